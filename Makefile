@@ -1,0 +1,52 @@
+# Everything runs in .venv, made from the hash-pinned requirements.lock.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help demo test test-all lint types setup lock clean
+
+help:
+	@echo "make demo      set up, then explain a policy and check the paper's printed numbers"
+	@echo "make test      set up, then run the tests (under 10 minutes)"
+	@echo "make test-all  the tests with the long statistical runs"
+	@echo "make lint      ruff: rules and formatting"
+	@echo "make types     mypy, strict"
+	@echo "make lock      resolve requirements.lock anew (needs uv)"
+	@echo "make clean     remove the environment and what the tools left behind"
+
+setup: $(READY)
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gedp needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 2; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: setup
+	@mkdir -p demo
+	$(BIN)/gedp explain paper-equal --html demo/explain.html
+	$(BIN)/gedp reproduce intervals
+	$(BIN)/gedp reproduce semantics
+	$(BIN)/gedp reproduce frameworks --html demo/frameworks.html
+	@echo "Open demo/explain.html and demo/frameworks.html in a browser."
+
+test: setup
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: setup
+	$(BIN)/python -m pytest -n 2
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+lock:
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
+
+clean:
+	rm -rf .venv demo .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,46 @@
+"""Errors of gedp: one base class. Messages carry parameters and counts, never a record's value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class GedpError(Exception):
+    """Base class. `exit_code` is what the command line ends with."""
+
+    exit_code = 2
+
+
+class DomainError(GedpError):
+    """A function was asked for a value outside the range on which it is defined."""
+
+
+class Refused(GedpError):  # noqa: N818 - reads as what happened: the release was refused
+    """The request was understood and turned down."""
+
+    exit_code = 1
+
+
+class BudgetExceededError(Refused):
+    """The queries cost more than the budget allows."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong with an input: where, what, and what to do about it."""
+
+    place: str
+    problem: str
+    suggestion: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.problem}. {self.suggestion}"
+
+
+class FaultsError(GedpError):
+    """Everything wrong with one input, found in one pass."""
+
+    def __init__(self, source: str, faults: Sequence[Fault]) -> None:
+        self.source = source
+        self.faults = tuple(faults)
+        count = f"{len(self.faults)} fault" + ("s" if len(self.faults) != 1 else "")
+        super().__init__("\n  ".join([f"{source}: {count}", *map(str, self.faults)]))
