@@ -1,0 +1,179 @@
+"""The mathematics of μ: exact composition, group privacy, and what μ means to an attacker.
+
+μ-gedp: whoever tries to tell two close records apart does no better than somebody who must tell N(0,1) from N(μ,1) by
+one draw. Losses compose as μ² = Σ μᵢ², so μ² is what is added up, as an exact fraction.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Rational
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import brentq
+from scipy.special import erfcx, log_ndtr, ndtr, ndtri
+
+from gedp.errors import DomainError
+from gedp.neighbors import Protection, narrow
+from gedp.neighbors.functions import FloatArray
+
+
+def exact(number: str | int | float | Decimal | Fraction) -> Fraction:
+    """A number as written: '0.7', Decimal('0.7') and 0.7 all are seven tenths."""
+    if isinstance(number, Rational):
+        return Fraction(number)
+    try:
+        return Fraction(Decimal(repr(number) if isinstance(number, float) else number))
+    except (ArithmeticError, ValueError, TypeError):
+        raise DomainError(f"not a finite decimal number: {number!r}") from None
+
+
+@dataclass(frozen=True, order=True)
+class PrivacyLoss:
+    """A privacy loss, kept as the exact square of its μ.
+
+    >>> PrivacyLoss.of("0.3") + PrivacyLoss.of("0.4") == PrivacyLoss.of("0.5")
+    True
+    """
+
+    mu_squared: Fraction
+
+    def __post_init__(self) -> None:
+        if self.mu_squared < 0:
+            raise DomainError("a privacy loss is 0 or more")
+
+    @classmethod
+    def of(cls, mu: str | int | float | Decimal | Fraction) -> "PrivacyLoss":
+        """The loss of one μ-gedp answer."""
+        value = exact(mu)
+        if value < 0:
+            raise DomainError(f"mu must be 0 or more, not {mu}")
+        return cls(value * value)
+
+    @property
+    def mu(self) -> float:
+        """μ as a float, for display and for the attacker's power."""
+        return math.sqrt(self.mu_squared)
+
+    def __add__(self, other: "PrivacyLoss") -> "PrivacyLoss":
+        return PrivacyLoss(self.mu_squared + other.mu_squared)
+
+    def group(self, m: int) -> "PrivacyLoss":
+        """What m steps cost: mμ. For intervals m times γ, for firms of m establishments."""
+        if m < 1:
+            raise DomainError(f"a group has at least 1 member, not {m}")
+        return PrivacyLoss(self.mu_squared * m * m)
+
+
+def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
+    """The loss of answering all of them, each possibly chosen after seeing the answers before."""
+    return sum(losses, PrivacyLoss(Fraction(0)))
+
+
+def power(mu: npt.ArrayLike, significance: npt.ArrayLike) -> FloatArray:
+    """The attacker's best chance of a true alarm when false alarms have this chance: Φ(Φ⁻¹(α) + μ)."""
+    return ndtr(ndtri(_probability(significance)) + _loss(mu))
+
+
+def significance(mu: npt.ArrayLike, power: npt.ArrayLike) -> FloatArray:
+    """The chance of a false alarm that an attacker with this power must accept: Φ(Φ⁻¹(power) − μ)."""
+    return ndtr(ndtri(_probability(power)) - _loss(mu))
+
+
+def trade_off(mu: npt.ArrayLike, significance: npt.ArrayLike) -> FloatArray:
+    """The trade-off curve: the least chance of a missed alarm, 1 − power, at this chance of a false one."""
+    return ndtr(-ndtri(_probability(significance)) - _loss(mu))
+
+
+def mu_for(power: npt.ArrayLike, significance: npt.ArrayLike) -> FloatArray:
+    """The largest μ that keeps the attacker's power at or below `power`: Φ⁻¹(power) − Φ⁻¹(α)."""
+    mu = ndtri(_probability(power)) - ndtri(_probability(significance))
+    if np.any(mu < 0):
+        raise DomainError("the power must be at least the significance: guessing alone achieves that")
+    return mu
+
+
+def delta(mu: float, epsilon: float) -> float:
+    """The δ for which μ gives (ε, δ)-indistinguishability: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)."""
+    _loss(mu)
+    if mu == 0:
+        return 0.0
+    near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
+    if near <= 0:
+        return float(ndtr(-near) - np.exp(epsilon + log_ndtr(-far)))
+    # e^ε φ(far) = φ(near), so δ is φ(near) times a difference of Mills ratios: nothing cancels in the tail.
+    mills = math.sqrt(math.pi / 2) * (erfcx(near / math.sqrt(2)) - erfcx(far / math.sqrt(2)))
+    return float(math.exp(-near * near / 2) / math.sqrt(2 * math.pi) * mills)
+
+
+def epsilon(mu: float, delta: float) -> float:
+    """The least ε for which μ gives (ε, δ)-indistinguishability, rounded up."""
+    _open_probability(delta)
+    if _delta(mu, 0.0) <= delta:
+        return 0.0
+    rho = mu * mu / 2
+    most = rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1  # the bound through zCDP, and a margin
+    root = float(brentq(lambda e: _delta(mu, e) - delta, 0.0, most, xtol=1e-14, rtol=1e-14))
+    while _delta(mu, root) > delta:
+        root += max(root * 1e-14, 1e-15)
+    return root
+
+
+def mu_for_epsilon_delta(epsilon: float, delta: float) -> float:
+    """The largest μ that gives (ε, δ)-indistinguishability, rounded down."""
+    _open_probability(delta)
+    if not (math.isfinite(epsilon) and epsilon >= 0):
+        raise DomainError(f"epsilon must be a finite number of 0 or more, not {epsilon}")
+    most = 1.0
+    while _delta(most, epsilon) <= delta:
+        most *= 2
+    root = float(brentq(lambda mu: _delta(mu, epsilon) - delta, 0.0, most, xtol=1e-14, rtol=1e-14))
+    while _delta(root, epsilon) > delta:
+        root -= max(root * 1e-14, 1e-15)
+    return root
+
+
+_delta = delta  # where a parameter takes its name
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What a publisher promises: close records cannot be told apart better than N(0,1) from N(μ,1)."""
+
+    protections: Mapping[str, Protection]
+    loss: PrivacyLoss
+
+
+def compose_publishers(a: Promise, b: Promise) -> Promise:
+    """What holds for an establishment that both publish about, each with its own ψ, γ and μ.
+
+    An attribute of both is protected within the narrowed intervals; an attribute of one publisher alone keeps its
+    intervals, since the other says nothing about it. The losses compose.
+    """
+    protections = {**a.protections, **b.protections}
+    for name in a.protections.keys() & b.protections.keys():
+        if a.protections[name] != b.protections[name]:
+            protections[name] = narrow(a.protections[name], b.protections[name])
+    return Promise(protections, a.loss + b.loss)
+
+
+def _probability(value: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(value, dtype=np.float64)
+    if not np.all((array >= 0) & (array <= 1)):
+        raise DomainError("a probability lies between 0 and 1")
+    return array
+
+
+def _open_probability(value: float) -> None:
+    if not 0 < value < 1:
+        raise DomainError(f"delta must lie between 0 and 1, not {value}")
+
+
+def _loss(mu: npt.ArrayLike) -> FloatArray:
+    array = np.asarray(mu, dtype=np.float64)
+    if not np.all((array >= 0) & np.isfinite(array)):
+        raise DomainError("mu must be a finite number of 0 or more")
+    return array

@@ -1,0 +1,293 @@
+"""Neighbor functions ψ: which values of a confidential attribute count as close.
+
+A neighbor function on x ≥ 0 is (1) strictly increasing, (2) continuous, (3) concave, and (4) ψ(eˣ) is convex.
+Values x and y are close when |ψ(x) − ψ(y)| ≤ γ. Conditions 3 and 4 make the uncertainty interval around x grow
+with x in absolute terms and shrink relative to x (paper, Definition 1 and Theorem 1).
+
+Differences of ψ are what the privacy model uses, so `distance` and `moved` compute them without the cancellation
+of subtracting two large values of ψ.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from gedp.errors import DomainError
+
+FloatArray = npt.NDArray[np.float64]
+
+
+def as_reals(values: npt.ArrayLike, what: str) -> FloatArray:
+    """`values` as float64, all finite. The message counts what is wrong and shows no value."""
+    array = np.asarray(values, dtype=np.float64)
+    bad = int(array.size - np.count_nonzero(np.isfinite(array)))
+    if bad:
+        raise DomainError(f"{what}: {bad} of {array.size} values are missing or infinite")
+    return array
+
+
+def as_amounts(values: npt.ArrayLike, what: str) -> FloatArray:
+    """`values` as float64, all finite and at least 0."""
+    array = as_reals(values, what)
+    bad = int(np.count_nonzero(array < 0))
+    if bad:
+        raise DomainError(
+            f"{what} is defined for values of 0 or more; {bad} of {array.size} are negative. "
+            "Use its signed extension, or split the attribute into gain and loss"
+        )
+    return array
+
+
+class NeighborFunction(ABC):
+    """ψ with its inverse and slope, vectorised. Subclass it for a function of your own, then run
+    `check_neighbor_function` on it.
+    """
+
+    #: Theorem 1(2): adding the rest of a group never spreads two values apart, so γ bounds the sensitivity of
+    #: ψ(sum). It holds for concave ψ on x ≥ 0 and fails for the signed extension.
+    contracts_in_sums = True
+
+    @property
+    @abstractmethod
+    def at_zero(self) -> float:
+        """ψ(0), or −inf where ψ falls without bound."""
+
+    @property
+    def lowest(self) -> float:
+        """The infimum of ψ over its domain."""
+        return self.at_zero
+
+    @abstractmethod
+    def __call__(self, x: npt.ArrayLike) -> FloatArray:
+        """ψ(x)."""
+
+    @abstractmethod
+    def inverse(self, y: npt.ArrayLike) -> FloatArray:
+        """The x with ψ(x) = y; y below ψ(0) is refused, so clamp first where that can happen."""
+
+    @abstractmethod
+    def slope(self, x: npt.ArrayLike) -> FloatArray:
+        """dψ/dx, +inf at 0 where ψ starts vertically."""
+
+    def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """ψ(y) − ψ(x); infinite where exactly one of the two has no finite ψ."""
+        return self(y) - self(x)
+
+    def moved(self, x: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """The value whose ψ is ψ(x) + distance, or the end of the domain if that comes first."""
+        return self.inverse(np.maximum(self(x) + np.asarray(distance, dtype=np.float64), self.lowest))
+
+    def _above_lowest(self, y: npt.ArrayLike) -> FloatArray:
+        array = np.asarray(y, dtype=np.float64)
+        bad = int(array.size - np.count_nonzero(array >= self.lowest))
+        if bad:
+            raise DomainError(
+                f"{self} has no value below {self.lowest:g}; {bad} of {array.size} arguments of its inverse are"
+            )
+        return array
+
+
+def _check_shift(shift: float) -> None:
+    if not (np.isfinite(shift) and shift >= 0):
+        raise DomainError(f"a shift must be a finite number of 0 or more, not {shift}")
+
+
+def _shifted(shift: float) -> str:
+    return f"x + {shift:g}" if shift else "x"
+
+
+@dataclass(frozen=True)
+class Linear(NeighborFunction):
+    """ψ(x) = x: every interval has the same absolute width. With γ = 1 it is one person more or less."""
+
+    @property
+    def at_zero(self) -> float:
+        """0."""
+        return 0.0
+
+    def __call__(self, x: npt.ArrayLike) -> FloatArray:
+        """ψ(x)."""
+        return as_amounts(x, str(self))
+
+    def inverse(self, y: npt.ArrayLike) -> FloatArray:
+        """Y itself."""
+        return self._above_lowest(y)
+
+    def slope(self, x: npt.ArrayLike) -> FloatArray:
+        """1."""
+        return np.ones_like(as_amounts(x, str(self)))
+
+    def __str__(self) -> str:
+        return "x"
+
+
+@dataclass(frozen=True)
+class Sqrt(NeighborFunction):
+    """ψ(x) = √(x + shift): interval widths grow like √x, as an attacker's own sampling error would."""
+
+    shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_shift(self.shift)
+
+    @property
+    def at_zero(self) -> float:
+        """√shift."""
+        return float(np.sqrt(self.shift))
+
+    def __call__(self, x: npt.ArrayLike) -> FloatArray:
+        """ψ(x)."""
+        return cast(FloatArray, np.sqrt(as_amounts(x, str(self)) + self.shift))
+
+    def inverse(self, y: npt.ArrayLike) -> FloatArray:
+        """y² − shift, factored so that nothing cancels near ψ(0)."""
+        root = self.at_zero
+        y = self._above_lowest(y)
+        return (y - root) * (y + root)
+
+    def slope(self, x: npt.ArrayLike) -> FloatArray:
+        """1 / (2ψ(x))."""
+        with np.errstate(divide="ignore"):
+            return 0.5 / self(x)
+
+    def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """(y − x) / (ψ(x) + ψ(y))."""
+        total = self(x) + self(y)
+        difference = np.asarray(y, dtype=np.float64) - np.asarray(x, dtype=np.float64)
+        return np.divide(difference, total, out=np.zeros(total.shape), where=total > 0)[()]
+
+    def moved(self, x: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """x + d (2ψ(x) + d)."""
+        step = np.asarray(distance, dtype=np.float64)
+        end = np.asarray(x, dtype=np.float64) + step * (2 * self(x) + step)
+        return np.where(step > -self.distance(0.0, x), np.maximum(end, 0.0), 0.0)[()]
+
+    def __str__(self) -> str:
+        return f"sqrt({_shifted(self.shift)})"
+
+
+@dataclass(frozen=True)
+class Log(NeighborFunction):
+    """ψ(x) = log(x + shift): intervals of the same relative width at every size (once x is well above shift).
+
+    Without a shift ψ(0) is −inf: an establishment with a zero is told from every other, and a zero has no ψ.
+    """
+
+    shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        _check_shift(self.shift)
+
+    @property
+    def at_zero(self) -> float:
+        """log(shift), −inf without a shift."""
+        return float(np.log(self.shift)) if self.shift else -np.inf
+
+    def __call__(self, x: npt.ArrayLike) -> FloatArray:
+        """ψ(x)."""
+        x = as_amounts(x, str(self))
+        if not self.shift and (zeros := x.size - np.count_nonzero(x)):
+            raise DomainError(
+                f"log(x) has no value at 0, and {zeros} of {x.size} values are 0. "
+                "Give the function a shift, such as log(x + 1)"
+            )
+        total = x + self.shift
+        # Near 1 the rounding of x + shift would be all that is left of the logarithm: carry it along.
+        x_part = total - self.shift
+        rounding = (x - x_part) + (self.shift - (total - x_part))
+        near_one = np.abs(total - 1) < 0.5
+        return np.where(near_one, np.log1p(np.where(near_one, (total - 1) + rounding, 0)), np.log(total))[()]
+
+    def inverse(self, y: npt.ArrayLike) -> FloatArray:
+        """exp(y) − shift, as shift · expm1(y − ψ(0)) where there is a shift."""
+        y = self._above_lowest(y)
+        if not self.shift:
+            return cast(FloatArray, np.exp(y))
+        return self.shift * np.expm1(y - self.at_zero)
+
+    def slope(self, x: npt.ArrayLike) -> FloatArray:
+        """1 / (x + shift)."""
+        with np.errstate(divide="ignore"):
+            return 1.0 / (as_amounts(x, str(self)) + self.shift)
+
+    def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """log1p((y − x)/(x + shift)); infinite between 0 and anything else when there is no shift."""
+        x, y = np.broadcast_arrays(as_amounts(x, str(self)), as_amounts(y, str(self)))
+        low, high = np.minimum(x, y) + self.shift, np.maximum(x, y) + self.shift
+        gap = np.abs(y - x)
+        ratio = np.divide(gap, low, out=np.full(gap.shape, np.inf), where=low > 0)
+        # log1p is exact for neighbours; for far values the quotient itself is.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            size = np.where(ratio < 1, np.log1p(ratio), np.log(high) - np.log(low))
+        return np.where(gap > 0, np.sign(y - x) * size, 0.0)[()]
+
+    def moved(self, x: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
+        """x·exp(d) + shift·expm1(d)."""
+        self(x)  # refuses what has no ψ
+        step = np.asarray(distance, dtype=np.float64)
+        return np.maximum(np.asarray(x, dtype=np.float64) * np.exp(step) + self.shift * np.expm1(step), 0.0)
+
+    def __str__(self) -> str:
+        return f"log({_shifted(self.shift)})"
+
+
+@dataclass(frozen=True)
+class Signed(NeighborFunction):
+    """sign(x) · (ψ(|x|) − ψ(0)): the extension of ψ to attributes that can be negative.
+
+    Where ψ(0) = 0 this is the paper's sign(x)·ψ(|x|); otherwise subtracting ψ(0) is what makes it continuous.
+    It is not concave through 0, so ψ of a sum can be far more sensitive than ψ of one value: protect sums of a
+    signed attribute by clipping (pnc), or split it into gain and loss.
+    """
+
+    base: NeighborFunction
+    contracts_in_sums = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.base, Signed):
+            raise DomainError("the function is signed already")
+        if not np.isfinite(self.base.at_zero):
+            raise DomainError(f"{self.base} has no value at 0, so it has no signed extension; give it a shift")
+
+    @property
+    def at_zero(self) -> float:
+        """0."""
+        return 0.0
+
+    @property
+    def lowest(self) -> float:
+        """−inf: the domain has no lower end."""
+        return -np.inf
+
+    def __call__(self, x: npt.ArrayLike) -> FloatArray:
+        """ψ(x)."""
+        x = as_reals(x, str(self))
+        return cast(FloatArray, np.sign(x) * self.base.distance(0.0, np.abs(x)))
+
+    def inverse(self, y: npt.ArrayLike) -> FloatArray:
+        """sign(y) · ψ⁻¹(|y| + ψ(0))."""
+        y = np.asarray(y, dtype=np.float64)
+        return cast(FloatArray, np.sign(y) * self.base.moved(0.0, np.abs(y)))
+
+    def slope(self, x: npt.ArrayLike) -> FloatArray:
+        """The slope of ψ at |x|."""
+        return self.base.slope(np.abs(as_reals(x, str(self))))
+
+    def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """Along one side as ψ has it; through 0 the two sides added."""
+        x, y = np.broadcast_arrays(as_reals(x, str(self)), as_reals(y, str(self)))
+        same_side = x * y > 0
+        along = np.sign(x) * self.base.distance(np.abs(x), np.abs(y))
+        return np.where(same_side, along, self(y) - self(x))[()]
+
+    def __str__(self) -> str:
+        return f"signed {self.base}"
+
+
+def gain_and_loss(x: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """An attribute that can be negative as two that cannot: max(0, x) and max(0, −x), whose difference is x."""
+    x = as_reals(x, "gain and loss")
+    return np.maximum(x, 0.0), np.maximum(-x, 0.0)

@@ -1,0 +1,65 @@
+"""A protection: a neighbor function with its distance γ, and the uncertainty intervals the two define."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from gedp.errors import DomainError
+from gedp.neighbors.functions import FloatArray, NeighborFunction
+
+#: ψ is computed to about this relative error, so a value on the edge of an interval counts as inside it.
+ROUNDING = 1e-12
+
+
+class Interval(NamedTuple):
+    """The values between `low` and `high`, both included."""
+
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def width(self) -> FloatArray:
+        """high − low."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class Protection:
+    """Values x and y of one attribute are close when |ψ(x) − ψ(y)| ≤ γ.
+
+    >>> from gedp.neighbors import Sqrt
+    >>> low, high = Protection(Sqrt(), gamma=0.5).interval(36)
+    >>> print(low, high)
+    30.25 42.25
+    """
+
+    psi: NeighborFunction
+    gamma: float
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.gamma) and self.gamma > 0):
+            raise DomainError(f"gamma must be a finite number above 0, not {self.gamma}")
+
+    def interval(self, x: npt.ArrayLike, k: float = 1) -> Interval:
+        """The uncertainty interval around x: every value within k steps of γ."""
+        reach = k * self.gamma
+        return Interval(self.psi.moved(x, -reach), self.psi.moved(x, reach))
+
+    def relative_width(self, x: npt.ArrayLike) -> FloatArray:
+        """The width of the interval as a multiple of |x|; infinite at 0."""
+        with np.errstate(divide="ignore"):
+            return self.interval(x).width / np.abs(np.asarray(x, dtype=np.float64))
+
+    def is_close(self, x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+        """Whether x and y are in each other's intervals."""
+        return np.abs(self.psi.distance(x, y)) <= self.gamma * (1 + ROUNDING)
+
+    def steps(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """The metric: the least whole number of γ-steps from x to y, ⌈|ψ(x) − ψ(y)|/γ⌉; inf if none suffices."""
+        exact = np.abs(self.psi.distance(x, y)) / self.gamma
+        return np.ceil(exact * (1 - ROUNDING))
+
+    def __str__(self) -> str:
+        return f"psi = {self.psi}, gamma = {self.gamma:g}"
