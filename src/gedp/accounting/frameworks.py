@@ -66,7 +66,7 @@ def _largest_ratio(p: FloatArray, q: FloatArray) -> FloatArray:
 
     divergence = p * np.log(p / q) + (1 - p) * (np.log1p(-p) - np.log1p(-q))  # the limit η → 1
     low, high = np.full(p.shape, np.log(1e-4)), np.full(p.shape, np.log(1e4))
-    best = divergence[..., 0]
+    best: FloatArray = divergence[..., 0]
     for _ in range(5):
         grid = low + (high - low) * np.linspace(0, 1, 41)
         values = ratio(grid)

@@ -111,10 +111,10 @@ def _rounding(evaluate: Callable[[FloatArray], FloatArray], x: FloatArray, y: Fl
     over neighbouring points leaves out kinks and jumps, which are no scatter.
     """
     around = [evaluate(x * (1 + step * 1e-4)) for step in (-2, -1, 1, 2)]
-    scatter: FloatArray = np.abs(around[0] - 4 * around[1] + 6 * y - 4 * around[2] + around[3])
+    scatter = np.abs(around[0] - 4 * around[1] + 6 * y - 4 * around[2] + around[3])
     windows = sliding_window_view(np.pad(scatter, 4, mode="edge"), 9)
-    scatter = 4 * np.median(windows, axis=1)
-    return np.maximum(16 * np.spacing(np.abs(y)), scatter)
+    bound: FloatArray = np.maximum(16 * np.spacing(np.abs(y)), 4 * np.median(windows, axis=1))
+    return bound
 
 
 def _increasing(graph: _Graph) -> ConditionFailure | None:

@@ -1,0 +1,35 @@
+"""The policy: what is protected, how strongly, at what price. Read from and written to one TOML spec file."""
+
+from gedp.policy.model import (
+    Attribute,
+    Closeness,
+    Data,
+    Grouper,
+    Microdata,
+    Output,
+    Policy,
+    Query,
+    Spec,
+)
+from gedp.policy.price import PriceLine, PriceList, price, require_within_budget
+from gedp.policy.reader import parse_spec, read_spec
+from gedp.policy.writer import write_spec
+
+__all__ = [
+    "Attribute",
+    "Closeness",
+    "Data",
+    "Grouper",
+    "Microdata",
+    "Output",
+    "Policy",
+    "PriceLine",
+    "PriceList",
+    "Query",
+    "Spec",
+    "parse_spec",
+    "price",
+    "read_spec",
+    "require_within_budget",
+    "write_spec",
+]

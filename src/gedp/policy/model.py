@@ -1,0 +1,129 @@
+"""The nouns of a spec: what is protected and how strongly, what is asked, and from which data.
+
+Numbers that shape the guarantee are decimals exactly as written in the file.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import reduce
+
+from gedp.accounting.composition import PrivacyLoss, Promise
+from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, widen
+
+ESTABLISHMENT = "establishment"
+PSI_NAMES = ("sqrt", "log", "linear")
+MECHANISMS = ("auto", "psi", "pnc")
+WEIGHTS = ("quasi", "plug-in")
+
+
+@dataclass(frozen=True)
+class Closeness:
+    """ψ by name, its shift, and γ: values are close when |ψ(x) − ψ(y)| ≤ γ."""
+
+    psi: str
+    gamma: Decimal
+    shift: Decimal = Decimal(0)
+
+    @property
+    def protection(self) -> Protection:
+        """The same as numbers to compute with."""
+        shift = float(self.shift)
+        psi: NeighborFunction = {"sqrt": Sqrt(shift), "log": Log(shift), "linear": Linear()}[self.psi]
+        return Protection(psi, float(self.gamma))
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A confidential column: what counts as close, in what unit its values are whole numbers."""
+
+    name: str
+    closeness: Closeness
+    unit: Decimal = Decimal(1)
+    signed: bool = False
+    at_least: tuple[Closeness, ...] = ()
+
+    @property
+    def protection(self) -> Protection:
+        """The protection, widened to contain every interval of `at_least`."""
+        widened = reduce(widen, [c.protection for c in self.at_least], self.closeness.protection)
+        return Protection(Signed(widened.psi), widened.gamma) if self.signed else widened
+
+
+@dataclass(frozen=True)
+class Policy:
+    """What is promised: a protection for each confidential attribute, and the total μ."""
+
+    attributes: Mapping[str, Attribute]
+    mu: Decimal
+
+    @property
+    def budget(self) -> PrivacyLoss:
+        """The most that all answers together may cost."""
+        return PrivacyLoss.of(self.mu)
+
+    @property
+    def promise(self) -> Promise:
+        """The promise if the whole budget is spent."""
+        return Promise({name: a.protection for name, a in self.attributes.items()}, self.budget)
+
+
+@dataclass(frozen=True)
+class Query:
+    """Sums of the confidential attributes by groups of public ones, at a price per attribute."""
+
+    name: str
+    by: tuple[str, ...]
+    mu: Mapping[str, Decimal]
+    mechanism: str = "auto"
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether every establishment is a group of its own."""
+        return self.by == (ESTABLISHMENT,)
+
+
+@dataclass(frozen=True)
+class Grouper:
+    """A public grouping derived from a public column: its first characters, or a lookup in a file."""
+
+    name: str
+    column: str
+    prefix: int | None = None
+    map: str | None = None
+
+
+@dataclass(frozen=True)
+class Data:
+    """Where the confidential table is and which of its columns are public."""
+
+    source: str
+    public: tuple[str, ...]
+    id: str | None = None
+
+
+@dataclass(frozen=True)
+class Microdata:
+    """How the protected microdata are fitted."""
+
+    weights: str = "quasi"
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the release goes and the confidence of its intervals."""
+
+    dir: str = "out"
+    confidence: Decimal = Decimal("0.95")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Everything that shapes a release."""
+
+    data: Data
+    policy: Policy
+    queries: tuple[Query, ...]
+    groupers: Mapping[str, Grouper] = field(default_factory=dict)
+    microdata: Microdata = Microdata()
+    output: Output = Output()

@@ -1,0 +1,140 @@
+"""One table of a TOML file, read key by key. Faults are collected, never raised, so that all of them show at once."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from difflib import get_close_matches
+from typing import Any
+
+from gedp.errors import Fault
+from gedp.policy.places import Path, line_of
+
+_MISSING = object()
+
+
+@dataclass
+class Faults:
+    """The faults found so far in one file, each with its line."""
+
+    lines: dict[Path, int]
+    found: list[Fault] = field(default_factory=list)
+
+    def add(self, path: Path, problem: str, suggestion: str) -> None:
+        """Records a fault at `path`."""
+        line = line_of(self.lines, path)
+        name = ""
+        for part in path:
+            name += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if name else part
+        place = f"line {line}, {name}" if line else name or "the file"
+        self.found.append(Fault(place, problem, suggestion))
+
+
+@dataclass
+class Section:
+    """A table at `path`; reading a key marks it as known, and `finish` reports the others."""
+
+    faults: Faults
+    path: Path
+    content: dict[str, Any]
+    known: list[str] = field(default_factory=list)
+
+    def fault(self, key: str, problem: str, suggestion: str) -> None:
+        """Records a fault at one key of this table."""
+        self.faults.add((*self.path, key), problem, suggestion)
+
+    def has(self, key: str) -> bool:
+        """Whether the key is there; reading it later still counts it as known."""
+        return key in self.content
+
+    def text(self, key: str, default: Any = _MISSING, choices: Iterable[str] = ()) -> str:
+        """A string, one of `choices` where given."""
+        value = self._value(key, lambda v: isinstance(v, str) and v != "", "a text in quotes", default)
+        choices = tuple(choices)
+        if choices and isinstance(value, str) and value not in choices:
+            self.fault(key, f"{value!r} is not known", did_you_mean(value, choices))
+            return choices[0]
+        return str(value)
+
+    def flag(self, key: str, default: bool) -> bool:
+        """true or false."""
+        return bool(self._value(key, lambda v: isinstance(v, bool), "true or false", default))
+
+    def whole(self, key: str, low: int) -> int:
+        """A whole number of at least `low`."""
+        value = self._value(key, lambda v: type(v) is int and v >= low, f"a whole number of at least {low}", _MISSING)
+        return value if isinstance(value, int) else low
+
+    def number(self, key: str, default: Any = _MISSING, *, zero: bool = False, below: int | None = None) -> Decimal:
+        """A finite decimal above 0, or from 0 on where `zero` is allowed, below `below` where given."""
+        wanted = f"a number {'of 0 or more' if zero else 'above 0'}{f' and below {below}' if below else ''}, like 0.5"
+        value = self._value(key, lambda v: _is_number(v, zero, below), wanted, default)
+        return Decimal(value) if isinstance(value, int | Decimal) else Decimal(1)
+
+    def names(self, key: str, default: Any = _MISSING) -> tuple[str, ...]:
+        """A list of different, non-empty names."""
+        value = self._value(key, _is_names, 'a list of different names, like ["state", "cnty"]', default)
+        return tuple(value) if isinstance(value, list | tuple) else ()
+
+    def table(self, key: str, *, required: bool = True) -> "Section":
+        """The table under `key`; empty where it is absent."""
+        value = self._value(key, lambda v: isinstance(v, dict), "a table", _MISSING if required else {})
+        return Section(self.faults, (*self.path, key), value if isinstance(value, dict) else {})
+
+    def tables(self, key: str) -> list["Section"]:
+        """Every table of the array under `key`."""
+        value = self._value(key, _is_tables, f"a list of tables, each under [[{key}]]", _MISSING)
+        items = value if isinstance(value, list) else []
+        return [Section(self.faults, (*self.path, key, i), item) for i, item in enumerate(items)]
+
+    def finish(self) -> None:
+        """Reports every key that nobody asked for."""
+        for key in self.content:
+            if key not in self.known:
+                self.fault(key, "this key is not known", did_you_mean(key, self.known))
+
+    def _value(self, key: str, fits: Callable[[Any], bool], wanted: str, default: Any) -> Any:
+        self.known.append(key)
+        if key not in self.content:
+            if default is _MISSING:
+                self.fault(key, "this key is missing", f"Give {wanted}")
+                return None
+            return default
+        value = self.content[key]
+        if not fits(value):
+            self.fault(key, f"{_shown(value)} does not fit", f"Give {wanted}")
+            return None
+        return value
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A suggestion for a misspelt word."""
+    known = list(dict.fromkeys(known))
+    close = get_close_matches(word, known, n=1)
+    if close:
+        return f"Did you mean {close[0]!r}?"
+    return f"Use one of: {', '.join(map(repr, known))}" if known else "Remove it"
+
+
+def _is_number(value: Any, zero: bool, below: int | None) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | Decimal) or not Decimal(value).is_finite():
+        return False
+    return (value >= 0 if zero else value > 0) and (below is None or value < below)
+
+
+def _is_names(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and all(isinstance(item, str) and item for item in value)
+        and len(set(value)) == len(value)
+    )
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) for item in value)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    text = repr(value)
+    return text if len(text) <= 40 else f"a {type(value).__name__}"
