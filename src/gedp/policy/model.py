@@ -35,13 +35,14 @@ class Closeness:
 
 @dataclass(frozen=True)
 class Attribute:
-    """A confidential column: what counts as close, in what unit its values are whole numbers."""
+    """A confidential column: what counts as close, and the unit in which its values are whole numbers."""
 
     name: str
     closeness: Closeness
     unit: Decimal = Decimal(1)
     signed: bool = False
     at_least: tuple[Closeness, ...] = ()
+    person: Decimal | None = None  # what one person typically contributes; for explanations only
 
     @property
     def protection(self) -> Protection:

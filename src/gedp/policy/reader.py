@@ -116,11 +116,13 @@ def _attributes(section: Section, data: Data) -> dict[str, Attribute]:
         unit = entry.number("unit", Decimal(1))
         signed = entry.flag("signed", default=False)
         at_least = _at_least(entry)
+        person = entry.number("person") if entry.has("person") else None
+        entry.known.append("person")
         entry.finish()
         for part in (closeness, *at_least):
             if signed and part.psi == "log" and not part.shift:
                 entry.fault("signed", "log without a shift has no value at 0", "Give it a shift, like shift = 1")
-        attributes[name] = Attribute(name, closeness, unit, signed, at_least)
+        attributes[name] = Attribute(name, closeness, unit, signed, at_least, person)
     if not section.content and section.path in section.faults.lines:
         section.faults.add(
             section.path, "there are no attributes", "Give one, like emp = { psi = 'sqrt', gamma = 0.5 }"

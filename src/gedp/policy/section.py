@@ -17,7 +17,16 @@ class Faults:
     """The faults found so far in one file, each with its line."""
 
     lines: dict[Path, int]
-    found: list[Fault] = field(default_factory=list)
+    by_path: dict[Path, list[Fault]] = field(default_factory=dict)
+
+    @property
+    def found(self) -> list[Fault]:
+        """All of them, in the order of the file."""
+        return [
+            fault
+            for path in sorted(self.by_path, key=lambda path: line_of(self.lines, path) or 0)
+            for fault in self.by_path[path]
+        ]
 
     def add(self, path: Path, problem: str, suggestion: str) -> None:
         """Records a fault at `path`."""
@@ -26,7 +35,7 @@ class Faults:
         for part in path:
             name += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if name else part
         place = f"line {line}, {name}" if line else name or "the file"
-        self.found.append(Fault(place, problem, suggestion))
+        self.by_path.setdefault(path, []).append(Fault(place, problem, suggestion))
 
 
 @dataclass
@@ -91,6 +100,8 @@ class Section:
         for key in self.content:
             if key not in self.known:
                 self.fault(key, "this key is not known", did_you_mean(key, self.known))
+                for meant in get_close_matches(key, [k for k in self.known if k not in self.content], n=1):
+                    self.faults.by_path.pop((*self.path, meant), None)  # misspelt, so not missing
 
     def _value(self, key: str, fits: Callable[[Any], bool], wanted: str, default: Any) -> Any:
         self.known.append(key)

@@ -50,6 +50,7 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
                 "unit": _number(attribute.unit),
                 "signed": attribute.signed or None,
                 "at_least": [_closeness(c) for c in attribute.at_least] or None,
+                "person": None if attribute.person is None else _number(attribute.person),
             }
         ),
     }

@@ -1,0 +1,23 @@
+"""`gedp examples`: the spec files that come with gedp."""
+
+import click
+
+
+@click.command()
+@click.argument("name", required=False)
+def command(name: str | None) -> None:
+    """List the spec files that come with gedp, or print the one called NAME.
+
+    \b
+    Examples:
+      gedp examples
+      gedp examples paper-equal > my.toml
+    """
+    from gedp.specs import example_names, example_text
+
+    if name:
+        click.echo(example_text(name), nl=False)
+        return
+    for known in example_names():
+        first_line = example_text(known).splitlines()[0].removeprefix("# ")
+        click.echo(f"{known:16} {first_line}")

@@ -1,0 +1,69 @@
+"""`gedp explain`: what a policy promises, before any data is touched."""
+
+from pathlib import Path
+
+import click
+
+
+def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
+    try:
+        sizes = tuple(float(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        sizes = (-1.0,)
+    if any(not 0 < size < 1e15 for size in sizes):
+        raise click.BadParameter("give positive numbers with commas between them, like 3,36,360")
+    return sizes
+
+
+@click.command()
+@click.argument("spec", metavar="SPEC")
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write an interactive page.")
+@click.option("--sizes", callback=_sizes, metavar="X,Y,…", help="Show the intervals around these values.")
+@click.option("--with", "other", metavar="SPEC", help="A second publisher: what holds for both releases together.")
+def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str | None) -> None:
+    """What the policy in SPEC promises and what it costs, before any data is touched.
+
+    SPEC is a file, or the name of an example (see `gedp examples`).
+
+    \b
+    Examples:
+      gedp explain paper-equal
+      gedp explain my.toml --sizes 3,36,360,36000
+      gedp explain my.toml --html policy.html      a page for a policy meeting
+      gedp explain bls.toml --with state.toml      two publishers, one statement
+
+    Exit codes: 0 explained, 1 over budget (the price list is shown), 2 faults in the file.
+    """
+    from rich.console import Console
+
+    from gedp.accounting.composition import compose_publishers
+    from gedp.explain import terminal
+    from gedp.explain.facts import protection_groups
+    from gedp.policy import price, require_within_budget
+    from gedp.specs import find_spec
+
+    console = Console(highlight=False)
+    read = find_spec(spec)
+    prices = price(read)
+    if not prices.within_budget:
+        terminal.print_prices(console, prices)
+        require_within_budget(prices)
+    groups = protection_groups(read.policy, sizes)
+    together = compose_publishers(read.policy.promise, find_spec(other).policy.promise) if other else None
+
+    terminal.print_promise(console, prices.total)
+    for group in groups:
+        terminal.print_intervals(console, group)
+    terminal.print_power(console, prices.total)
+    for group in groups:
+        terminal.print_people(console, group, prices.total)
+    terminal.print_prices(console, prices)
+    terminal.print_other_accounting(console, prices)
+    if together and other:
+        terminal.print_together(console, together, other)
+    if html:
+        from gedp.explain.page import explain_page
+        from gedp.files import write_text
+
+        write_text(html, explain_page(read, Path(spec).stem))
+        console.print(f"Wrote {html}. Open it in a browser; it needs no network.")

@@ -1,0 +1,1 @@
+"""What a policy promises, in numbers (facts), on one page (page)."""

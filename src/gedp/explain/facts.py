@@ -1,0 +1,126 @@
+"""What a spec promises, as plain numbers: intervals by size, the attacker's power, other accounting."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gedp.accounting.composition import PrivacyLoss, epsilon, power
+from gedp.accounting.frameworks import query_variances
+from gedp.neighbors import Protection
+from gedp.policy import Attribute, Policy, PriceList
+
+SIGNIFICANCES = (0.01, 0.05, 0.10)
+FIRM_SIZES = (2, 5, 10)
+WIDER_STEPS = (2, 3)
+DELTAS = (1e-6, 1e-9)
+MOST_SIZES = 13
+
+
+@dataclass(frozen=True)
+class ProtectionGroup:
+    """Attributes that are protected alike, the sizes to show, and what a person contributes to them."""
+
+    names: tuple[str, ...]
+    protection: Protection
+    sizes: tuple[float, ...]
+    person: float | None
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """The uncertainty interval around one size."""
+
+    size: float
+    low: float
+    high: float
+    width: float
+    relative_width: float
+
+
+@dataclass(frozen=True)
+class PowerRow:
+    """How hard one kind of change is to detect: its μ, and the attacker's power at SIGNIFICANCES."""
+
+    change: str
+    mu: float
+    powers: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class OtherAccounting:
+    """What the same promise is called, and costs, in other frameworks."""
+
+    epsilons: tuple[tuple[float, float], ...]  # (δ, ε)
+    significance: float
+    power: float
+    queries: int
+    zcdp_variance_ratio: float
+    pure_variance_ratio: float
+
+
+def protection_groups(policy: Policy, sizes: Sequence[float] = ()) -> tuple[ProtectionGroup, ...]:
+    """The attributes of a policy, those with the same protection together; `sizes` replaces our choice."""
+    groups: dict[tuple[object, ...], list[Attribute]] = {}
+    for attribute in policy.attributes.values():
+        alike = (attribute.closeness, attribute.at_least, attribute.signed, attribute.unit, attribute.person)
+        groups.setdefault(alike, []).append(attribute)
+    return tuple(
+        ProtectionGroup(
+            names=tuple(attribute.name for attribute in members),
+            protection=members[0].protection,
+            sizes=tuple(sizes) or sizes_that_matter(members[0]),
+            person=None if members[0].person is None else float(members[0].person),
+        )
+        for members in groups.values()
+    )
+
+
+def sizes_that_matter(attribute: Attribute) -> tuple[float, ...]:
+    """1, 3, 10, 30, … from where intervals leave 0 behind to where they are within 1% of the value."""
+    protection, unit = attribute.protection, float(attribute.unit)
+    leaves_zero = unit if math.isinf(protection.psi.at_zero) else float(protection.psi.moved(0.0, protection.gamma))
+    first = math.floor(math.log10(max(unit, leaves_zero)))
+    sizes = [10.0**decade * digit for decade in range(first, first + MOST_SIZES // 2) for digit in (1, 3)]
+    sizes = [size for size in [*sizes, 10.0 ** (first + MOST_SIZES // 2)] if size >= unit]
+    narrow_enough = [i for i, size in enumerate(sizes) if protection.relative_width(size) <= 0.01]
+    return tuple(sizes[: narrow_enough[0] + 1] if narrow_enough else sizes)
+
+
+def interval_rows(protection: Protection, sizes: Sequence[float]) -> tuple[IntervalRow, ...]:
+    """The interval around each size."""
+    at = np.asarray(sizes, dtype=np.float64)
+    interval = protection.interval(at)
+    columns = (at, interval.low, interval.high, interval.width, protection.relative_width(at))
+    return tuple(IntervalRow(*map(float, row)) for row in zip(*columns, strict=True))
+
+
+def power_rows(loss: PrivacyLoss) -> tuple[PowerRow, ...]:
+    """The attacker's power against one establishment, wider intervals, and firms."""
+    changes = [
+        ("an establishment inside its intervals", 1),
+        *((f"an establishment within {k} steps", k) for k in WIDER_STEPS),
+        *((f"a firm's {n} establishments at once", n) for n in FIRM_SIZES),
+    ]
+    rows = []
+    for change, steps in changes:
+        mu = loss.group(steps).mu
+        rows.append(PowerRow(change, mu, tuple(float(p) for p in power(mu, SIGNIFICANCES))))
+    return tuple(rows)
+
+
+def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAccounting:
+    """The promise in (ε, δ), and the variance that ρ-zCDP and ε-DP would need for the same power."""
+    mu = prices.total.mu
+    reached = float(power(mu, significance))
+    queries = len(prices.lines)
+    variances = query_variances(reached, significance, queries)
+    return OtherAccounting(
+        epsilons=tuple((delta, epsilon(mu, delta)) for delta in DELTAS),
+        significance=significance,
+        power=reached,
+        queries=queries,
+        zcdp_variance_ratio=float(variances.zcdp / variances.gaussian),
+        pure_variance_ratio=float(variances.pure / variances.gaussian),
+    )
