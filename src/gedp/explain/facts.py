@@ -10,6 +10,7 @@ from gedp.accounting.composition import PrivacyLoss, epsilon, power
 from gedp.accounting.frameworks import query_variances
 from gedp.neighbors import Protection
 from gedp.policy import Attribute, Policy, PriceList
+from gedp.semantics import person
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
@@ -60,6 +61,30 @@ class OtherAccounting:
     pure_variance_ratio: float
 
 
+@dataclass(frozen=True)
+class PersonRow:
+    """What a person inside an establishment of one size is promised."""
+
+    establishment_size: float
+    low: float
+    high: float
+    mu: float
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """The price list laid out: a row a query, a column an attribute."""
+
+    attributes: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]  # query, μ of each attribute, μ of all, share
+    totals: tuple[str, ...]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The heading of every column."""
+        return ("query", *self.attributes, "all attributes", "share of μ²")
+
+
 def protection_groups(policy: Policy, sizes: Sequence[float] = ()) -> tuple[ProtectionGroup, ...]:
     """The attributes of a policy, those with the same protection together; `sizes` replaces our choice."""
     groups: dict[tuple[object, ...], list[Attribute]] = {}
@@ -108,6 +133,30 @@ def power_rows(loss: PrivacyLoss) -> tuple[PowerRow, ...]:
         mu = loss.group(steps).mu
         rows.append(PowerRow(change, mu, tuple(float(p) for p in power(mu, SIGNIFICANCES))))
     return tuple(rows)
+
+
+def person_rows(group: ProtectionGroup, loss: PrivacyLoss) -> tuple[PersonRow, ...]:
+    """A person alone, and in establishments of each larger size; empty where no contribution is given."""
+    if group.person is None:
+        return ()
+    rows = []
+    for size in sorted({group.person, *(size for size in group.sizes if size > group.person)}):
+        said = person(group.protection, loss, group.person, size)
+        rows.append(PersonRow(size, said.low, said.high, said.mu))
+    return tuple(rows)
+
+
+def price_table(prices: PriceList) -> PriceTable:
+    """The price list as a table of texts."""
+    attributes = tuple(dict.fromkeys(line.attribute for line in prices.lines))
+    cells = {(line.query, line.attribute): str(line.mu) for line in prices.lines}
+    rows = []
+    for query in dict.fromkeys(line.query for line in prices.lines):
+        cost = prices.of_query(query)
+        by_attribute = [cells.get((query, attribute), "") for attribute in attributes]
+        rows.append((query, *by_attribute, f"{cost.mu:.4g}", f"{float(prices.share(cost)):.1%}"))
+    of_attributes = [f"{prices.of_attribute(attribute).mu:.4g}" for attribute in attributes]
+    return PriceTable(attributes, tuple(rows), ("all queries", *of_attributes, f"{prices.total.mu:.4g}", "100.0%"))
 
 
 def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAccounting:

@@ -9,10 +9,12 @@ from gedp.explain.facts import (
     ProtectionGroup,
     interval_rows,
     other_accounting,
+    person_rows,
     power_rows,
+    price_table,
 )
 from gedp.policy import PriceList
-from gedp.semantics import membership_mu, person
+from gedp.semantics import membership_mu
 
 
 def shown(number: float) -> str:
@@ -75,9 +77,8 @@ def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) ->
         table = Table(title=f"A person who contributes {size_shown(group.person)} to {names}", title_justify="left")
         for heading in ("establishment's value", "indistinguishable from", "to", "mu"):
             table.add_column(heading, justify="right")
-        for size in sorted({group.person, *(s for s in group.sizes if s > group.person)}):
-            said = person(group.protection, loss, group.person, size)
-            table.add_row(size_shown(size), shown(said.low), shown(said.high), f"{said.mu:.4g}")
+        for row in person_rows(group, loss):
+            table.add_row(size_shown(row.establishment_size), shown(row.low), shown(row.high), f"{row.mu:.4g}")
         console.print(table)
     smallest = group.sizes[0]
     console.print(
@@ -88,18 +89,12 @@ def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) ->
 
 def print_prices(console: Console, prices: PriceList) -> None:
     """What every query and attribute costs."""
-    attributes = list(dict.fromkeys(line.attribute for line in prices.lines))
+    layout = price_table(prices)
     table = Table(title="Price: mu of each query and attribute", title_justify="left", show_footer=True)
-    table.add_column("query", footer="all queries")
-    for attribute in attributes:
-        table.add_column(attribute, justify="right", footer=f"{prices.of_attribute(attribute).mu:.4g}")
-    table.add_column("all attributes", justify="right", footer=f"{prices.total.mu:.4g}")
-    table.add_column("share of mu²", justify="right", footer=percent(1))
-    cells = {(line.query, line.attribute): str(line.mu) for line in prices.lines}
-    for query in dict.fromkeys(line.query for line in prices.lines):
-        cost = prices.of_query(query)
-        row = [cells.get((query, attribute), "") for attribute in attributes]
-        table.add_row(query, *row, f"{cost.mu:.4g}", percent(float(prices.share(cost))))
+    for i, (heading, total) in enumerate(zip(layout.headings, layout.totals, strict=True)):
+        table.add_column(heading, justify="right" if i else "left", footer=total)
+    for row in layout.rows:
+        table.add_row(*row)
     console.print(table)
     verdict = "within" if prices.within_budget else "[bold red]over[/]"
     console.print(f"Total mu = {prices.total.mu:.6g}, {verdict} the budget of {prices.budget.mu:.6g}.\n")

@@ -1,0 +1,88 @@
+"""The page for a policy meeting: the spec's promise, and controls to see what other settings would promise."""
+
+from html import escape
+
+import numpy as np
+
+from gedp import web
+from gedp.accounting.composition import power
+from gedp.explain.facts import (
+    ProtectionGroup,
+    interval_rows,
+    other_accounting,
+    person_rows,
+    power_rows,
+    price_table,
+    protection_groups,
+)
+from gedp.explain.terminal import percent, shown, size_shown
+from gedp.policy import PriceList, Spec, price
+
+CURVE_POINTS = 80
+
+
+def explain_page(spec: Spec, title: str) -> str:
+    """The whole page as HTML."""
+    prices = price(spec)
+    groups = protection_groups(spec.policy)
+    mu = prices.total.mu
+    body = web.fill(
+        "explain.html",
+        title=escape(title),
+        mu=f"{mu:.4g}",
+        power=percent(float(power(mu, 0.05))),
+        mu_most=f"{max(6.0, 2 * mu):.2f}",
+        static="\n".join([*_people(groups, prices), _prices(prices), _other(prices)]),
+    )
+    data = {
+        "mu": mu,
+        "groups": [_group_data(group, spec) for group in groups],
+        "changes": [[row.change, round(row.mu / mu)] for row in power_rows(prices.total)],
+    }
+    return web.page(f"gedp: {title}", body, script=web.asset("explain.js"), data=data)
+
+
+def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
+    closeness = spec.policy.attributes[group.names[0]].closeness
+    sizes = np.geomspace(group.sizes[0], group.sizes[-1], CURVE_POINTS)
+    widths = group.protection.interval(sizes).width
+    return {
+        "names": list(group.names),
+        "protection": str(group.protection),
+        "psi": closeness.psi,
+        "gamma": float(closeness.gamma),
+        "shift": float(closeness.shift),
+        "rows": [
+            {"size": row.size, "low": row.low, "high": row.high} for row in interval_rows(group.protection, group.sizes)
+        ],
+        "curve": [[float(x), float(width)] for x, width in zip(sizes, widths, strict=True)],
+    }
+
+
+def _people(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> list[str]:
+    tables = []
+    for group in groups:
+        if group.person is not None:
+            said = person_rows(group, prices.total)
+            rows = [[size_shown(row.establishment_size), shown(row.low), shown(row.high)] for row in said]
+            caption = f"A person who contributes {size_shown(group.person)} to {', '.join(group.names)} (spec)"
+            tables.append(web.table(caption, ["establishment's value", "indistinguishable from", "to"], rows))
+    return ["<h2>People inside an establishment</h2>", *tables] if tables else []
+
+
+def _prices(prices: PriceList) -> str:
+    layout = price_table(prices)
+    caption = f"μ of each query and attribute: {prices.total.mu:.6g} in all, of a budget of {prices.budget.mu:.6g}"
+    return "<h2>What it costs</h2>" + web.table(caption, layout.headings, layout.rows, layout.totals)
+
+
+def _other(prices: PriceList) -> str:
+    other = other_accounting(prices)
+    epsilons = "; ".join(f"ε = {epsilon:.4g} at δ = {delta:g}" for delta, epsilon in other.epsilons)
+    return (
+        "<h2>In other accounting</h2>"
+        f"<p>Between close records the spec is (ε, δ)-indistinguishable with {epsilons}.</p>"
+        f"<p>To hold an attacker to {percent(other.power)} at {percent(other.significance)} false alarms over the "
+        f"{other.queries} sums published, ρ-zCDP would need {other.zcdp_variance_ratio:.3g} times our variance and "
+        f"ε-DP {other.pure_variance_ratio:.3g} times.</p>"
+    )

@@ -1,0 +1,51 @@
+"""Self-contained HTML pages: style, script and data in one file, nothing fetched."""
+
+import json
+from collections.abc import Sequence
+from html import escape
+from importlib import resources
+from string import Template
+
+
+def asset(name: str) -> str:
+    """The text of a file beside this module."""
+    return (resources.files(__name__) / name).read_text(encoding="utf-8")
+
+
+def page(title: str, body: str, *, script: str = "", data: object = None) -> str:
+    """A whole page. `data` is there for the script under the id "data"."""
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        '<link rel="icon" href="data:,">',
+        f"<title>{escape(title)}</title>",
+        f"<style>\n{asset('page.css')}</style></head><body>",
+        body,
+    ]
+    if data is not None:
+        in_script = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+        parts.append(f'<script type="application/json" id="data">{in_script}</script>')
+    if script:
+        parts.append(f"<script>\n{script}</script>")
+    return "\n".join([*parts, "</body></html>", ""])
+
+
+def fill(template: str, **values: str) -> str:
+    """A template of this folder with its $names replaced; the values must be HTML already."""
+    return Template(asset(template)).substitute(values)
+
+
+def table(
+    caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], footer: Sequence[str] | None = None
+) -> str:
+    """A plain table of escaped texts."""
+
+    def row(cells: Sequence[str], tag: str = "td") -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    foot = f"<tfoot>{row(footer)}</tfoot>" if footer else ""
+    return (
+        f'<div class="scroll"><table><caption>{escape(caption)}</caption><thead>{row(headings, "th")}</thead>'
+        f"<tbody>{''.join(map(row, rows))}</tbody>{foot}</table></div>"
+    )

@@ -1,0 +1,144 @@
+"use strict";
+// The promise, recomputed as the controls move. The same formulas as gedp.neighbors and gedp.accounting.
+const data = JSON.parse(document.getElementById("data").textContent);
+const byId = (id) => document.getElementById(id);
+
+// Φ by the continued fraction in the tails and the series in the middle; Φ⁻¹ by bisection on it.
+function ndtr(z) {
+  const t = Math.abs(z);
+  let upper;
+  if (t > 38) upper = 0;
+  else if (t < 3) {
+    let term = t, sum = t;
+    for (let n = 1; Math.abs(term) > 1e-17 * sum; n++) { term *= t * t / (2 * n + 1); sum += term; }
+    upper = 0.5 - sum * Math.exp(-t * t / 2) / Math.sqrt(2 * Math.PI);
+  } else {
+    let fraction = 0;
+    for (let n = 60; n >= 1; n--) fraction = n / (t + fraction);
+    upper = Math.exp(-t * t / 2) / Math.sqrt(2 * Math.PI) / (t + fraction);
+  }
+  return z > 0 ? 1 - upper : upper;
+}
+function ndtri(p) {
+  let low = -39, high = 39;
+  for (let i = 0; i < 80; i++) { const mid = (low + high) / 2; if (ndtr(mid) < p) low = mid; else high = mid; }
+  return (low + high) / 2;
+}
+const power = (mu, alpha) => ndtr(ndtri(alpha) + mu);
+
+// Uncertainty intervals of the three neighbor functions.
+const psiFunctions = {
+  sqrt: (x, d, shift) => { const y = Math.max(Math.sqrt(x + shift) + d, Math.sqrt(shift)); return y * y - shift; },
+  log: (x, d, shift) => x * Math.exp(d) + shift * Math.expm1(d),
+  linear: (x, d) => x + d,
+};
+function interval(setting, x) {
+  const moved = (d) => Math.max(0, psiFunctions[setting.psi](x, d, setting.shift));
+  return [moved(-setting.gamma), moved(setting.gamma)];
+}
+
+const shown = (x) => Math.abs(x) >= 1 || x === 0
+  ? x.toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: x === Math.round(x) ? 0 : 1 })
+  : x.toPrecision(3);
+const short = (x) => x >= 1e9 ? x / 1e9 + "G" : x >= 1e6 ? x / 1e6 + "M" : x >= 1e3 ? x / 1e3 + "k" : String(+x.toPrecision(3));
+const percent = (p) => p >= 0.9995 && p < 1 ? "> 99.9%" : (100 * p).toFixed(1) + "%";
+
+// One chart: lines over axes that are logarithmic or plain.
+function chart(figure, { lines, xLog, yLog, xRange, yRange, xName, yName, label, format, diagonal }) {
+  const width = 340, height = 240, left = 52, right = 20, top = 10, bottom = 36;
+  const scale = (log, [a, b], from, to) => (v) => from + (to - from) *
+    (log ? (Math.log(v) - Math.log(a)) / (Math.log(b) - Math.log(a)) : (v - a) / (b - a));
+  const X = scale(xLog, xRange, left, width - right), Y = scale(yLog, yRange, height - bottom, top);
+  const ticks = (log, [a, b]) => {
+    if (!log) return [0, 0.25, 0.5, 0.75, 1].map((t) => a + t * (b - a));
+    const first = Math.ceil(Math.log10(a) - 1e-9), last = Math.floor(Math.log10(b) + 1e-9);
+    const step = Math.max(1, Math.ceil((last - first) / 6)), list = [];
+    for (let e = first; e <= last; e += step) list.push(10 ** e);
+    return list;
+  };
+  let svg = `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}"><title>${label}</title>`;
+  for (const t of ticks(xLog, xRange)) svg += `<line class="grid" x1="${X(t)}" x2="${X(t)}" y1="${top}" y2="${height - bottom}"/>` +
+    `<text x="${X(t)}" y="${height - bottom + 14}" text-anchor="middle">${format.x(t)}</text>`;
+  for (const t of ticks(yLog, yRange)) svg += `<line class="grid" y1="${Y(t)}" y2="${Y(t)}" x1="${left}" x2="${width - right}"/>` +
+    `<text x="${left - 6}" y="${Y(t) + 4}" text-anchor="end">${format.y(t)}</text>`;
+  svg += `<line class="axis" x1="${left}" x2="${width - right}" y1="${height - bottom}" y2="${height - bottom}"/>` +
+    `<line class="axis" x1="${left}" x2="${left}" y1="${top}" y2="${height - bottom}"/>` +
+    `<text x="${(left + width - right) / 2}" y="${height - 4}" text-anchor="middle">${xName}</text>` +
+    `<text transform="translate(11 ${(top + height - bottom) / 2}) rotate(-90)" text-anchor="middle">${yName}</text>`;
+  svg += `<clipPath id="clip-${figure.id}"><rect x="${left}" y="${top}" width="${width - left - right}" height="${height - top - bottom}"/></clipPath>`;
+  if (diagonal) svg += `<line class="grid" stroke-width="2" x1="${X(xRange[0])}" y1="${Y(yRange[0])}" x2="${X(xRange[1])}" y2="${Y(yRange[1])}"/>`;
+  for (const { points, kind } of lines) {
+    const path = points.filter(([x, y]) => Number.isFinite(y) && (!yLog || y > 0))
+      .map(([x, y], i) => `${i ? "L" : "M"}${X(x).toFixed(1)} ${Y(y).toFixed(1)}`).join("");
+    svg += `<path class="line-${kind}" clip-path="url(#clip-${figure.id})" d="${path}"/>`;
+  }
+  figure.querySelector(".plot").innerHTML = svg + "</svg>";
+}
+
+let group = data.groups[0];
+const setting = {};
+
+function resetToSpec() {
+  Object.assign(setting, { psi: group.psi, gamma: group.gamma, shift: group.shift, mu: data.mu });
+  byId("psi").value = setting.psi;
+  byId("gamma").min = Math.log10(group.gamma) - 2;
+  byId("gamma").max = Math.log10(group.gamma) + 2;
+  byId("gamma").value = Math.log10(group.gamma);
+  byId("mu").value = setting.mu;
+  draw();
+}
+
+function draw() {
+  byId("gamma-out").textContent = String(+setting.gamma.toPrecision(3));
+  byId("mu-out").textContent = String(+setting.mu.toPrecision(4));
+  const name = setting.psi === "linear" ? "x" : `${setting.psi}(x${setting.shift ? " + " + setting.shift : ""})`;
+  byId("spec-setting").textContent = `In the spec: ${group.protection}, μ = ${+data.mu.toPrecision(4)}`;
+  byId("setting").textContent = `${group.names.join(", ")}: ψ = ${name}, γ = ${+setting.gamma.toPrecision(3)}, μ = ${+setting.mu.toPrecision(4)}`;
+  byId("now-power").textContent = percent(power(setting.mu, 0.05));
+  byId("now-mu").textContent = String(+setting.mu.toPrecision(4));
+
+  byId("intervals").innerHTML = group.rows.map((row) => {
+    const [low, high] = interval(setting, row.size);
+    return `<tr><td>${shown(row.size)}</td><td class="now">${shown(low)}</td><td class="now">${shown(high)}</td>` +
+      `<td class="now">${shown(high - low)}</td><td class="now">${percent((high - low) / row.size)}</td>` +
+      `<td class="spec">${shown(row.low)} to ${shown(row.high)}</td></tr>`;
+  }).join("");
+
+  const sizes = group.curve.map((point) => point[0]);
+  const absolute = sizes.map((x) => { const [low, high] = interval(setting, x); return [x, high - low]; });
+  const relative = absolute.map(([x, width]) => [x, width / x]);
+  const specAbsolute = group.curve, specRelative = group.curve.map(([x, width]) => [x, width / x]);
+  const around = (values) => {
+    const logs = values.filter((v) => v > 0 && Number.isFinite(v)).map(Math.log10);
+    return [10 ** Math.floor(Math.min(...logs)), 10 ** Math.ceil(Math.max(...logs))];
+  };
+  const xRange = [sizes[0], sizes[sizes.length - 1]];
+  const describe = (what, points) => `${what}: ${shown(points[0][1])} at size ${shown(points[0][0])}, ` +
+    `${shown(points[points.length - 1][1])} at size ${shown(points[points.length - 1][0])}. The dashed line is the spec.`;
+  chart(byId("absolute"), { xLog: true, yLog: true, xRange, yRange: around([...absolute, ...specAbsolute].map((p) => p[1])),
+    lines: [{ points: specAbsolute, kind: "spec" }, { points: absolute, kind: "now" }], xName: "size", yName: "width",
+    label: describe("Width of the interval by size", absolute), format: { x: short, y: short } });
+  chart(byId("relative"), { xLog: true, yLog: true, xRange, yRange: around([...relative, ...specRelative].map((p) => p[1])),
+    lines: [{ points: specRelative, kind: "spec" }, { points: relative, kind: "now" }], xName: "size", yName: "width / size",
+    label: describe("Width relative to size", relative), format: { x: short, y: (t) => short(100 * t) + "%" } });
+  const alphas = Array.from({ length: 101 }, (_, i) => Math.min(Math.max(i / 100, 1e-4), 1 - 1e-4));
+  const curve = (mu) => alphas.map((alpha) => [alpha, power(mu, alpha)]);
+  chart(byId("power"), { xRange: [0, 1], yRange: [0, 1],
+    lines: [{ points: curve(data.mu), kind: "spec" }, { points: curve(setting.mu), kind: "now" }],
+    xName: "chance of a false alarm", yName: "chance of a true one",
+    label: `The attacker's power: ${percent(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
+    diagonal: true, format: { x: (t) => 100 * t + "%", y: (t) => 100 * t + "%" } });
+
+  byId("powers").innerHTML = data.changes.map(([what, steps]) => `<tr><td>${what}</td>` +
+    [0.01, 0.05, 0.1].map((alpha) => `<td class="now">${percent(power(steps * setting.mu, alpha))}</td>`).join("") +
+    [0.01, 0.05, 0.1].map((alpha) => `<td class="spec">${percent(power(steps * data.mu, alpha))}</td>`).join("") + "</tr>").join("");
+}
+
+byId("attribute").innerHTML = data.groups.map((g, i) => `<option value="${i}"></option>`).join("");
+data.groups.forEach((g, i) => { byId("attribute").options[i].textContent = g.names.join(", "); });
+byId("attribute").addEventListener("change", (event) => { group = data.groups[event.target.value]; resetToSpec(); });
+byId("psi").addEventListener("change", (event) => { setting.psi = event.target.value; setting.shift = setting.psi === group.psi ? group.shift : 0; draw(); });
+byId("gamma").addEventListener("input", (event) => { setting.gamma = 10 ** event.target.value; draw(); });
+byId("mu").addEventListener("input", (event) => { setting.mu = Number(event.target.value); draw(); });
+byId("reset").addEventListener("click", resetToSpec);
+resetToSpec();
