@@ -1,0 +1,28 @@
+"""Hypothesis strategies shared by the tests."""
+
+from functools import reduce
+
+from hypothesis import strategies as st
+
+from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt, narrow, widen
+
+values = st.one_of(st.just(0.0), st.floats(1e-3, 1e12), st.integers(1, 10**12).map(float))
+positive_values = st.one_of(st.floats(1e-3, 1e12), st.integers(1, 10**12).map(float))
+shifts = st.one_of(st.just(0.0), st.floats(1e-3, 1e6))
+gammas = st.floats(1e-2, 1e3)
+log_gammas = st.floats(1e-3, 2.0)
+
+
+def _protection_of(psi: NeighborFunction) -> st.SearchStrategy[Protection]:
+    distances = log_gammas if isinstance(psi, Log) else gammas
+    return distances.map(lambda gamma: Protection(psi, gamma))
+
+
+functions: st.SearchStrategy[NeighborFunction] = st.one_of(
+    shifts.map(Sqrt), shifts.map(Log), st.just(Linear()), st.just(Sqrt()), st.just(Log())
+)
+basic_protections = functions.flatmap(_protection_of)
+combined_protections = st.tuples(
+    st.lists(basic_protections, min_size=2, max_size=4), st.sampled_from([widen, narrow])
+).map(lambda parts: reduce(parts[1], parts[0]))
+protections = st.one_of(basic_protections, combined_protections)
