@@ -84,7 +84,8 @@ def test_refuses_every_piecewise_linear_function(exponents: list[float], drops: 
 
     def f(x: FloatArray) -> FloatArray:
         piece = np.searchsorted(knots, x, side="right") - 1
-        return heights[piece] + slopes[piece] * (x - knots[piece])
+        y: FloatArray = heights[piece] + slopes[piece] * (x - knots[piece])
+        return y
 
     failures = check_neighbor_function(f)
     assert [failure.condition for failure in failures] == [4]

@@ -10,7 +10,11 @@ _KEYS = rf"{_KEY}(?:\s*\.\s*{_KEY})*"
 _HEADER = re.compile(rf"\s*(\[\[?)\s*({_KEYS})\s*\]")
 _ASSIGNMENT = re.compile(rf"\s*({_KEYS})\s*=\s*(.*)", re.DOTALL)
 _INLINE_KEY = re.compile(rf"[{{,]\s*({_KEY})\s*=")
-_QUOTED = re.compile(r'"""(?:[^\\]|\\.)*?"""|\'\'\'.*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'', re.DOTALL)
+_QUOTED = re.compile(
+    r'''"""(?:[^\\]|\\.)*?"""|(?<!")"(?!"")(?:[^"\\\n]|\\.)*"'''  # basic strings
+    r"""|'{3}.*?'{3}|(?<!')'(?!'')[^'\n]*'""",  # literal strings
+    re.DOTALL,
+)
 _COMMENT = re.compile(rf"({_QUOTED.pattern})|#[^\n]*", re.DOTALL)
 
 

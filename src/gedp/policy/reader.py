@@ -59,7 +59,7 @@ def _spec(root: Section) -> Spec:
     groupers = _groupers(root.table("groupers", required=False), data)
     attributes = _attributes(root.table("attributes"), data)
     budget = root.table("budget")
-    mu = budget.number("mu") if budget.content else Decimal(1)
+    mu = Decimal(1) if budget.absent else budget.number("mu")
     budget.finish()
     queries = _queries(root.tables("queries"), attributes, {*data.public, *groupers})
     microdata = root.table("microdata", required=False)
@@ -75,7 +75,7 @@ def _spec(root: Section) -> Spec:
 
 
 def _data(section: Section) -> Data:
-    if not section.content:
+    if section.absent:
         return Data("", ())
     id_column = section.text("id") if section.has("id") else None
     data = Data(section.text("source"), section.names("public"), id_column)
@@ -123,7 +123,7 @@ def _attributes(section: Section, data: Data) -> dict[str, Attribute]:
             if signed and part.psi == "log" and not part.shift:
                 entry.fault("signed", "log without a shift has no value at 0", "Give it a shift, like shift = 1")
         attributes[name] = Attribute(name, closeness, unit, signed, at_least, person)
-    if not section.content and section.path in section.faults.lines:
+    if not section.content and not section.absent:
         section.faults.add(
             section.path, "there are no attributes", "Give one, like emp = { psi = 'sqrt', gamma = 0.5 }"
         )

@@ -45,6 +45,7 @@ class Section:
     faults: Faults
     path: Path
     content: dict[str, Any]
+    absent: bool = False
     known: list[str] = field(default_factory=list)
 
     def fault(self, key: str, problem: str, suggestion: str) -> None:
@@ -85,9 +86,10 @@ class Section:
         return tuple(value) if isinstance(value, list | tuple) else ()
 
     def table(self, key: str, *, required: bool = True) -> "Section":
-        """The table under `key`; empty where it is absent."""
+        """The table under `key`; empty where it is absent or no table."""
         value = self._value(key, lambda v: isinstance(v, dict), "a table", _MISSING if required else {})
-        return Section(self.faults, (*self.path, key), value if isinstance(value, dict) else {})
+        present = key in self.content and isinstance(value, dict)
+        return Section(self.faults, (*self.path, key), value if present else {}, absent=not present)
 
     def tables(self, key: str) -> list["Section"]:
         """Every table of the array under `key`."""

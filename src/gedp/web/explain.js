@@ -79,18 +79,25 @@ let group = data.groups[0];
 const setting = {};
 
 function resetToSpec() {
-  Object.assign(setting, { psi: group.psi, gamma: group.gamma, shift: group.shift, mu: data.mu });
-  byId("psi").value = setting.psi;
+  byId("psi").value = group.psi;
   byId("gamma").min = Math.log10(group.gamma) - 2;
   byId("gamma").max = Math.log10(group.gamma) + 2;
-  byId("gamma").value = Math.log10(group.gamma);
-  byId("mu").value = setting.mu;
+  set({ psi: group.psi, gamma: group.gamma, shift: group.shift, mu: data.mu });
+}
+
+// Takes over new values, shows them on every control but the one in use, and draws.
+function set(change, used) {
+  if (!Object.values(change).every((v) => typeof v === "string" || (Number.isFinite(v) && v >= 0)) || change.gamma === 0) return;
+  Object.assign(setting, change);
+  const show = (id, value) => { if (byId(id) !== used) byId(id).value = value; };
+  show("gamma", Math.log10(setting.gamma));
+  show("gamma-number", +setting.gamma.toPrecision(3));
+  show("mu", setting.mu);
+  show("mu-number", +setting.mu.toPrecision(4));
   draw();
 }
 
 function draw() {
-  byId("gamma-out").textContent = String(+setting.gamma.toPrecision(3));
-  byId("mu-out").textContent = String(+setting.mu.toPrecision(4));
   const name = setting.psi === "linear" ? "x" : `${setting.psi}(x${setting.shift ? " + " + setting.shift : ""})`;
   byId("spec-setting").textContent = `In the spec: ${group.protection}, μ = ${+data.mu.toPrecision(4)}`;
   byId("setting").textContent = `${group.names.join(", ")}: ψ = ${name}, γ = ${+setting.gamma.toPrecision(3)}, μ = ${+setting.mu.toPrecision(4)}`;
@@ -137,8 +144,10 @@ function draw() {
 byId("attribute").innerHTML = data.groups.map((g, i) => `<option value="${i}"></option>`).join("");
 data.groups.forEach((g, i) => { byId("attribute").options[i].textContent = g.names.join(", "); });
 byId("attribute").addEventListener("change", (event) => { group = data.groups[event.target.value]; resetToSpec(); });
-byId("psi").addEventListener("change", (event) => { setting.psi = event.target.value; setting.shift = setting.psi === group.psi ? group.shift : 0; draw(); });
-byId("gamma").addEventListener("input", (event) => { setting.gamma = 10 ** event.target.value; draw(); });
-byId("mu").addEventListener("input", (event) => { setting.mu = Number(event.target.value); draw(); });
+byId("psi").addEventListener("change", ({ target }) => set({ psi: target.value, shift: target.value === group.psi ? group.shift : 0 }));
+byId("gamma").addEventListener("input", ({ target }) => set({ gamma: 10 ** target.value }, target));
+byId("gamma-number").addEventListener("input", ({ target }) => set({ gamma: target.valueAsNumber }, target));
+byId("mu").addEventListener("input", ({ target }) => set({ mu: Number(target.value) }, target));
+byId("mu-number").addEventListener("input", ({ target }) => set({ mu: target.valueAsNumber }, target));
 byId("reset").addEventListener("click", resetToSpec);
 resetToSpec();

@@ -1,0 +1,142 @@
+"""The explain page in a real browser: controls change the numbers, the numbers are right, nothing is fetched."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from gedp.accounting.composition import power
+from gedp.explain.page import explain_page
+from gedp.explain.terminal import chance
+from gedp.neighbors import Linear, Log, Protection, Sqrt
+from gedp.policy import parse_spec
+from gedp.reproduce.frameworks import framework_ratios, frameworks_page
+from gedp.specs import find_spec
+from tests.test_policy import changed
+
+pytestmark = pytest.mark.browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not CHROMIUM:
+        message = "no chromium found: install it (Debian: apt-get install chromium) to test the pages"
+        (pytest.fail if os.environ.get("GEDP_REQUIRE_BROWSER") else pytest.skip)(message)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, path: Path, html: str) -> tuple[Page, list[str], list[str]]:
+    """The page, the addresses it asks for beyond its own file, and the errors it logs."""
+    path.write_text(html, encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1000, "height": 1400})
+    requests: list[str] = []
+    errors: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.goto(path.as_uri())
+    return page, [url for url in requests if url != path.as_uri() and not url.startswith("data:")], errors
+
+
+def cells(page: Page, row: int) -> list[str]:
+    return page.locator(f"#intervals tr:nth-child({row}) td").all_inner_texts()
+
+
+def move(page: Page, control: str, value: float) -> None:
+    page.locator(f"#{control}").evaluate(
+        "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input', {bubbles: true})); }", value
+    )
+
+
+def number(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
+def test_moving_the_sliders_changes_the_numbers(browser: Browser, tmp_path: Path) -> None:
+    page, requests, errors = opened(browser, tmp_path / "p.html", explain_page(find_spec("paper-equal"), "paper-equal"))
+    assert page.locator("#now-power").inner_text() == "74.6%"
+    before, power_curve = cells(page, 5), page.locator("#power path.line-now").get_attribute("d")
+    assert number(before[0]) == 100
+    assert before[1:3] == ["90.3", "110.3"]
+
+    page.locator("#gamma").focus()
+    page.keyboard.press("ArrowRight")  # as a person would
+    assert cells(page, 5) != before
+
+    page.locator("#gamma-number").fill("1")
+    assert cells(page, 5)[1:3] == ["81", "121"]
+    assert cells(page, 5)[5] == before[5]  # the spec's own interval stays
+    move(page, "mu", 1.0)
+    assert page.locator("#now-power").inner_text() == "26.0%"
+    assert page.locator("#power path.line-now").get_attribute("d") != power_curve
+    assert page.locator("#power path.line-spec").get_attribute("d") == power_curve
+
+    page.locator("#mu-number").fill("-3")  # ignored
+    assert page.locator("#now-power").inner_text() == "26.0%"
+
+    page.locator("#reset").click()
+    assert cells(page, 5) == before
+    assert page.locator("#now-power").inner_text() == "74.6%"
+    assert (requests, errors) == ([], [])
+
+
+@pytest.mark.parametrize("psi", ["sqrt", "log", "linear"])
+def test_the_page_computes_what_the_library_computes(browser: Browser, tmp_path: Path, psi: str) -> None:
+    page, _, errors = opened(browser, tmp_path / "p.html", explain_page(find_spec("paper-equal"), "paper-equal"))
+    page.locator("#psi").select_option(psi)
+    move(page, "gamma", -1)
+    protection = Protection({"sqrt": Sqrt(), "log": Log(), "linear": Linear()}[psi], 0.1)
+    for row in range(1, 12):
+        size, low, high = (number(text) for text in cells(page, row)[:3])
+        ours = protection.interval(size)
+        assert low == pytest.approx(float(ours.low), abs=0.06)
+        assert high == pytest.approx(float(ours.high), abs=0.06)
+    for mu in (0.05, 0.5, 2.0, 5.0):
+        move(page, "mu", mu)
+        shown = page.locator("#powers tr:first-child td").all_inner_texts()[1:4]
+        assert shown == [chance(float(power(mu, alpha))) for alpha in (0.01, 0.05, 0.1)]
+    assert errors == []
+
+
+def test_each_attribute_and_a_widened_policy_can_be_shown(browser: Browser, tmp_path: Path) -> None:
+    text = changed(
+        ("gamma = 0.5 }", "gamma = 0.5, at_least = { psi = 'linear', gamma = 3 } }"),
+        ("emp = {", "'<b>&' = {"),
+        ("emp = 0.7", "'<b>&' = 0.7"),
+    )
+    page, requests, errors = opened(browser, tmp_path / "p.html", explain_page(parse_spec(text), "<i>mine</i>"))
+    assert "“<i>mine</i>”" in page.locator("h1").inner_text()
+    assert "widened from (sqrt(x))/0.5 and (x)/3" in page.locator("#spec-setting").inner_text()
+    assert "<b>&" in page.locator("#setting").inner_text()
+    page.locator("#attribute").select_option("1")
+    assert "wage" in page.locator("#setting").inner_text()
+    assert (requests, errors) == ([], [])
+
+
+def test_figures_have_alternative_text_and_the_page_prints(browser: Browser, tmp_path: Path) -> None:
+    page, requests, errors = opened(browser, tmp_path / "p.html", explain_page(find_spec("paper-equal"), "paper-equal"))
+    for figure in page.locator("svg").all():
+        assert figure.get_attribute("role") == "img"
+        assert len(figure.get_attribute("aria-label") or "") > 30
+    page.emulate_media(media="print")
+    assert not page.locator("#reset").is_visible()
+    assert page.locator("#intervals tr").count() == 11
+    assert len(page.pdf(format="A4")) > 20_000
+    overflow = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert overflow <= 0
+    assert (requests, errors) == ([], [])
+
+
+def test_frameworks_page_opens_without_requests(browser: Browser, tmp_path: Path) -> None:
+    page, requests, errors = opened(browser, tmp_path / "f.html", frameworks_page([framework_ratios(1)]))
+    assert page.locator("svg[role=img]").is_visible()
+    assert (requests, errors) == ([], [])
