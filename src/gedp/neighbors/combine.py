@@ -108,6 +108,15 @@ class Piecewise(NeighborFunction):
             result[here] = piece.psi.slope(x[here]) / piece.gamma
         return result[()]
 
+    def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
+        """That of the piece in force at x."""
+        x = as_amounts(x, str(self))
+        result = np.empty(x.shape)
+        for i, here in self._by_piece(self._piece_of(x)):
+            piece = self.pieces[i]
+            result[here] = piece.psi.inverse_curvature(x[here]) * piece.gamma**2
+        return result[()]
+
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """Added up over the pieces between x and y."""
         x, y = np.broadcast_arrays(as_amounts(x, str(self)), as_amounts(y, str(self)))

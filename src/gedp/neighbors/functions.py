@@ -80,6 +80,14 @@ class NeighborFunction(ABC):
         """The value whose ψ is ψ(x) + distance, or the end of the domain if that comes first."""
         return self.inverse(np.maximum(self(x) + np.asarray(distance, dtype=np.float64), self.lowest))
 
+    def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
+        """The second derivative of ψ⁻¹ at ψ(x), −ψ''(x)/ψ'(x)³; here from the slopes on both sides of x."""
+        x = np.asarray(x, dtype=np.float64)
+        step = 1e-4 * np.maximum(np.abs(x), 1e-6)
+        low, high = np.maximum(x - step, 0.0), x + step
+        bend: FloatArray = (self.slope(high) - self.slope(low)) / (high - low)
+        return -bend / self.slope(x) ** 3
+
     def _above_lowest(self, y: npt.ArrayLike) -> FloatArray:
         array = np.asarray(y, dtype=np.float64)
         bad = int(array.size - np.count_nonzero(array >= self.lowest))
@@ -120,6 +128,10 @@ class Linear(NeighborFunction):
         """1."""
         return np.ones_like(as_amounts(x, str(self)))
 
+    def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
+        """0: the inverse is straight."""
+        return np.zeros_like(as_amounts(x, str(self)))
+
     def __str__(self) -> str:
         return "x"
 
@@ -152,6 +164,10 @@ class Sqrt(NeighborFunction):
         """1 / (2ψ(x))."""
         with np.errstate(divide="ignore"):
             return 0.5 / self(x)
+
+    def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
+        """2: the inverse is a parabola."""
+        return np.full_like(as_amounts(x, str(self)), 2.0)
 
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """(y − x) / (ψ(x) + ψ(y))."""
@@ -212,6 +228,10 @@ class Log(NeighborFunction):
         """1 / (x + shift)."""
         with np.errstate(divide="ignore"):
             return 1.0 / (as_amounts(x, str(self)) + self.shift)
+
+    def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
+        """X + shift, as every derivative of the exponential."""
+        return as_amounts(x, str(self)) + self.shift
 
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """log1p((y − x)/(x + shift)); infinite between 0 and anything else when there is no shift."""
@@ -275,6 +295,11 @@ class Signed(NeighborFunction):
     def slope(self, x: npt.ArrayLike) -> FloatArray:
         """The slope of ψ at |x|."""
         return self.base.slope(np.abs(as_reals(x, str(self))))
+
+    def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
+        """That of ψ, with the sign of x."""
+        x = as_reals(x, str(self))
+        return cast(FloatArray, np.sign(x) * self.base.inverse_curvature(np.abs(x)))
 
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """Along one side as ψ has it; through 0 the two sides added."""

@@ -1,0 +1,60 @@
+"""Where confidential tables are read. An engine knows columns and rows; it knows nothing of privacy."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+CodeArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class ColumnCounts:
+    """What is wrong with a numeric column, as numbers of rows; and whether its sums fit into 64 bits."""
+
+    nulls: int
+    not_numbers: int
+    not_finite: int
+    negatives: int
+    not_whole: int
+    sums_fit: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Some rows, in the order of the table: codes of public columns, whole numbers, and columns as they are."""
+
+    codes: Mapping[str, CodeArray]
+    amounts: Mapping[str, IntArray]
+    plain: Any  # a pyarrow record batch
+
+
+class Engine(Protocol):
+    """What measuring needs of a table."""
+
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+
+    def rows(self) -> int:
+        """The number of rows."""
+
+    def nulls(self, column: str) -> int:
+        """The number of nulls in a column."""
+
+    def duplicates(self, column: str) -> int:
+        """The number of rows whose value in `column` appeared in a row before."""
+
+    def count_faults(self, column: str, unit: Fraction) -> ColumnCounts:
+        """What is wrong with a column that should hold whole multiples of `unit`."""
+
+    def distinct(self, column: str) -> list[str]:
+        """The distinct values of a public column as text, sorted; their positions are its codes."""
+
+    def scan(
+        self, *, coded: Sequence[str] = (), amounts: Mapping[str, Fraction] | None = None, plain: Sequence[str] = ()
+    ) -> Iterator[Batch]:
+        """All rows in batches, always in the same order; `amounts` maps columns to their units."""

@@ -1,0 +1,178 @@
+"""A release: the protected answers, frozen, with a manifest that says what was promised and sums every file.
+
+Everything here is public. This module and all that comes after it never see the confidential table.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gedp.errors import Fault, FaultsError, GedpError, Refused
+
+MANIFEST = "manifest.json"
+IDENTITY = "identity.parquet"
+FORMAT = 1
+
+#: The columns of a table of answers, after its keys.
+ANSWER_SCHEMA = pa.schema(
+    [
+        ("attribute", pa.string()),
+        ("estimate", pa.float64()),
+        ("variance", pa.float64()),
+        ("std_error", pa.float64()),
+        ("ci_low", pa.float64()),
+        ("ci_high", pa.float64()),
+        ("mechanism", pa.string()),
+        ("variance_kind", pa.string()),  # exact | estimated
+    ]
+)
+
+
+class ReleaseExistsError(Refused):
+    """There is a release in that folder already."""
+
+
+class TamperedReleaseError(Refused):
+    """A file of a release is not what its manifest says."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release on disk. Files are read when asked for."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+
+    def answers(self, query: str) -> pa.Table:
+        """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
+        return pq.read_table(self.folder / self._entry(query)["file"])
+
+    def identity(self) -> pa.Table:
+        """The protected establishments: id, public columns, `<attribute>__psi` and estimate."""
+        return pq.read_table(self.folder / IDENTITY)
+
+    def _entry(self, query: str) -> Mapping[str, Any]:
+        for entry in self.manifest["queries"]:
+            if entry["name"] == query:
+                return dict(entry)
+        known = ", ".join(repr(entry["name"]) for entry in self.manifest["queries"])
+        raise FaultsError(str(self.folder), [Fault("query", f"{query!r} is not in this release", f"It has: {known}")])
+
+
+def read_release(folder: str | Path, *, check: bool = True) -> Release:
+    """The release in a folder, every file checked against its checksum."""
+    folder = Path(folder)
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        files = dict(manifest["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
+        raise FaultsError(str(folder), [problem]) from None
+    if manifest.get("format") != FORMAT:
+        problem = Fault(MANIFEST, f"its format is {manifest.get('format')!r}", f"This version reads format {FORMAT}")
+        raise FaultsError(str(folder), [problem])
+    if check:
+        wrong = [name for name, digest in files.items() if _sha256(folder / name) != digest]
+        if wrong:
+            raise TamperedReleaseError(
+                f"{folder}: not as released: {', '.join(wrong)}. Get a fresh copy of the release"
+            )
+    return Release(folder, manifest)
+
+
+class ReleaseWriter:
+    """Collects the files of a release in a temporary folder; `finish` gives it its name, all at once."""
+
+    def __init__(self, target: Path, *, replace: bool = False) -> None:
+        self.target = target
+        if target.exists() and not (replace and _is_release_or_empty(target)):
+            hint = (
+                "Use --force to replace it"
+                if _is_release_or_empty(target)
+                else "It is no release; choose another folder"
+            )
+            raise ReleaseExistsError(f"{target} exists already and nothing was spent. {hint}")
+        with _writing(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+            (self.folder / "tables").mkdir()
+
+    def __enter__(self) -> "ReleaseWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def identity_writer(self, schema: pa.Schema) -> pq.ParquetWriter:
+        """A writer for the establishments, batch by batch."""
+        return pq.ParquetWriter(self.folder / IDENTITY, schema, compression="zstd")
+
+    def write_answers(self, query: str, table: pa.Table) -> str:
+        """Writes the answers of a query as Parquet and CSV; returns the name of the former."""
+        name = f"tables/{query}.parquet"
+        with _writing(self.target):
+            pq.write_table(table, self.folder / name)
+            pa.csv.write_csv(table, self.folder / f"tables/{query}.csv")
+        return name
+
+    def finish(self, manifest: Mapping[str, Any]) -> Release:
+        """Writes the manifest with the checksum of every file, and gives the folder its name."""
+        with _writing(self.target):
+            paths = sorted(path for path in self.folder.rglob("*") if path.is_file())
+            files = {path.relative_to(self.folder).as_posix(): _sha256(path) for path in paths}
+            whole = {"format": FORMAT, **manifest, "files": files}
+            text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+            (self.folder / MANIFEST).write_text(text, encoding="utf-8")
+            for path in (*paths, self.folder / MANIFEST, self.folder / "tables", self.folder):
+                _sync(path)
+            self.folder.chmod(0o755)
+            if self.target.exists():
+                with tempfile.TemporaryDirectory(dir=self.target.parent, prefix=f".{self.target.name}.old.") as old:
+                    self.target.replace(Path(old) / "release")
+                    self.folder.replace(self.target)
+            else:
+                self.folder.replace(self.target)
+            _sync(self.target.parent)
+        return Release(self.target, whole)
+
+
+def _is_release_or_empty(folder: Path) -> bool:
+    return folder.is_dir() and ((folder / MANIFEST).is_file() or not any(folder.iterdir()))
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return "missing"
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise GedpError(f"cannot write {target}: {(error.strerror or 'the file system refused').lower()}") from None

@@ -1,0 +1,208 @@
+"""The confidential table: roles of columns, validation before anything else, and the finest cells.
+
+Public columns become dense codes once. The finest cells are the combinations of all grouping keys of a workload that
+occur; every group of every query is a union of such cells, so a row needs to know nothing but its cell.
+"""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from gedp.accounting.composition import exact
+from gedp.engines import CodeArray, Engine
+from gedp.errors import Fault, FaultsError
+from gedp.policy import Attribute, Data, Grouper, Query
+
+
+@dataclass(frozen=True, repr=False)
+class ConfidentialTable:
+    """A table with its roles. Use `open_table` to get a validated one."""
+
+    engine: Engine
+    data: Data
+    attributes: Mapping[str, Attribute]
+    lookups: Mapping[str, tuple[str, dict[str, str]]]  # grouping -> (public column, code -> group)
+
+    def __repr__(self) -> str:
+        return f"ConfidentialTable({self.engine!r})"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of one query: their keys as texts, and the group of every finest cell."""
+
+    keys: Mapping[str, list[str]]
+    of_cell: CodeArray
+    count: int
+
+
+@dataclass(frozen=True, repr=False)
+class Cells:
+    """The finest cells of a workload, and the cell of every row."""
+
+    count: int
+    of_row: CodeArray
+    codes: Mapping[str, CodeArray]  # for each grouping key, its code in every cell
+    labels: Mapping[str, list[str]]
+
+    def groups(self, by: Sequence[str]) -> Groups:
+        """The groups by these keys that occur, in the order of their labels."""
+        combined, _ = _combine([self.codes[key] for key in by], [len(self.labels[key]) for key in by], self.count)
+        present, first, of_cell = np.unique(combined, return_index=True, return_inverse=True)
+        keys = {key: [self.labels[key][code] for code in self.codes[key][first]] for key in by}
+        return Groups(keys, of_cell.astype(np.int32), len(present))
+
+
+def open_table(
+    engine: Engine,
+    data: Data,
+    attributes: Mapping[str, Attribute],
+    groupers: Mapping[str, Grouper] | None = None,
+    folder: Path = Path(),
+) -> ConfidentialTable:
+    """A validated table; every fault in one error. Map files are looked up from `folder`."""
+    faults: list[Fault] = []
+    columns = engine.columns()
+    needed = [*data.public, *attributes, *([data.id] if data.id else [])]
+    missing = [name for name in needed if name not in columns]
+    faults += [
+        Fault(f"column {name}", "there is no such column", f"The table has: {', '.join(columns)}") for name in missing
+    ]
+    if not engine.rows():
+        faults.append(Fault("the table", "it has no rows", "Check the file"))
+    for name in (*data.public, *([data.id] if data.id else [])):
+        if name not in missing and (nulls := engine.nulls(name)):
+            faults.append(
+                Fault(f"column {name}", f"{_rows(nulls)} null", "Fill in a code; public columns are never empty")
+            )
+    if data.id and data.id not in missing and (repeated := engine.duplicates(data.id)):
+        faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that came before", "Ids must be unique"))
+    for name, attribute in attributes.items():
+        if name not in missing:
+            faults += _attribute_faults(engine, name, attribute)
+    lookups = {}
+    for grouper in (groupers or {}).values():
+        if grouper.column not in missing:
+            lookups[grouper.name] = (grouper.column, _lookup(grouper, engine.distinct(grouper.column), folder, faults))
+    if faults:
+        raise FaultsError(getattr(engine, "name", "the table"), faults)
+    return ConfidentialTable(engine, data, attributes, lookups)
+
+
+def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
+    """The finest cells of the workload, in one pass over the rows."""
+    keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
+    columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
+    labels: dict[str, list[str]] = {}
+    translate: dict[str, CodeArray] = {}
+    for key in keys:
+        values = table.engine.distinct(columns[key])
+        groups = [table.lookups[key][1][value] for value in values] if key in table.lookups else values
+        labels[key], codes = _dense(groups)
+        translate[key] = codes
+    sizes = [len(labels[key]) for key in keys]
+    parts = []
+    for batch in table.engine.scan(coded=list(dict.fromkeys(columns.values()))):
+        rows = len(next(iter(batch.codes.values()))) if batch.codes else batch.plain.num_rows
+        combined, _ = _combine([translate[key][batch.codes[columns[key]]] for key in keys], sizes, rows)
+        parts.append(combined)
+    if not keys:
+        return Cells(1, np.zeros(table.engine.rows(), dtype=np.int32), {}, {})
+    present, of_row = _compact(np.concatenate(parts), int(np.prod(sizes, dtype=np.float64)))
+    return Cells(len(present), of_row, dict(zip(keys, _split(present, sizes), strict=True)), labels)
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row has" if count == 1 else f"{count:,} rows have"
+
+
+def _attribute_faults(engine: Engine, name: str, attribute: Attribute) -> Iterator[Fault]:
+    counts = engine.count_faults(name, exact(attribute.unit))
+    place = f"column {name}"
+    if counts.nulls:
+        yield Fault(place, f"{_rows(counts.nulls)} null", "Fill in a number, or leave the establishments out")
+    if counts.not_numbers:
+        yield Fault(place, f"{_rows(counts.not_numbers)} something that is no number", "Correct the column")
+    if counts.not_finite:
+        yield Fault(place, f"{_rows(counts.not_finite)} NaN or an infinity", "Correct the column")
+    if counts.negatives and not attribute.signed:
+        yield Fault(
+            place, f"{_rows(counts.negatives)} a negative value", "Set signed = true, or split into gain and loss"
+        )
+    if counts.not_whole:
+        yield Fault(
+            place,
+            f"{_rows(counts.not_whole)} no whole multiple of the unit {attribute.unit}",
+            "Round, or set a smaller unit",
+        )
+    if not counts.sums_fit:
+        yield Fault(place, "its sum does not fit into 64 bits", "Set a larger unit")
+
+
+def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Fault]) -> dict[str, str]:
+    """The group of each code: its first characters, or from the map file's first two columns."""
+    if grouper.prefix is not None:
+        return {value: value[: grouper.prefix] for value in values}
+    path = folder / str(grouper.map)
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except (OSError, UnicodeDecodeError, csv.Error):
+        faults.append(Fault(f"grouping {grouper.name}", f"its map file {grouper.map} cannot be read", "Check the path"))
+        return {}
+    if any(len(row) < 2 for row in rows):
+        faults.append(
+            Fault(f"grouping {grouper.name}", "a line of its map file has no group", "Give code,group a line")
+        )
+        return {}
+    known = {row[0]: row[1] for row in rows}
+    unmapped = [value for value in values if value not in known]
+    if unmapped:
+        problem = f"{len(unmapped)} codes of {grouper.column} are not in {grouper.map}, like {unmapped[0]!r}"
+        faults.append(Fault(f"grouping {grouper.name}", problem, "Add them to the map file"))
+    return known
+
+
+def _dense(groups: Sequence[str]) -> tuple[list[str], CodeArray]:
+    labels = sorted(set(groups))
+    position = {label: i for i, label in enumerate(labels)}
+    return labels, np.array([position[group] for group in groups], dtype=np.int32)
+
+
+def _combine(codes: Sequence[CodeArray], sizes: Sequence[int], rows: int) -> tuple[npt.NDArray[np.int64], int]:
+    """One mixed-radix number for the codes of several keys."""
+    combined = np.zeros(rows, dtype=np.int64)
+    most = 1
+    for code, size in zip(codes, sizes, strict=True):
+        combined = combined * size + code
+        most *= size
+    if most >= 2**63:
+        raise FaultsError(
+            "queries", [Fault("by", "the groupings have too many combinations", "Use fewer or coarser keys")]
+        )
+    return combined, most
+
+
+def _split(combined: npt.NDArray[np.int64], sizes: Sequence[int]) -> list[CodeArray]:
+    codes = []
+    for size in reversed(sizes):
+        combined, code = np.divmod(combined, size)
+        codes.append(code.astype(np.int32))
+    return codes[::-1]
+
+
+def _compact(combined: npt.NDArray[np.int64], most: float) -> tuple[npt.NDArray[np.int64], CodeArray]:
+    """The numbers that occur, and the position of each row's number among them; by a table where it is small."""
+    if most <= 50_000_000:
+        seen = np.zeros(int(most), dtype=bool)
+        seen[combined] = True
+        present = np.flatnonzero(seen)
+        position = np.zeros(int(most), dtype=np.int32)
+        position[present] = np.arange(len(present), dtype=np.int32)
+        return present, position[combined]
+    present, of_row = np.unique(combined, return_inverse=True)
+    return present, of_row.astype(np.int32)
