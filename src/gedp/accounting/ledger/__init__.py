@@ -1,0 +1,37 @@
+"""The ledger: one append-only, hash-chained file per dataset, in which every release is recorded before its noise is
+drawn.
+
+    amounts      exact numbers as text
+    entries      what is written down
+    chain        whether it still is what was written
+    state        what it says: releases, total, the promise over all of them
+    store        the SQLite file
+    ledger       reserve, commit, abandon, decide
+"""
+
+from gedp.accounting.ledger.chain import Verification
+from gedp.accounting.ledger.entries import Abandon, Break, Commit, Decision, Entry, Reserve
+from gedp.accounting.ledger.fingerprint import fingerprint, spec_digest
+from gedp.accounting.ledger.ledger import Ledger, Reservation
+from gedp.accounting.ledger.state import CombinedPromise, LedgerState, Release
+from gedp.accounting.ledger.store import LedgerBrokenError, LedgerError, LedgerLockedError
+
+__all__ = [
+    "Abandon",
+    "Break",
+    "CombinedPromise",
+    "Commit",
+    "Decision",
+    "Entry",
+    "Ledger",
+    "LedgerBrokenError",
+    "LedgerError",
+    "LedgerLockedError",
+    "LedgerState",
+    "Release",
+    "Reservation",
+    "Reserve",
+    "Verification",
+    "fingerprint",
+    "spec_digest",
+]
