@@ -10,6 +10,7 @@ from gedp.errors import GedpError
 COMMANDS = {
     "examples": "List the spec files that come with gedp, or print one.",
     "explain": "What a policy promises and what it costs, before any data is touched.",
+    "ledger": "What has been spent on a dataset, by whom, on what; verify it.",
     "reproduce": "The paper's tables and figures, ours beside the printed ones.",
 }
 

@@ -158,8 +158,8 @@ def _row_breaks(genesis: str, read: Sequence[tuple[Row, Entry | None]]) -> Itera
     for row, entry in read:
         missing = row.sequence > expected
         if missing:
-            span = f"entry {expected} is" if row.sequence == expected + 1 else f"{expected} to {row.sequence - 1} are"
-            yield _break(expected, f"{span} missing", "missing", row.sequence, link)
+            problem = f"missing, and so is all up to entry {row.sequence}" if row.sequence > expected + 1 else "missing"
+            yield _break(expected, f"it is {problem}", "missing", row.sequence, link)
         problems = []
         if row.sequence < expected:
             problems.append("it has an impossible number")

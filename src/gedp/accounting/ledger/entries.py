@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from hashlib import sha256
 from math import isfinite
 from typing import Any
@@ -34,7 +35,7 @@ class Reserve:
     budget: PrivacyLoss
     note: str = ""
 
-    @property
+    @cached_property
     def loss(self) -> PrivacyLoss:
         """What the release costs."""
         return compose(line.loss for line in self.prices)

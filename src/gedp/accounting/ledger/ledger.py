@@ -218,7 +218,9 @@ class _Book:
 
     def repaired(self) -> tuple[Break, ...]:
         """Mends what is not an entry, and returns the breaks that show only then."""
-        store.repair(self.connection, self.last, self.state.verification.head, self.state.total)
+        last = self.stored.rows[-1].entry if self.stored.rows else None
+        total = last.total if last else NOTHING
+        store.repair(self.connection, self.last, self.state.verification.head, total)
         return verify(store.read_stored(self.connection)).breaks
 
 

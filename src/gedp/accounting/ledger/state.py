@@ -123,5 +123,5 @@ def _statement(count: int, promise: Promise, differing: list[str], verification:
         listed = "; ".join(f"{name} within {promise.protections[name]}" for name in differing)
         sentence += f" The releases protect some attributes differently; the narrower intervals hold for all: {listed}."
     if any(isinstance(entry.event, Decision) for entry in verification.entries):
-        sentence += " The ledger holds decisions about broken or missing entries: this is true as far as those are."
+        sentence += " The ledger holds decisions about broken or missing entries; this rests on what they say."
     return sentence

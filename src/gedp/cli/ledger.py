@@ -1,0 +1,221 @@
+"""`gedp ledger`: what has been spent on a dataset, by whom, on what, and whether the record is intact."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gedp.accounting.composition import PrivacyLoss
+    from gedp.accounting.ledger import Entry, Ledger, LedgerState
+
+_LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Path))
+
+
+@click.group()
+def command() -> None:
+    """What has been spent on a dataset, by whom, on what; whether the record is intact.
+
+    LEDGER is the file that `gedp run` keeps beside the data, such as ri.parquet.ledger.
+
+    \b
+    Examples:
+      gedp ledger show ri.parquet.ledger
+      gedp ledger verify ri.parquet.ledger
+      gedp ledger remaining ri.parquet.ledger --budget 2.31
+      gedp ledger export ri.parquet.ledger --out ledger.csv
+
+    Exit codes: 0 done, 1 the ledger is broken or the request is refused, 2 bad input or usage.
+    """
+
+
+@command.command()
+@_LEDGER
+def show(path: Path) -> None:
+    """Every release with its price and state, the total, what is promised, and the head hash to write down.
+
+    \b
+    Examples:
+      gedp ledger show ri.parquet.ledger
+    """
+    from rich.console import Console
+
+    from gedp.accounting.ledger.amounts import mu_down, mu_up
+
+    console = Console(highlight=False, markup=False)
+    state = _open(path).state()
+    _print_releases(console, state)
+    for entry in state.verification.entries:
+        _print_decision(entry)
+    spent = f"Spent: mu = {mu_up(state.total)}"
+    if state.budget:
+        left = mu_down(state.remaining(state.budget))
+        spent += f" of {mu_down(state.budget)}, the latest release's budget; mu = {left} remains"
+    console.print(f"{spent}.")
+    _end_if_broken(state)
+    console.print(state.combined.statement)
+    click.echo(f"Head, to write down: {state.verification.head}")
+
+
+@command.command()
+@_LEDGER
+@click.option("--head", metavar="HASH", help="A head hash noted earlier: the ledger must still hold it.")
+def verify(path: Path, head: str | None) -> None:
+    """Whether the ledger is what was written: exit code 0 if so, 1 if not.
+
+    Only a head hash that was written down elsewhere shows that the whole file was put back to an older state.
+
+    \b
+    Examples:
+      gedp ledger verify ri.parquet.ledger
+      gedp ledger verify ri.parquet.ledger --head "$(cat noted-head.txt)"
+    """
+    state = _open(path).state()
+    verification = state.verification
+    for decided in verification.decided:
+        click.echo(f"decided: {decided}")
+    _end_if_broken(state)
+    count = len(verification.hashes) - 1
+    if head is not None and not verification.knows(head.strip().lower()):
+        click.echo(
+            f"gedp: none of the {count} entries has the noted hash, so the ledger was rewritten or put back to an "
+            "older state. Restore the right file, or count what is missing: gedp ledger decide --add-mu",
+            err=True,
+        )
+        raise SystemExit(1)
+    since = ""
+    if head is not None:
+        since = f"; {count - verification.hashes.index(head.strip().lower())} since the noted head"
+    click.echo(f"The ledger verifies: {count} entries{since}. Head: {verification.head}")
+
+
+@command.command()
+@_LEDGER
+@click.option("--budget", metavar="MU", help="The budget; the latest release's if not given.")
+def remaining(path: Path, budget: str | None) -> None:
+    """What may still be spent, as mu (rounded down) and as exact mu squared.
+
+    \b
+    Examples:
+      gedp ledger remaining ri.parquet.ledger
+      gedp ledger remaining ri.parquet.ledger --budget 2.31
+    """
+    from gedp.accounting.ledger.amounts import loss_text, mu_down, mu_up
+
+    state = _open(path).state()
+    _end_if_broken(state)
+    whole = _mu("--budget", budget) if budget is not None else state.budget
+    if whole is None:
+        raise click.UsageError("nothing has been released yet, so give the budget: --budget MU")
+    left = state.remaining(whole)
+    click.echo(f"budget     mu = {mu_down(whole)}  (mu squared = {loss_text(whole)})")
+    click.echo(f"spent      mu = {mu_up(state.total)}  (mu squared = {loss_text(state.total)})")
+    click.echo(f"remaining  mu = {mu_down(left)}  (mu squared = {loss_text(left)})")
+
+
+@command.command()
+@_LEDGER
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="A .jsonl or .csv file.")
+def export(path: Path, out: Path) -> None:
+    """Write every entry to a file: JSON lines (all of it, with hashes) or CSV (one row an entry).
+
+    The key of the data fingerprints stays in the ledger.
+
+    \b
+    Examples:
+      gedp ledger export ri.parquet.ledger --out ledger.jsonl
+      gedp ledger export ri.parquet.ledger --out ledger.csv
+    """
+    from gedp.accounting.ledger.export import csv_text, json_lines
+    from gedp.files import write_text
+
+    writers = {".jsonl": json_lines, ".csv": csv_text}
+    if out.suffix not in writers:
+        raise click.BadParameter("name it .jsonl or .csv", param_hint="--out")
+    state = _open(path).state()
+    write_text(out, writers[out.suffix](state.verification.entries))
+    click.echo(f"Wrote {len(state.verification.entries)} entries to {out}.")
+    _end_if_broken(state)
+
+
+@command.command()
+@_LEDGER
+@click.option("--note", required=True, help="Who looked, and what was found. Kept for ever.")
+@click.option("--add-mu", metavar="MU", help="Also count this much, for releases the ledger no longer shows.")
+def decide(path: Path, note: str, add_mu: str | None) -> None:
+    """Go on with a broken ledger: records what is broken, as found, and that a person has looked.
+
+    Nothing that was counted is given back, and `verify` goes on naming the place.
+
+    \b
+    Examples:
+      gedp ledger decide ri.parquet.ledger --note "A. Weber: entry 3 edited by mistake, see memo 12"
+      gedp ledger decide ri.parquet.ledger --note "back to Monday's copy; one release lost" --add-mu 0.7
+    """
+    from gedp.accounting.ledger.amounts import mu_up
+    from gedp.accounting.ledger.state import NOTHING
+
+    added = NOTHING if add_mu is None else _mu("--add-mu", add_mu)
+    entry = _open(path).decide(note, add=added)
+    _print_decision(entry)
+    click.echo(f"Spent: mu = {mu_up(entry.total)}. Head, to write down: {entry.hash}")
+
+
+def _open(path: Path) -> "Ledger":
+    from gedp.accounting.ledger import Ledger
+
+    return Ledger.open(path, create=False)
+
+
+def _mu(option: str, text: str) -> "PrivacyLoss":
+    from gedp.accounting.composition import PrivacyLoss
+    from gedp.errors import DomainError
+
+    try:
+        return PrivacyLoss.of(text)
+    except DomainError as error:
+        raise click.BadParameter(str(error), param_hint=option) from None
+
+
+def _print_releases(console: "Console", state: "LedgerState") -> None:
+    from rich.table import Table
+
+    from gedp.accounting.ledger.amounts import mu_up
+
+    table = Table(title="Releases", title_justify="left")
+    for heading in ("when (UTC)", "who", "release", "queries", "mu", "state"):
+        table.add_column(heading, justify="right" if heading == "mu" else "left", no_wrap=heading != "queries")
+    for release in state.releases:
+        reserve = release.reserve
+        queries = ", ".join(dict.fromkeys(line.query for line in reserve.prices))
+        when = release.time[:16].replace("T", " ")
+        table.add_row(when, release.who, reserve.release[:8], queries, mu_up(reserve.loss, 4), release.outcome)
+    console.print(table)
+    versions = len({release.reserve.fingerprint for release in state.releases})
+    if versions > 1:
+        console.print(f"The data differed between releases: {versions} versions. All of them compose.")
+
+
+def _print_decision(entry: "Entry") -> None:
+    from gedp.accounting.ledger import Decision
+    from gedp.accounting.ledger.amounts import mu_up
+
+    if not isinstance(entry.event, Decision):
+        return
+    added = f", counting mu = {mu_up(entry.event.added)} more" if entry.event.added.mu_squared else ""
+    click.echo(f"Decision by {entry.who} at {entry.time[:16]}{added}: {entry.event.note}")
+    for found in entry.event.breaks:
+        click.echo(f"  {found}")
+
+
+def _end_if_broken(state: "LedgerState") -> None:
+    breaks = state.verification.breaks
+    if not breaks:
+        return
+    click.echo("gedp: the ledger is not what was written:", err=True)
+    for found in breaks:
+        click.echo(f"  {found}", err=True)
+    click.echo("Nothing can be released until somebody has looked: gedp ledger decide --note '...'", err=True)
+    raise SystemExit(1)
