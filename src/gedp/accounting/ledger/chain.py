@@ -109,7 +109,7 @@ def verify(stored: Stored) -> Verification:
     decided = {(b.sequence, b.found): b for e in decisions for b in _breaks_of(e)}
     open_breaks = [b for b in found if (b.sequence, b.found) not in decided]
     if not open_breaks:
-        open_breaks += _total_breaks(entries, max((b.sequence for b in decided.values()), default=0))
+        open_breaks += _total_breaks(entries, decided.values())
     hashes = (stored.genesis, *(row.link for row in stored.rows))
     open_breaks.sort(key=lambda b: b.sequence)
     return Verification(entries, hashes, tuple(open_breaks), tuple(decided.values()))
@@ -213,9 +213,10 @@ def _meaning_breaks(entries: Iterable[Entry]) -> Iterator[Break]:
             yield _break(entry.sequence, problem, "meaning", problem, entry.hash)
 
 
-def _total_breaks(entries: Iterable[Entry], last_break: int) -> Iterator[Break]:
-    """Every total is the one before and what the entry adds, from the last break on."""
+def _total_breaks(entries: Sequence[Entry], decided: Iterable[Break]) -> Iterator[Break]:
+    """Every total is the one before and what the entry adds, from the last decision about breaks on."""
+    last_break = max((b.sequence for b in decided), default=0)
+    resumed = max((e.sequence for e in entries if isinstance(e.event, Decision) and e.event.breaks), default=0)
     for entry, counted in running_totals(entries, last_break):
-        resumes = isinstance(entry.event, Decision) and entry.event.breaks  # counts what the breaks may hide
-        if entry.sequence > last_break and not resumes and entry.total != counted:
+        if entry.sequence > resumed and entry.total != counted:
             yield _break(entry.sequence, "its total does not add up", "total", entry.hash)

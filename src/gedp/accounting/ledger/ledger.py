@@ -14,6 +14,7 @@ from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.ledger import store
 from gedp.accounting.ledger.amounts import factor_within, left_of, mu_down, mu_up
 from gedp.accounting.ledger.chain import Stored, Verification, verify
+from gedp.accounting.ledger.digests import fingerprint
 from gedp.accounting.ledger.entries import (
     Abandon,
     Break,
@@ -26,7 +27,6 @@ from gedp.accounting.ledger.entries import (
     read_entry,
     recorded,
 )
-from gedp.accounting.ledger.fingerprint import fingerprint
 from gedp.accounting.ledger.state import NOTHING, CombinedPromise, LedgerState, Release, state_of
 from gedp.accounting.ledger.store import LedgerBrokenError, LedgerError
 from gedp.errors import BudgetExceededError, DomainError, Refused
