@@ -18,13 +18,14 @@ from gedp.accounting.ledger.store import TABLES, TRIGGERS
 from gedp.errors import DomainError, Refused
 from tests.ledgers import MANIFEST, bodies, edit, history, rewrite, rewrite_all, sealed, spend
 
+pytestmark = pytest.mark.usefixtures("no_disk_waits")
 ENTRIES = 7
 SPENT = PrivacyLoss(Fraction(9125, 10**4))  # of `history`, after the release given up before noise was given back
 EVER = SPENT + PrivacyLoss.of("0.5")  # with it
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def original(tmp_path_factory: pytest.TempPathFactory, no_disk_waits: None) -> Path:
     path = tmp_path_factory.mktemp("ledger") / "original"
     assert history(path).total() == SPENT
     return path

@@ -10,7 +10,7 @@ from fractions import Fraction
 from hashlib import sha256
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger.amounts import left_of, loss_of
+from gedp.accounting.ledger.amounts import loss_of
 from gedp.accounting.ledger.entries import Abandon, Break, Commit, Decision, Entry, Reserve, canonical, read_entry
 
 _HASH = re.compile(rb"[0-9a-f]{64}")
@@ -115,28 +115,44 @@ def verify(stored: Stored) -> Verification:
     return Verification(entries, hashes, tuple(open_breaks), tuple(decided.values()))
 
 
-def running_totals(entries: Iterable[Entry], last_break: int) -> Iterator[tuple[Entry, PrivacyLoss]]:
-    """What counts as spent after each entry: added up anew, and never less than what is written there.
+@dataclass(frozen=True)
+class Counted:
+    """An entry, the total it should state, and the total that counts: never less than what is stated anywhere."""
 
-    An abandonment before noise gives its budget back only if the reservation itself lies after every break: what
-    stands before one may have been made up.
+    entry: Entry
+    expected: PrivacyLoss
+    total: PrivacyLoss
+
+
+def running_totals(entries: Iterable[Entry], last_break: int) -> Iterator[Counted]:
+    """What counts as spent after each entry. Without breaks, the stated, the expected and the counted are one.
+
+    With breaks, every step counts as the larger of what the entry says it costs and what the stated totals rose by. An
+    abandonment before noise gives its budget back only if the reservation lies after every break, because what stands
+    before one may have been made up.
     """
-    total = PrivacyLoss(Fraction(0))
-    refundable: dict[str, PrivacyLoss] = {}
+    total = stated = Fraction(0)
+    refundable: dict[str, Fraction] = {}
     for entry in entries:
+        step = Fraction(0)
         match entry.event:
             case Reserve(release=release, loss=loss):
-                counted = total + loss
+                step = loss.mu_squared
                 if entry.sequence > last_break:
-                    refundable[release] = loss
+                    refundable[release] = step
             case Abandon(release=release, before_noise=True):
-                counted = left_of(total, refundable.pop(release, PrivacyLoss(Fraction(0))))
+                step = -refundable.pop(release, Fraction(0))
             case Decision(added=added):
-                counted = total + added
+                step = added.mu_squared
             case _:
-                counted = total
-        yield entry, counted
-        total = max(counted, entry.total)
+                pass
+        expected = total + step
+        if isinstance(entry.event, Decision):  # states what was counted when it was made, breaks and all
+            total = max(expected, entry.total.mu_squared)
+        else:
+            total += max(step, entry.total.mu_squared - stated)
+        stated = entry.total.mu_squared
+        yield Counted(entry, PrivacyLoss(expected), PrivacyLoss(total))
 
 
 def _breaks_of(entry: Entry) -> Iterator[Break]:
@@ -217,6 +233,7 @@ def _total_breaks(entries: Sequence[Entry], decided: Iterable[Break]) -> Iterato
     """Every total is the one before and what the entry adds, from the last decision about breaks on."""
     last_break = max((b.sequence for b in decided), default=0)
     resumed = max((e.sequence for e in entries if isinstance(e.event, Decision) and e.event.breaks), default=0)
-    for entry, counted in running_totals(entries, last_break):
-        if entry.sequence > resumed and entry.total != counted:
+    for counted in running_totals(entries, last_break):
+        entry = counted.entry
+        if entry.sequence > resumed and entry.total != counted.expected:
             yield _break(entry.sequence, "its total does not add up", "total", entry.hash)

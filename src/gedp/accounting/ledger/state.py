@@ -68,12 +68,12 @@ class LedgerState:
 
 
 def state_of(verification: Verification, head: Head | None) -> LedgerState:
-    """Reads the releases and the total off the entries; while breaks are open, never less than the head's total."""
-    total = NOTHING
-    for entry, counted in running_totals(verification.entries, verification.last_break):
-        total = max(counted, entry.total)
+    """Reads the releases and the total off the entries; while breaks are open, what only the head knows of too."""
+    total = stated = NOTHING
+    for counted in running_totals(verification.entries, verification.last_break):
+        total, stated = counted.total, counted.entry.total
     if verification.breaks and head and head.loss:
-        total = max(total, head.loss)
+        total += left_of(head.loss, stated)
     return LedgerState(verification, _releases(verification), total)
 
 

@@ -26,6 +26,7 @@ from gedp.errors import GedpError, Refused
 
 APPLICATION_ID = 0x67656470  # "gedp"
 FORMAT = 1
+SYNCHRONOUS = "EXTRA"
 
 TABLES = {
     "identity": "CREATE TABLE identity (id TEXT NOT NULL, created TEXT NOT NULL, fingerprint_key BLOB NOT NULL)",
@@ -198,7 +199,7 @@ def _connect(path: Path, wait: float) -> sqlite3.Connection:
     # mode=rw even to read: only so can what a killed process left half-written be rolled back first.
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=wait, isolation_level=None)
     try:
-        connection.execute("PRAGMA synchronous = EXTRA")
+        connection.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         connection.execute("PRAGMA trusted_schema = OFF")
     except sqlite3.Error:
         connection.close()
