@@ -288,7 +288,7 @@ def specs(draw: st.DrawFn) -> Spec:
         mechanism = draw(st.sampled_from(["auto", "psi", "pnc"]))
         queries.append(Query(name, tuple(by), {a: draw(amounts) for a in asked}, mechanism))
     return Spec(
-        Data(draw(names), tuple(public), draw(st.none() | st.just(id_column))),
+        Data(draw(names), tuple(public), draw(st.none() | st.just(id_column)), draw(st.booleans())),
         Policy(attributes, draw(amounts)),
         tuple(queries),
         {grouper: Grouper(grouper, public[0], prefix, lookup)},

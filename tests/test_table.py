@@ -109,11 +109,18 @@ def test_what_is_no_whole_multiple_is_counted(values: list[object], unit: str) -
     assert "1 row has no whole multiple of the unit" in fault
 
 
-def test_sums_beyond_64_bits_are_refused() -> None:
-    assert faults_of(table_of(emp=[2**62, 2**62])) == [
-        "column emp: its sum does not fit into 64 bits. Set a larger unit"
+def test_sums_beyond_the_exact_range_are_refused() -> None:
+    assert faults_of(table_of(emp=[2**52, 2**52 + 1])) == [
+        "column emp: its sum is above 2^53 units, the range of exact sums. Set a larger unit"
     ]
-    opened(table_of(emp=[2**62, 2**62 - 1]))
+    opened(table_of(emp=[2**52, 2**52]))
+
+
+def test_zeros_are_refused_where_log_has_no_value() -> None:
+    log = replace(EMP, closeness=Closeness("log", Decimal("0.1")))
+    (fault,) = faults_of(table_of(emp=[0, 3]), log)
+    assert "1 row has 0" in fault
+    opened(table_of(emp=[0, 3]), replace(EMP, closeness=Closeness("log", Decimal("0.1"), Decimal(1))))
 
 
 def test_files_parquet_glob_and_csv(tmp_path: Path) -> None:
@@ -161,7 +168,7 @@ def test_no_value_appears_in_messages_or_reprs() -> None:
     ]
     for values in broken:
         assert str(CANARY)[:9] not in " ".join(faults_of(table_of(emp=values)))
-    table = opened(table_of(emp=[CANARY, 1]))
+    table = opened(table_of(emp=[CANARY // 1000, 1]))
     batch = next(table.engine.scan(amounts={"emp": Fraction(1)}))
     for shown in (table, table.engine, batch, find_cells(table, [Query("q", ("cnty",), {})])):
         assert str(CANARY)[:9] not in repr(shown)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gedp.accounting.composition import exact
-from gedp.engines import CodeArray, Engine
+from gedp.engines import MOST_UNITS, CodeArray, Engine
 from gedp.errors import Fault, FaultsError
 from gedp.policy import Attribute, Data, Grouper, Query
 
@@ -25,6 +25,7 @@ class ConfidentialTable:
     engine: Engine
     data: Data
     attributes: Mapping[str, Attribute]
+    groupers: Mapping[str, Grouper]
     lookups: Mapping[str, tuple[str, dict[str, str]]]  # grouping -> (public column, code -> group)
 
     def __repr__(self) -> str:
@@ -90,7 +91,7 @@ def open_table(
             lookups[grouper.name] = (grouper.column, _lookup(grouper, engine.distinct(grouper.column), folder, faults))
     if faults:
         raise FaultsError(getattr(engine, "name", "the table"), faults)
-    return ConfidentialTable(engine, data, attributes, lookups)
+    return ConfidentialTable(engine, data, attributes, groupers or {}, lookups)
 
 
 def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
@@ -133,14 +134,16 @@ def _attribute_faults(engine: Engine, name: str, attribute: Attribute) -> Iterat
         yield Fault(
             place, f"{_rows(counts.negatives)} a negative value", "Set signed = true, or split into gain and loss"
         )
+    if counts.zeros and not np.isfinite(attribute.protection.psi.at_zero):
+        yield Fault(place, f"{_rows(counts.zeros)} 0, where log has no value", "Give psi a shift, like shift = 1")
     if counts.not_whole:
         yield Fault(
             place,
             f"{_rows(counts.not_whole)} no whole multiple of the unit {attribute.unit}",
             "Round, or set a smaller unit",
         )
-    if not counts.sums_fit:
-        yield Fault(place, "its sum does not fit into 64 bits", "Set a larger unit")
+    if counts.total > MOST_UNITS:
+        yield Fault(place, "its sum is above 2^53 units, the range of exact sums", "Set a larger unit")
 
 
 def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Fault]) -> dict[str, str]:

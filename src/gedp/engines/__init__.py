@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,17 +12,21 @@ import numpy.typing as npt
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]
 
+#: No sum of magnitudes may exceed this many units: floats are exact up to here, and noise has room in 64 bits.
+MOST_UNITS = 2**53
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class ColumnCounts:
-    """What is wrong with a numeric column, as numbers of rows; and whether its sums fit into 64 bits."""
+    """What is wrong with a numeric column, as numbers of rows; and its total, which is confidential."""
 
     nulls: int
     not_numbers: int
     not_finite: int
     negatives: int
+    zeros: int
     not_whole: int
-    sums_fit: bool
+    total: int  # of the magnitudes, in units
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,6 +40,9 @@ class Batch:
 
 class Engine(Protocol):
     """What measuring needs of a table."""
+
+    def files(self) -> list[Path]:
+        """The files that are read; none for a table in memory."""
 
     def columns(self) -> list[str]:
         """The names of the columns."""

@@ -14,7 +14,6 @@ from gedp.engines import Batch, ColumnCounts
 from gedp.errors import Fault, FaultsError
 
 BATCH_ROWS = 1_000_000
-_INT64_MOST = 2**63 - 1
 
 
 class LocalEngine:
@@ -23,10 +22,15 @@ class LocalEngine:
     def __init__(self, source: str | Path | Any) -> None:
         self._connection = duckdb.connect(config={"preserve_insertion_order": "true"})
         self._codes: set[str] = set()
+        self._files: list[Path] = []
         if isinstance(source, str | Path):
             self.name = str(source)
+            self._files = [Path(path) for path in sorted(glob.glob(self.name))]  # noqa: PTH207 - a pattern
+            if not self._files:
+                missing = Fault("the file", "there is no such file", "Check the path in data.source")
+                raise FaultsError(self.name, [missing])
             with self._silent():
-                self._connection.execute(f"CREATE VIEW source AS SELECT * FROM {_reader(str(source))}")
+                self._connection.execute(f"CREATE VIEW source AS SELECT * FROM {_reader(self.name)}")
         else:
             self.name = "a table in memory"
             self._connection.register("source", source)
@@ -34,6 +38,10 @@ class LocalEngine:
 
     def __repr__(self) -> str:
         return f"LocalEngine({self.name})"
+
+    def files(self) -> list[Path]:
+        """The files that are read; none for a table in memory."""
+        return self._files
 
     def columns(self) -> list[str]:
         """The names of the columns."""
@@ -60,11 +68,10 @@ class LocalEngine:
             f"SELECT count(*) FILTER ({name} IS NULL), "
             f"count(*) FILTER ({name} IS NOT NULL AND {number} IS NULL), "
             f"count(*) FILTER ({number} IS NOT NULL AND NOT isfinite({number})), "
-            f"count(*) FILTER ({finite} AND {number} < 0), "
+            f"count(*) FILTER ({finite} AND {number} < 0), count(*) FILTER ({number} = 0), "
             f"count(*) FILTER ({finite} AND {whole} IS NULL), coalesce(sum(abs({whole}::HUGEINT)), 0) FROM source"
         )
-        nulls, not_numbers, not_finite, negatives, not_whole, total = (int(value) for value in row)
-        return ColumnCounts(nulls, not_numbers, not_finite, negatives, not_whole, total <= _INT64_MOST)
+        return ColumnCounts(*(int(value) for value in row))
 
     def distinct(self, column: str) -> list[str]:
         """The distinct texts; asking makes them the codes of the column."""
@@ -138,8 +145,6 @@ class LocalEngine:
 
 def _reader(source: str) -> str:
     """DuckDB's table function for a path or glob. CSV columns stay text, so that codes keep their zeros."""
-    if not glob.glob(source):  # noqa: PTH207 - the source is a pattern, relative or absolute
-        raise FaultsError(source, [Fault("the file", "there is no such file", "Check the path in data.source")])
     quoted = "'" + source.replace("'", "''") + "'"
     suffixes = [suffix.lower() for suffix in Path(source).suffixes[-2:]]
     if ".csv" in suffixes:

@@ -101,6 +101,7 @@ class Data:
     source: str
     public: tuple[str, ...]
     id: str | None = None
+    synthetic: bool = False  # made from public figures: nothing in it is confidential
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,9 @@ def _data(section: Section) -> Data:
     if section.absent:
         return Data("", ())
     id_column = section.text("id") if section.has("id") else None
-    data = Data(section.text("source"), section.names("public"), id_column)
+    section.known.append("id")
+    synthetic = section.flag("synthetic", default=False)
+    data = Data(section.text("source"), section.names("public"), id_column, synthetic)
     if ESTABLISHMENT in data.public:
         section.fault("public", f"{ESTABLISHMENT!r} is a reserved name", "Rename the column")
     if id_column and id_column in data.public:

@@ -10,7 +10,12 @@ from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Query, Spec
 
 def write_spec(spec: Spec) -> str:
     """The spec as TOML text."""
-    data = {"source": spec.data.source, "id": spec.data.id, "public": list(spec.data.public)}
+    data = {
+        "source": spec.data.source,
+        "id": spec.data.id,
+        "public": list(spec.data.public),
+        "synthetic": spec.data.synthetic or None,
+    }
     groupers = {
         name: _given({"column": g.column, "prefix": g.prefix, "map": g.map}) for name, g in spec.groupers.items()
     }

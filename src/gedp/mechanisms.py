@@ -1,0 +1,186 @@
+"""How group sums are answered: ψ of the sum plus noise (psi), clipped sums plus noise (pnc), the choice between them.
+
+Sums come in as exact whole numbers of units. What leaves is noisy on an exact grid (docs/proofs/noise.md); estimates,
+variances, intervals and the choice are computed from what left, so they are post-processing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from gedp.accounting.composition import exact
+from gedp.engines import MOST_UNITS, IntArray
+from gedp.errors import DomainError
+from gedp.neighbors import Linear, Log, NeighborFunction, Signed, Sqrt
+from gedp.neighbors.functions import FloatArray
+from gedp.noise.entropy import Entropy
+from gedp.noise.grid import Grid, grid_for, psi_grid
+from gedp.noise.sums import SumGrid, sum_grid_for
+from gedp.policy import Attribute
+
+BITS = 24
+ZETA = Fraction(1, 100)
+#: Relative error bound of ψ and its inverse, with room to spare; sensitivities computed from them are raised by it.
+_RAISE = 1 + 1e-11
+
+
+@dataclass(frozen=True, repr=False)
+class PsiAnswers:
+    """Noisy values of ψ: ω = ψ(x) + N(0, σ²)."""
+
+    psi: NeighborFunction
+    omega: FloatArray
+    sigma: float
+
+    def estimate(self) -> FloatArray:
+        """Unbiased for sqrt, log and linear; for other ψ corrected to the second order of σ (the delta method)."""
+        match self.psi:
+            case Linear():
+                return self.omega
+            case Sqrt(shift):
+                return self.omega**2 - self.sigma**2 - shift
+            case Log(shift):
+                return np.exp(self.omega - self.sigma**2 / 2) - shift
+            case psi:
+                x = psi.inverse(np.maximum(self.omega, psi.lowest))
+                return x - self.sigma**2 / 2 * psi.inverse_curvature(x)
+
+    def variance(self) -> FloatArray:
+        """The variance of the estimate, itself estimated: at the estimate, but never below that at 0."""
+        return psi_variance(self.psi, self.estimate(), self.sigma)
+
+    def interval(self, confidence: float) -> tuple[FloatArray, FloatArray]:
+        """A confidence interval: that of ψ, cut off at ψ(0) and taken back."""
+        reach = float(ndtri((1 + confidence) / 2)) * self.sigma
+        low, high = (np.maximum(self.omega + side * reach, self.psi.lowest) for side in (-1, 1))
+        return self.psi.inverse(low), self.psi.inverse(high)
+
+    def upper_bounds(self, tau: float) -> FloatArray:
+        """What the true magnitude exceeds with probability Φ(−τ) at most (twice that where it may be negative)."""
+        high = self.psi.inverse(np.maximum(self.omega + tau * self.sigma, self.psi.lowest))
+        if not isinstance(self.psi, Signed):
+            return high
+        return np.maximum(np.abs(high), np.abs(self.psi.inverse(self.omega - tau * self.sigma)))
+
+
+def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> FloatArray:
+    """The variance of the estimate where the truth is x: exact for sqrt, log and linear, else to order σ⁴."""
+    x = np.asarray(x, dtype=np.float64)
+    at = x if isinstance(psi, Signed) else np.maximum(x, 0.0)
+    if isinstance(psi, Log):
+        of_log: FloatArray = (at + psi.shift) ** 2 * np.expm1(sigma**2)
+        return of_log
+    if not isinstance(psi, Linear | Sqrt):
+        at = np.where(at == 0, np.finfo(float).tiny, at)  # some slopes are infinite at 0
+    with np.errstate(divide="ignore"):
+        variance: FloatArray = (sigma / psi.slope(at)) ** 2 + (sigma**2 * psi.inverse_curvature(at)) ** 2 / 2
+    return variance
+
+
+@dataclass(frozen=True)
+class PsiMechanism:
+    """ω = ψ(sum) + noise on a grid. Sensitivity γ: adding the rest of a group never spreads two values apart."""
+
+    psi: NeighborFunction
+    unit: float
+    grid: Grid | SumGrid
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the noise on ψ, what the grid costs included."""
+        return float(self.grid.sigma) * (self.unit if isinstance(self.grid, SumGrid) else 1.0)
+
+    def answer(self, sums: IntArray, entropy: Entropy) -> PsiAnswers:
+        """ψ of each sum (in units) with noise of its own."""
+        if isinstance(self.grid, SumGrid):
+            return PsiAnswers(self.psi, self.grid.noisy(sums, entropy) * self.unit, self.sigma)
+        return PsiAnswers(self.psi, self.grid.noisy(self.psi(sums * self.unit), entropy), self.sigma)
+
+
+def psi_mechanism(attribute: Attribute, mu: Fraction) -> PsiMechanism:
+    """The ψ-mechanism for one attribute. Where ψ is linear its values are sums, which have a grid without charges."""
+    protection, unit = attribute.protection, exact(attribute.unit)
+    base = protection.psi.base if isinstance(protection.psi, Signed) else protection.psi
+    if isinstance(base, Linear):
+        sensitivity = _raised(exact(attribute.closeness.gamma) / unit)
+        return PsiMechanism(protection.psi, float(unit), sum_grid_for(sensitivity, mu, BITS, MOST_UNITS))
+    grid = psi_grid(protection, mu, BITS, math.ceil(MOST_UNITS * unit))
+    return PsiMechanism(protection.psi, float(unit), grid)
+
+
+def no_clipping_tau(establishments: int, attributes: int, zeta: Fraction, *, signed: bool = False) -> float:
+    """τ such that no bound of any establishment and attribute fails, with probability 1 − ζ."""
+    each = -np.expm1(np.log1p(-float(zeta)) / (establishments * attributes))
+    return float(-ndtri(each / 2 if signed else each))
+
+
+@dataclass(frozen=True, repr=False)
+class ClippingBounds:
+    """For every group the public bound on one establishment, in whole units, and what it makes of the sensitivity."""
+
+    bounds: IntArray
+    sensitivity: FloatArray  # in units
+
+    def sigma(self, mu: Fraction) -> FloatArray:
+        """The standard deviation of the noise, in units, before the grid rounds it up."""
+        return self.sensitivity / float(mu)
+
+
+def clipping_bounds(attribute: Attribute, upper: FloatArray) -> ClippingBounds:
+    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit."""
+    unit = float(attribute.unit)
+    bounds = np.maximum(np.ceil(np.minimum(upper / unit * _RAISE, float(MOST_UNITS))), 1.0)
+    protection = attribute.protection
+    low = protection.interval(bounds * unit).low / unit
+    floor = -bounds if isinstance(protection.psi, Signed) else 0.0
+    reach = bounds - np.maximum(low, floor)
+    # The difference of two close numbers keeps only their absolute error.
+    sensitivity = np.minimum(reach + bounds * (_RAISE - 1), 2 * bounds)
+    return ClippingBounds(bounds.astype(np.int64), sensitivity)
+
+
+def answer_pnc(
+    bounds: ClippingBounds, clipped_sums: IntArray, mu: Fraction, entropy: Entropy
+) -> tuple[FloatArray, FloatArray]:
+    """The pnc-mechanism: sums of values cut off at the bounds, with noise, in units; and its exact variance."""
+    grid = sum_grid_for(bounds.sensitivity, mu, BITS, MOST_UNITS)
+    return grid.noisy(clipped_sums, entropy), grid.variance
+
+
+def estab_gaussian(
+    query: Callable[[], npt.ArrayLike],
+    sensitivity: float | Fraction,
+    mu: Fraction | str,
+    entropy: Entropy,
+    *,
+    largest: float,
+    relative_error: float = 1e-12,
+) -> FloatArray:
+    """The paper's general mechanism, for a query of your own with a stated ψ-neighbor sensitivity (L2 norm).
+
+    `largest` bounds every entry of the answer over all possible tables and must not come from the data. Rounding d
+    entries moves their L2 distance by √d steps, which is charged too.
+    """
+    values = np.atleast_1d(np.asarray(query(), dtype=np.float64))
+    if not np.isfinite(values).all():
+        raise DomainError("the query's answer has entries that are missing or infinite")
+    root = math.isqrt(values.size - 1) + 1
+    coarse = grid_for(sensitivity, exact(mu), BITS, largest, relative_error * root)
+    with_rounding = exact(sensitivity) + 2 * root * Fraction(coarse.step)
+    return grid_for(with_rounding, exact(mu), BITS, largest, relative_error * root).noisy(values, entropy)
+
+
+def gaussian_baseline(sums: IntArray, largest_establishment: int, mu: Fraction, entropy: Entropy) -> FloatArray:
+    """Establishment-level Gaussian DP: hides a whole establishment of up to this size. For comparison only."""
+    return sum_grid_for(float(largest_establishment), mu, BITS, MOST_UNITS).noisy(sums, entropy)
+
+
+def _raised(value: Fraction) -> float:
+    """A float at or above the value."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else float(np.nextafter(nearest, np.inf))
