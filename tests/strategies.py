@@ -25,4 +25,5 @@ basic_protections = functions.flatmap(_protection_of)
 combined_protections = st.tuples(
     st.lists(basic_protections, min_size=2, max_size=4), st.sampled_from([widen, narrow])
 ).map(lambda parts: reduce(parts[1], parts[0]))
-protections = st.one_of(basic_protections, combined_protections)
+rescaled_protections = st.tuples(combined_protections, st.floats(0.3, 3)).map(lambda pg: Protection(pg[0].psi, pg[1]))
+protections = st.one_of(basic_protections, combined_protections, rescaled_protections)

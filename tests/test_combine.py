@@ -163,3 +163,41 @@ def test_signed_protections_combine_with_signed_ones_only() -> None:
     assert wide.is_close(-1.0, 1.5)
     with pytest.raises(DomainError, match="signed"):
         widen(a, Protection(Linear(), 3.0))
+
+
+@dataclass(frozen=True)
+class Stairs(NeighborFunction):
+    """Linear pieces joined by logarithmic ones: slope elasticity 0 and 1 in turn, so it crosses sqrt often."""
+
+    ratio: float
+
+    @property
+    def at_zero(self) -> float:
+        return 0.0
+
+    def slope(self, x: npt.ArrayLike) -> FloatArray:
+        exponent = np.log(np.maximum(np.asarray(x, dtype=np.float64), 1e-200)) / np.log(self.ratio)
+        step, within = np.floor(exponent / 2), np.mod(exponent, 2)
+        slope: FloatArray = self.ratio ** (-step - np.maximum(within - 1, 0.0))
+        return slope
+
+    def __call__(self, x: npt.ArrayLike) -> FloatArray:
+        raise NotImplementedError
+
+    def inverse(self, y: npt.ArrayLike) -> FloatArray:
+        raise NotImplementedError
+
+
+@pytest.mark.parametrize("ratio", [1.3, 1.004])
+def test_slopes_that_cross_often_are_bounded_from_the_safe_side(ratio: float) -> None:
+    stairs, sqrt = Protection(Stairs(ratio), 1.0), Protection(Sqrt(), 0.5 / 1.001)
+    x = np.geomspace(1e-3, 1e20, 200_000)
+    slopes = stairs.psi.slope(x), sqrt.psi.slope(x) / sqrt.gamma
+    assert np.count_nonzero(np.diff(np.sign(slopes[0] - slopes[1]))) > 50
+    assert (widen(stairs, sqrt).psi.slope(x) <= np.minimum(*slopes) * (1 + 1e-9)).all()
+    assert (narrow(stairs, sqrt).psi.slope(x) >= np.maximum(*slopes) * (1 - 1e-9)).all()
+
+
+def test_distances_too_far_apart_are_refused() -> None:
+    with pytest.raises(DomainError, match="too far apart"):
+        widen(Protection(Sqrt(), 1e-160), Protection(Linear(), 1e160))

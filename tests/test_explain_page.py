@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from gedp.accounting.composition import power
+from gedp.accounting.composition import PrivacyLoss
+from gedp.explain.facts import power_rows
 from gedp.explain.page import explain_page
-from gedp.explain.terminal import chance
-from gedp.neighbors import Linear, Log, Protection, Sqrt
-from gedp.policy import parse_spec
+from gedp.explain.wording import chance
+from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt
+from gedp.policy import parse_spec, price
 from gedp.reproduce.frameworks import framework_ratios, frameworks_page
 from gedp.specs import find_spec
 from tests.test_policy import changed
@@ -89,34 +90,79 @@ def test_moving_the_sliders_changes_the_numbers(browser: Browser, tmp_path: Path
     assert (requests, errors) == ([], [])
 
 
-@pytest.mark.parametrize("psi", ["sqrt", "log", "linear"])
-def test_the_page_computes_what_the_library_computes(browser: Browser, tmp_path: Path, psi: str) -> None:
-    page, _, errors = opened(browser, tmp_path / "p.html", explain_page(find_spec("paper-equal"), "paper-equal"))
+SHIFTED = changed(
+    ("gamma = 0.5 }", "gamma = 0.5, shift = 2.5 }"), ('wage = { psi = "sqrt"', 'wage = { psi = "log", shift = 3')
+)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "psi", "protection"),
+    [
+        (0, "sqrt", Sqrt(2.5)),
+        (0, "log", Log(1e-9)),
+        (0, "linear", Linear()),
+        (1, "log", Log(3)),
+        (1, "sqrt", Sqrt()),
+    ],
+)
+@pytest.mark.parametrize("gamma", [0.05, 1.7])
+def test_the_page_computes_what_the_library_computes(
+    browser: Browser, tmp_path: Path, attribute: int, psi: str, protection: NeighborFunction, gamma: float
+) -> None:
+    spec = parse_spec(SHIFTED.replace("gamma = 50", "gamma = 0.2"))
+    page, _, errors = opened(browser, tmp_path / "p.html", explain_page(spec, "x", (1, 3, 10, 1000)))
+    page.locator("#attribute").select_option(str(attribute))
     page.locator("#psi").select_option(psi)
-    move(page, "gamma", -1)
-    protection = Protection({"sqrt": Sqrt(), "log": Log(), "linear": Linear()}[psi], 0.1)
-    for row in range(1, 12):
-        size, low, high = (number(text) for text in cells(page, row)[:3])
-        ours = protection.interval(size)
+    page.locator("#gamma-number").fill(str(gamma))
+    for row in range(1, 5):
+        size, low, high, width = (number(text) for text in cells(page, row)[:4])
+        ours = Protection(protection, gamma).interval(size)
         assert low == pytest.approx(float(ours.low), abs=0.06)
         assert high == pytest.approx(float(ours.high), abs=0.06)
-    for mu in (0.05, 0.5, 2.0, 5.0):
-        move(page, "mu", mu)
-        shown = page.locator("#powers tr:first-child td").all_inner_texts()[1:4]
-        assert shown == [chance(float(power(mu, alpha))) for alpha in (0.01, 0.05, 0.1)]
+        assert width == pytest.approx(float(ours.width), abs=0.06)
+        assert cells(page, row)[4] == f"{100 * float(ours.width) / size:.1f}%"
     assert errors == []
+
+
+def test_every_power_is_that_of_the_library(browser: Browser, tmp_path: Path) -> None:
+    page, _, _ = opened(browser, tmp_path / "p.html", explain_page(find_spec("paper-equal"), "paper-equal"))
+    in_spec = [[chance(p) for p in row.powers] for row in power_rows(price(find_spec("paper-equal")).total)]
+    for mu in ("0.05", "0.5", "2", "5"):
+        page.locator("#mu-number").fill(mu)
+        for i, row in enumerate(power_rows(PrivacyLoss.of(mu)), 1):
+            texts = page.locator(f"#powers tr:nth-child({i}) td").all_inner_texts()
+            assert texts == [row.change, *map(chance, row.powers), *in_spec[i - 1]]
+
+
+def test_the_page_opens_with_what_the_spec_says(browser: Browser, tmp_path: Path) -> None:
+    """Also where intervals are widened or cross 0."""
+    text = changed(
+        ("gamma = 0.5 }", "gamma = 0.5, at_least = { psi = 'linear', gamma = 3 } }"),
+        ("gamma = 50", "gamma = 2, signed = true"),
+    )
+    page, _, _ = opened(browser, tmp_path / "p.html", explain_page(parse_spec(text), "x", (1, 100)))
+    assert cells(page, 1)[1:3] == ["0", "4"]
+    assert "widened as in the spec" in page.locator("#setting").inner_text()
+    page.locator("#gamma-number").fill("0.25")
+    assert "without the spec's at_least" in page.locator("#setting").inner_text()
+    page.locator("#reset").click()
+    assert cells(page, 1)[1:3] == ["0", "4"]
+    page.locator("#attribute").select_option("1")
+    assert cells(page, 1)[1:3] == ["-1", "9"]
+    page.locator("#gamma-number").fill("3")
+    assert cells(page, 1)[1:3] == ["-4", "16"]
 
 
 def test_each_attribute_and_a_widened_policy_can_be_shown(browser: Browser, tmp_path: Path) -> None:
     text = changed(
         ("gamma = 0.5 }", "gamma = 0.5, at_least = { psi = 'linear', gamma = 3 } }"),
-        ("emp = {", "'<b>&' = {"),
-        ("emp = 0.7", "'<b>&' = 0.7"),
+        ("emp = {", "'</script>&' = {"),
+        ("emp = 0.7", "'</script>&' = 0.7"),
     )
     page, requests, errors = opened(browser, tmp_path / "p.html", explain_page(parse_spec(text), "<i>mine</i>"))
     assert "“<i>mine</i>”" in page.locator("h1").inner_text()
     assert "widened from (sqrt(x))/0.5 and (x)/3" in page.locator("#spec-setting").inner_text()
-    assert "<b>&" in page.locator("#setting").inner_text()
+    assert "</script>&" in page.locator("#setting").inner_text()
     page.locator("#attribute").select_option("1")
     assert "wage" in page.locator("#setting").inner_text()
     assert (requests, errors) == ([], [])

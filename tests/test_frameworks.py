@@ -9,6 +9,7 @@ from scipy.stats import laplace
 
 from gedp.accounting.composition import mu_for
 from gedp.accounting.frameworks import epsilon_for, query_variances, rho_for
+from gedp.errors import DomainError
 
 pairs = st.tuples(st.floats(0.001, 0.98), st.floats(0.01, 0.99)).map(
     lambda p: (p[0], p[0] + (0.999 - p[0]) * p[1])  # significance, a power above it
@@ -64,3 +65,26 @@ def test_variances_grow_with_the_number_of_queries_as_their_composition_says(que
     assert many.gaussian == pytest.approx(queries * one.gaussian)
     assert many.zcdp == pytest.approx(queries * one.zcdp)
     assert many.pure == pytest.approx(queries**2 * one.pure)
+
+
+def test_known_values() -> None:
+    """α = 5% and power 80%: μ = Φ⁻¹(0.8) + 1.6449, ε = log(0.8/0.05); ρ by a fine search over η of the display."""
+    variances = query_variances(0.8, 0.05, 3)
+    assert float(variances.gaussian) == pytest.approx(3 / (0.8416212 + 1.6448536) ** 2, rel=1e-6)
+    assert float(variances.pure) == pytest.approx(2 * (3 / np.log(16)) ** 2, rel=1e-12)
+    eta = 1 + np.geomspace(1e-4, 1e4, 1_000_000)
+    both_ways = [
+        np.logaddexp(eta * np.log(p) + (1 - eta) * np.log(q), eta * np.log1p(-p) + (1 - eta) * np.log1p(-q))
+        / (eta * (eta - 1))
+        for p, q in ((0.05, 0.8), (0.8, 0.05))
+    ]
+    assert float(variances.zcdp) == pytest.approx(3 / (2 * np.max(both_ways)), rel=1e-4)
+    assert float(epsilon_for(0.2, 0.05)) == pytest.approx(np.log(4))  # false alarms decide
+    assert float(epsilon_for(0.95, 0.8)) == pytest.approx(np.log(4))  # misses decide
+
+
+@pytest.mark.parametrize(("power", "alpha"), [(0.05, 0.05), (0.01, 0.05), (1.0, 0.05), (0.5, 0.0)])
+def test_impossible_settings_are_refused(power: float, alpha: float) -> None:
+    for needed in (epsilon_for, rho_for, lambda p, a: query_variances(p, a, 1)):
+        with pytest.raises(DomainError):
+            needed(power, alpha)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, gain_and_loss
-from tests.strategies import basic_protections, functions, positive_values, protections, values
+from tests.strategies import basic_protections, functions, positive_values, protections, shifts, values
 
 mpmath.mp.dps = 60
 
@@ -100,12 +100,25 @@ def test_closeness_is_membership_in_each_others_interval(protection: Protection,
         assert protection.steps(x, y) >= 2
 
 
+@given(protections, positive_values)
+def test_computed_ends_of_intervals_are_inside(protection: Protection, x: float) -> None:
+    for end in protection.interval(x):
+        assert protection.is_close(x, end)
+        assert protection.steps(x, end) <= 1
+
+
+def test_different_values_are_at_least_a_step_apart() -> None:
+    assert Protection(Sqrt(), 10.0).steps(1e12, np.nextafter(1e12, np.inf)) == 1
+    assert Protection(Sqrt(), 10.0).steps(3.0, 3.0) == 0
+    with pytest.raises(DomainError, match="positive number of steps"):
+        Protection(Sqrt(), 1.0).interval(3.0, k=-1)
+
+
 @given(basic_protections, positive_values, st.integers(1, 50))
 def test_k_steps_reach_the_interval_of_k_gamma(protection: Protection, x: float, k: int) -> None:
     wide = Protection(protection.psi, k * protection.gamma).interval(x)
     assert protection.interval(x, k) == wide
-    just_inside = max(x, wide.high - 4 * np.spacing(wide.high))  # the end itself is rounded
-    assert protection.steps(x, just_inside) <= k
+    assert protection.steps(x, wide.high) <= k
 
 
 @given(protections, values, values, values)
@@ -141,6 +154,30 @@ def test_errors_count_bad_values_and_show_none() -> None:
             psi([1.0, float("nan")])
         with pytest.raises(DomainError, match="1 of 1"):
             psi.inverse([psi.at_zero - 1])
+
+
+def test_words_are_refused_without_being_shown() -> None:
+    with pytest.raises(DomainError, match="no numbers") as raised:
+        Sqrt()(["secret-987"])
+    assert "secret" not in str(raised.value)
+
+
+def test_results_are_copies() -> None:
+    x = np.array([1.0, 2.0])
+    Linear()(x)[0] = 99
+    assert x[0] == 1.0
+
+
+@given(st.floats(1e-12, 1e-3), shifts.filter(bool))
+def test_tiny_values_keep_their_digits(x: float, shift: float) -> None:
+    """Where a shift is added and taken off again."""
+    for psi in (Sqrt(shift), Log(shift)):
+        there = oracle(psi, x)
+        assert float(psi.distance(0.0, x)) == pytest.approx(float(there - oracle(psi, 0.0)), rel=1e-12)
+        back = oracle_inverse(psi, mpmath.mpf(psi.at_zero) + mpmath.mpf(x))
+        assert float(psi.inverse(psi.at_zero + x)) == pytest.approx(
+            float(back), abs=4e-16 * (1 + abs(psi.at_zero)) * (shift + 1)
+        )
 
 
 @pytest.mark.parametrize("bad", [-1.0, float("inf"), float("nan")])

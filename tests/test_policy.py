@@ -131,7 +131,7 @@ def test_five_mistakes_are_five_faults_in_the_order_of_the_file() -> None:
         ("gamma = 0.5", "gamma = 0.5, gama = 1", "attributes.emp.gama", "'gamma'"),
         ('emp = { psi = "sqrt", gamma = 0.5', 'emp = { psi = "linear", gamma = 0.5, shift = 1', "shift", "Remove it"),
         ('emp = { psi = "sqrt"', 'emp = { signed = true, psi = "log"', "attributes.emp.signed", "shift"),
-        ("emp = {", "cnty = {", "attributes.cnty", "List the column once"),
+        ("emp = {", "cnty = {", "attributes.cnty", "List each column once"),
         ("gamma = 50 }", "gamma = 50, at_least = { psi = 'linear' } }", "at_least.gamma", "above 0"),
         ("gamma = 50 }", "gamma = 50, at_least = 3 }", "attributes.wage.at_least", "list of tables"),
         ("mu = 1.4\n", "", "line 13, budget.mu", "above 0"),
@@ -141,7 +141,7 @@ def test_five_mistakes_are_five_faults_in_the_order_of_the_file() -> None:
         ('name = "county"', 'name = "a/b"', "queries[2].name", "letters"),
         ('name = "county"\n', "", "queries[2].name", "Give a text"),
         ('by = ["cnty"]', 'by = ["establishment"]', "queries[2].by", 'by = "establishment"'),
-        ('by = ["cnty"]', 'by = "cnty"', "queries[2].by", "a list"),
+        ('by = ["cnty"]', 'by = "cnty"', "queries[2].by", 'by = ["cnty"]'),
         ("mu = { emp = 0.7, wage = 0.7 }", "mu = {}", "queries[2].mu", "each attribute"),
         ("mu = { emp = 0.7, wage = 0.7 }", "mu = -1", "queries[2].mu", "above 0"),
         ("mu = { emp = 0.7, wage = 0.7 }", "mu = 1\nmechanism = 'pcn'", "queries[2].mechanism", "'pnc'"),
@@ -156,6 +156,51 @@ def test_each_fault_has_its_place_and_a_suggestion(old: str, new: str, place: st
 
 def test_a_misspelt_key_is_one_fault() -> None:
     assert len(faults_of(changed(("source =", "sourse =")))) == 1
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('public = ["cnty", "naics"]', 'publik = ["cnty", "naics"]'),
+        ('public = ["cnty", "naics"]', "public = 3"),
+        ("[data]", "[date]"),
+        ("[attributes]", "[atributes]"),
+        ('emp = { psi = "sqrt", gamma = 0.5 }', 'emp = "sqrt"'),
+        ("naics5 = {", "naics5 = 5 # {"),
+        ('name = "county"', "name = 3"),
+        ('{ column = "naics"', "{ column = 3"),
+        ("gamma = 0.5 }", "gamma = 0.5, at_least = { psi = 'linear', gamma = 1, extra = 2 } }"),
+        ("mu = { emp", "extra = 1\nmu = { emp"),
+        ("gamma = 0.5", "gamma = true"),
+        ("emp = {", "key = {"),
+        ("naics5 = {", "establishment = {"),
+        ('name = "county"', 'name = "con"'),
+        ('name = "county"', 'name = "a."'),
+        ('name = "county"', 'name = "a\\tb"'),
+    ],
+)
+def test_one_mistake_is_one_fault(old: str, new: str) -> None:
+    text = changed((old, new))
+    if "key = {" in new:
+        text = text.replace("emp = 0.7", "key = 0.7")
+    assert len(faults_of(text)) == 1, faults_of(text)
+
+
+@pytest.mark.parametrize("section", ["output", "microdata"])
+def test_unknown_keys_are_found_everywhere(section: str) -> None:
+    (fault,) = faults_of(GOOD + f"\n[{section}]\nnonsense = 1\n")
+    assert f"{section}.nonsense: this key is not known" in fault
+
+
+def test_words_are_recognised_in_any_case() -> None:
+    (fault,) = faults_of(changed(('emp = { psi = "sqrt"', 'emp = { psi = "SQRT"')))
+    assert "Did you mean 'sqrt'?" in fault
+
+
+def test_shift_and_sign_survive_the_way_to_the_file_and_into_the_protection() -> None:
+    spec = parse_spec(changed(("gamma = 0.5 }", "gamma = 0.5, shift = 2.5, signed = true }")))
+    assert spec.policy.attributes["emp"].protection == Protection(Signed(Sqrt(2.5)), 0.5)
+    assert parse_spec(write_spec(spec)) == spec
 
 
 @pytest.mark.parametrize("confidence", ["1", "0", "95"])
@@ -256,12 +301,15 @@ def test_examples_are_found_by_name_and_files_come_first(tmp_path: Path, monkeyp
 
 # Back and forth without loss.
 
-names = st.text("abcdefgh0123456789_-. é\"'\\#[]{}=", min_size=1, max_size=12)
+names = st.text("abcdefgh0123456789_-. é\"'\\#[]{}=", min_size=1, max_size=12).filter(str.strip)
 plain_names = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True).filter(lambda name: name != "establishment")
 amounts = st.decimals("0.0001", 1000, places=4)
-closenesses = st.builds(
-    Closeness, st.sampled_from(["sqrt", "log"]), amounts, st.one_of(st.just(Decimal(0)), st.just(Decimal("1.5")))
-) | st.builds(Closeness, st.just("linear"), amounts)
+shifts = st.sampled_from([Decimal(0), Decimal("1.5")])
+closenesses = (
+    st.builds(Closeness, st.just("sqrt"), amounts, shifts)
+    | st.builds(Closeness, st.just("log"), st.decimals("0.0001", 50, places=4), shifts)
+    | st.builds(Closeness, st.just("linear"), amounts)
+)
 
 
 @st.composite

@@ -16,6 +16,8 @@ class WriteError(GedpError):
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place at the end, or is removed if anything goes wrong."""
+    if path.exists() and not path.is_file():
+        raise WriteError(f"cannot write {path}: it is not a regular file")
     try:
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     except OSError as error:
@@ -24,9 +26,7 @@ def replacing(path: Path) -> Iterator[Path]:
     temporary = Path(name)
     try:
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
+        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         raise WriteError(f"cannot write {path}: {_reason(error)}") from None
@@ -39,6 +39,12 @@ def write_text(path: Path, text: str) -> None:
     """Writes `text` to `path`, all of it or nothing."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def _umask() -> int:
+    umask = os.umask(0)
+    os.umask(umask)
+    return umask
 
 
 def _reason(error: OSError) -> str:

@@ -5,6 +5,7 @@ one draw. Losses compose as μ² = Σ μᵢ², so μ² is what is added up, as a
 """
 
 import math
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -24,9 +25,9 @@ from gedp.neighbors.functions import FloatArray
 def exact(number: str | int | float | Decimal | Fraction) -> Fraction:
     """A number as written: '0.7', Decimal('0.7') and 0.7 all are seven tenths."""
     if isinstance(number, Rational):
-        return Fraction(number)
+        return Fraction(int(number.numerator), int(number.denominator))
     try:
-        return Fraction(Decimal(repr(number) if isinstance(number, float) else number))
+        return Fraction(Decimal(repr(float(number)) if isinstance(number, float) else number))
     except (ArithmeticError, ValueError, TypeError):
         raise DomainError(f"not a finite decimal number: {number!r}") from None
 
@@ -63,9 +64,10 @@ class PrivacyLoss:
 
     def group(self, m: int) -> "PrivacyLoss":
         """What m steps cost: mμ. For intervals m times γ, for firms of m establishments."""
-        if m < 1:
-            raise DomainError(f"a group has at least 1 member, not {m}")
-        return PrivacyLoss(self.mu_squared * m * m)
+        steps = operator.index(m)
+        if steps < 1:
+            raise DomainError(f"a group has at least 1 member, not {steps}")
+        return PrivacyLoss(self.mu_squared * steps * steps)
 
 
 def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
@@ -99,8 +101,12 @@ def mu_for(power: npt.ArrayLike, significance: npt.ArrayLike) -> FloatArray:
 def delta(mu: float, epsilon: float) -> float:
     """The δ for which μ gives (ε, δ)-indistinguishability: Φ(μ/2 − ε/μ) − e^ε Φ(−μ/2 − ε/μ)."""
     _loss(mu)
+    if not (math.isfinite(epsilon) and epsilon >= 0):
+        raise DomainError(f"epsilon must be a finite number of 0 or more, not {epsilon}")
     if mu == 0:
         return 0.0
+    if epsilon == 0:
+        return math.erf(mu / math.sqrt(8))
     near, far = epsilon / mu - mu / 2, epsilon / mu + mu / 2
     if near <= 0:
         return float(ndtr(-near) - np.exp(epsilon + log_ndtr(-far)))
@@ -116,23 +122,21 @@ def epsilon(mu: float, delta: float) -> float:
         return 0.0
     rho = mu * mu / 2
     most = rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1  # the bound through zCDP, and a margin
-    root = float(brentq(lambda e: _delta(mu, e) - delta, 0.0, most, xtol=1e-14, rtol=1e-14))
+    root = float(brentq(lambda e: _delta(mu, e) - delta, 0.0, most, xtol=1e-300, rtol=1e-14))
     while _delta(mu, root) > delta:
-        root += max(root * 1e-14, 1e-15)
+        root *= 1 + 1e-14
     return root
 
 
 def mu_for_epsilon_delta(epsilon: float, delta: float) -> float:
     """The largest μ that gives (ε, δ)-indistinguishability, rounded down."""
     _open_probability(delta)
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise DomainError(f"epsilon must be a finite number of 0 or more, not {epsilon}")
     most = 1.0
     while _delta(most, epsilon) <= delta:
         most *= 2
-    root = float(brentq(lambda mu: _delta(mu, epsilon) - delta, 0.0, most, xtol=1e-14, rtol=1e-14))
+    root = float(brentq(lambda mu: _delta(mu, epsilon) - delta, 0.0, most, xtol=1e-300, rtol=1e-14))
     while _delta(root, epsilon) > delta:
-        root -= max(root * 1e-14, 1e-15)
+        root *= 1 - 1e-14
     return root
 
 
@@ -150,13 +154,16 @@ class Promise:
 def compose_publishers(a: Promise, b: Promise) -> Promise:
     """What holds for an establishment that both publish about, each with its own ψ, γ and μ.
 
-    An attribute of both is protected within the narrowed intervals; an attribute of one publisher alone keeps its
-    intervals, since the other says nothing about it. The losses compose.
+    An attribute of both is protected within the narrowed intervals. An attribute of one publisher alone keeps its
+    intervals, provided that the other publishes nothing computed from it. The losses compose.
     """
     protections = {**a.protections, **b.protections}
     for name in a.protections.keys() & b.protections.keys():
         if a.protections[name] != b.protections[name]:
-            protections[name] = narrow(a.protections[name], b.protections[name])
+            try:
+                protections[name] = narrow(a.protections[name], b.protections[name])
+            except DomainError as error:
+                raise DomainError(f"{name}: {error}") from None
     return Promise(protections, a.loss + b.loss)
 
 

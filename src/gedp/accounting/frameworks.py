@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gedp.accounting.composition import mu_for
+from gedp.errors import DomainError
 from gedp.neighbors.functions import FloatArray
 
 
@@ -31,7 +32,7 @@ class QueryVariances:
 
 def query_variances(power: npt.ArrayLike, significance: npt.ArrayLike, queries: int) -> QueryVariances:
     """Per-query variances that hold an attacker to this power at this significance over all the queries."""
-    power, alpha = np.broadcast_arrays(np.asarray(power, dtype=np.float64), np.asarray(significance, dtype=np.float64))
+    power, alpha = _pair(power, significance)
     mu = mu_for(power, alpha)
     return QueryVariances(
         gaussian=queries / mu**2,
@@ -42,16 +43,23 @@ def query_variances(power: npt.ArrayLike, significance: npt.ArrayLike, queries: 
 
 def epsilon_for(power: npt.ArrayLike, significance: npt.ArrayLike) -> FloatArray:
     """The largest ε that keeps the attacker at or below `power`."""
-    power, alpha = np.asarray(power, dtype=np.float64), np.asarray(significance, dtype=np.float64)
+    power, alpha = _pair(power, significance)
     epsilon: FloatArray = np.maximum(np.log(power / alpha), np.log1p(-alpha) - np.log1p(-power))
     return epsilon
 
 
 def rho_for(power: npt.ArrayLike, significance: npt.ArrayLike) -> FloatArray:
     """The largest ρ that keeps the attacker at or below `power`: the supremum by a grid that closes in on it."""
-    power, alpha = np.broadcast_arrays(np.asarray(power, dtype=np.float64), np.asarray(significance, dtype=np.float64))
+    power, alpha = _pair(power, significance)
     rho: FloatArray = np.maximum(_largest_ratio(alpha, power), _largest_ratio(power, alpha))
     return rho
+
+
+def _pair(power: npt.ArrayLike, significance: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
+    power, alpha = np.broadcast_arrays(np.asarray(power, dtype=np.float64), np.asarray(significance, dtype=np.float64))
+    if not np.all((alpha > 0) & (alpha < power) & (power < 1)):
+        raise DomainError("the significance must be above 0, and the power above it and below 1")
+    return power, alpha
 
 
 def _largest_ratio(p: FloatArray, q: FloatArray) -> FloatArray:

@@ -1,5 +1,7 @@
 """The command line: one small module a command, imported only when it is called."""
 
+import io
+import sys
 from importlib import import_module
 
 import click
@@ -52,8 +54,20 @@ def cli() -> None:
 
 def main() -> None:
     """Entry point: every error of gedp's own ends in one message and its exit code, never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets question marks
     try:
-        cli()
+        cli(standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        raise SystemExit(error.exit_code) from None
+    except click.Abort:
+        click.echo("gedp: interrupted", err=True)
+        raise SystemExit(130) from None
     except GedpError as error:
         click.echo(f"gedp: {error}", err=True)
         raise SystemExit(error.exit_code) from None
+    except OSError as error:
+        click.echo(f"gedp: {error.filename or 'output'}: {(error.strerror or 'it failed').lower()}", err=True)
+        raise SystemExit(2) from None

@@ -36,20 +36,21 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
     """
     from rich.console import Console
 
-    from gedp.accounting.composition import compose_publishers
     from gedp.explain import terminal
-    from gedp.explain.facts import protection_groups
+    from gedp.explain.facts import both_publishers, protection_groups
     from gedp.policy import price, require_within_budget
     from gedp.specs import find_spec
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     read = find_spec(spec)
     prices = price(read)
     if not prices.within_budget:
         terminal.print_prices(console, prices)
         require_within_budget(prices)
     groups = protection_groups(read.policy, sizes)
-    together = compose_publishers(read.policy.promise, find_spec(other).policy.promise) if other else None
+    together = both_publishers(read, find_spec(other)) if other else None
+    if html and Path(spec).exists() and html.resolve() == Path(spec).resolve():
+        raise click.BadParameter("that is the spec itself; name another file", param_hint="--html")
 
     terminal.print_promise(console, prices.total)
     for group in groups:
@@ -65,5 +66,5 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
         from gedp.explain.page import explain_page
         from gedp.files import write_text
 
-        write_text(html, explain_page(read, Path(spec).stem))
+        write_text(html, explain_page(read, Path(spec).stem, sizes))
         console.print(f"Wrote {html}. Open it in a browser; it needs no network.")

@@ -2,21 +2,24 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gedp.accounting.composition import PrivacyLoss, epsilon, power
+from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers, epsilon, power
 from gedp.accounting.frameworks import query_variances
+from gedp.errors import Refused
 from gedp.neighbors import Protection
-from gedp.policy import Attribute, Policy, PriceList
-from gedp.semantics import person
+from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
+from gedp.semantics import firm_loss, person
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
 WIDER_STEPS = (2, 3)
 DELTAS = (1e-6, 1e-9)
 MOST_SIZES = 13
+LEAST_SIZES = 4
+CERTAIN = 1 - 1e-9
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,7 @@ class PowerRow:
     """How hard one kind of change is to detect: its μ, and the attacker's power at SIGNIFICANCES."""
 
     change: str
+    steps: int
     mu: float
     powers: tuple[float, ...]
 
@@ -57,8 +61,7 @@ class OtherAccounting:
     significance: float
     power: float
     queries: int
-    zcdp_variance_ratio: float
-    pure_variance_ratio: float
+    variance_ratios: tuple[float, float] | None  # zCDP, pure DP; None where the attacker all but succeeds
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,21 @@ class PriceTable:
     def headings(self) -> tuple[str, ...]:
         """The heading of every column."""
         return ("query", *self.attributes, "all attributes", "share of μ²")
+
+
+def both_publishers(ours: Spec, theirs: Spec) -> Promise:
+    """What holds if both workloads are published in full; refused where they contradict each other."""
+    open_to_all = {*theirs.data.public, theirs.data.id or ""} & ours.policy.attributes.keys()
+    open_to_all |= {*ours.data.public, ours.data.id or ""} & theirs.policy.attributes.keys()
+    if open_to_all:
+        listed = ", ".join(sorted(open_to_all))
+        raise Refused(f"{listed}: confidential in one spec and public in the other. Nothing protects what is public")
+    promises = []
+    for spec in (ours, theirs):
+        prices = price(spec)
+        require_within_budget(prices)
+        promises.append(replace(spec.policy.promise, loss=prices.total))
+    return compose_publishers(*promises)
 
 
 def protection_groups(policy: Policy, sizes: Sequence[float] = ()) -> tuple[ProtectionGroup, ...]:
@@ -110,7 +128,7 @@ def sizes_that_matter(attribute: Attribute) -> tuple[float, ...]:
     sizes = [10.0**decade * digit for decade in range(first, first + MOST_SIZES // 2) for digit in (1, 3)]
     sizes = [size for size in [*sizes, 10.0 ** (first + MOST_SIZES // 2)] if size >= unit]
     narrow_enough = [i for i, size in enumerate(sizes) if protection.relative_width(size) <= 0.01]
-    return tuple(sizes[: narrow_enough[0] + 1] if narrow_enough else sizes)
+    return tuple(sizes[: max(narrow_enough[0] + 1, LEAST_SIZES)] if narrow_enough else sizes)
 
 
 def interval_rows(protection: Protection, sizes: Sequence[float]) -> tuple[IntervalRow, ...]:
@@ -124,14 +142,13 @@ def interval_rows(protection: Protection, sizes: Sequence[float]) -> tuple[Inter
 def power_rows(loss: PrivacyLoss) -> tuple[PowerRow, ...]:
     """The attacker's power against one establishment, wider intervals, and firms."""
     changes = [
-        ("an establishment inside its intervals", 1),
-        *((f"an establishment within {k} steps", k) for k in WIDER_STEPS),
-        *((f"a firm's {n} establishments at once", n) for n in FIRM_SIZES),
+        ("an establishment inside its intervals", 1, loss),
+        *((f"an establishment within {k} steps", k, loss.group(k)) for k in WIDER_STEPS),
+        *((f"a firm's {n} establishments at once", n, firm_loss(loss, n)) for n in FIRM_SIZES),
     ]
     rows = []
-    for change, steps in changes:
-        mu = loss.group(steps).mu
-        rows.append(PowerRow(change, mu, tuple(float(p) for p in power(mu, SIGNIFICANCES))))
+    for change, steps, total in changes:
+        rows.append(PowerRow(change, steps, total.mu, tuple(float(p) for p in power(total.mu, SIGNIFICANCES))))
     return tuple(rows)
 
 
@@ -164,12 +181,14 @@ def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAcco
     mu = prices.total.mu
     reached = float(power(mu, significance))
     queries = len(prices.lines)
-    variances = query_variances(reached, significance, queries)
+    ratios = None
+    if reached < CERTAIN:
+        variances = query_variances(reached, significance, queries)
+        ratios = float(variances.zcdp / variances.gaussian), float(variances.pure / variances.gaussian)
     return OtherAccounting(
         epsilons=tuple((delta, epsilon(mu, delta)) for delta in DELTAS),
         significance=significance,
         power=reached,
         queries=queries,
-        zcdp_variance_ratio=float(variances.zcdp / variances.gaussian),
-        pure_variance_ratio=float(variances.pure / variances.gaussian),
+        variance_ratios=ratios,
     )

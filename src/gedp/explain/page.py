@@ -1,5 +1,6 @@
 """The page for a policy meeting: the spec's promise, and controls to see what other settings would promise."""
 
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -15,35 +16,35 @@ from gedp.explain.facts import (
     price_table,
     protection_groups,
 )
-from gedp.explain.terminal import percent, shown, size_shown
+from gedp.explain.wording import other_accounting_sentences, promise_sentence, shown, size_shown
 from gedp.policy import PriceList, Spec, price
 
 CURVE_POINTS = 80
 
 
-def explain_page(spec: Spec, title: str) -> str:
-    """The whole page as HTML."""
+def explain_page(spec: Spec, title: str, sizes: Sequence[float] = ()) -> str:
+    """The whole page as HTML; `sizes` replaces our choice of values to show."""
     prices = price(spec)
-    groups = protection_groups(spec.policy)
+    groups = protection_groups(spec.policy, sorted(sizes))
     mu = prices.total.mu
     body = web.fill(
         "explain.html",
         title=escape(title),
-        mu=f"{mu:.4g}",
-        power=percent(float(power(mu, 0.05))),
+        promise=promise_sentence(mu, float(power(mu, 0.05))),
         mu_most=f"{max(6.0, 2 * mu):.2f}",
         static="\n".join([*_people(groups, prices), _prices(prices), _other(prices)]),
     )
     data = {
         "mu": mu,
         "groups": [_group_data(group, spec) for group in groups],
-        "changes": [[row.change, round(row.mu / mu)] for row in power_rows(prices.total)],
+        "changes": [[row.change, row.steps] for row in power_rows(prices.total)],
     }
     return web.page(f"gedp: {title}", body, script=web.asset("explain.js"), data=data)
 
 
 def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
-    closeness = spec.policy.attributes[group.names[0]].closeness
+    attribute = spec.policy.attributes[group.names[0]]
+    closeness = attribute.closeness
     sizes = np.geomspace(group.sizes[0], group.sizes[-1], CURVE_POINTS)
     widths = group.protection.interval(sizes).width
     return {
@@ -52,6 +53,8 @@ def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
         "psi": closeness.psi,
         "gamma": float(closeness.gamma),
         "shift": float(closeness.shift),
+        "signed": attribute.signed,
+        "widened": bool(attribute.at_least),
         "rows": [
             {"size": row.size, "low": row.low, "high": row.high} for row in interval_rows(group.protection, group.sizes)
         ],
@@ -77,12 +80,5 @@ def _prices(prices: PriceList) -> str:
 
 
 def _other(prices: PriceList) -> str:
-    other = other_accounting(prices)
-    epsilons = "; ".join(f"ε = {epsilon:.4g} at δ = {delta:g}" for delta, epsilon in other.epsilons)
-    return (
-        "<h2>In other accounting</h2>"
-        f"<p>Between close records the spec is (ε, δ)-indistinguishable with {epsilons}.</p>"
-        f"<p>To hold an attacker to {percent(other.power)} at {percent(other.significance)} false alarms over the "
-        f"{other.queries} sums published, ρ-zCDP would need {other.zcdp_variance_ratio:.3g} times our variance and "
-        f"ε-DP {other.pure_variance_ratio:.3g} times.</p>"
-    )
+    sentences = "".join(f"<p>{sentence}</p>" for sentence in other_accounting_sentences(other_accounting(prices)))
+    return f"<h2>In other accounting</h2>{sentences}"

@@ -12,14 +12,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from gedp.errors import GedpError
-from gedp.neighbors.functions import FloatArray
+from gedp.errors import DomainError, GedpError
+from gedp.neighbors.functions import FloatArray, Signed
 
 CONDITIONS = {1: "strictly increasing", 2: "continuous", 3: "concave", 4: "psi(exp(x)) convex"}
 GRID_RATIO = 1.01
 ZOOMS = 8
 ZOOM_FACTOR = 4
-ZOOM_CELLS = 48
+ZOOM_CELLS = 48  # the most suspicious cells are looked at closely ...
+SPREAD_CELLS = 32  # ... and some all over, since a kink in every cell makes none stand out
 JUMP = 1e-3  # a step by more than this share of the rise around it counts as a jump
 
 Function = Callable[[float], float] | Callable[[FloatArray], FloatArray]
@@ -62,6 +63,10 @@ def check_neighbor_function(f: Function, low: float = 1e-6, high: float = 1e12) 
     ...     print(failure.condition, round(failure.x, 3))
     4 10.0
     """
+    if isinstance(f, Signed):
+        raise DomainError("check the function that was extended: the conditions are about values of 0 or more")
+    if not 0 < low < high < np.inf:
+        raise DomainError(f"the range must be from a number above 0 to a larger one, not {low} to {high}")
     evaluate = _over_arrays(f)
     x = np.geomspace(low, high, int(np.ceil(np.log(high / low) / np.log(GRID_RATIO))) + 1)
     y = evaluate(x)
@@ -187,9 +192,8 @@ def _curvature(graph: _Graph) -> list[ConditionFailure]:
 
     e, noise = record(graph)
     change = np.abs(np.diff(e, prepend=e[0])) + np.abs(np.diff(e, append=e[-1])) - 4 * noise
-    for i in np.argsort(change)[: -ZOOM_CELLS - 1 : -1]:
-        if change[i] <= 0:
-            break
+    suspects = [i for i in np.argsort(change)[: -ZOOM_CELLS - 1 : -1] if change[i] > 0]
+    for i in [*suspects, *range(0, len(change), max(1, len(change) // SPREAD_CELLS))]:
         left, right = float(graph.x[i]), float(graph.x[i + 2])
         for _ in range(ZOOMS):
             finer = graph.around(i, left, right, 2 * ZOOM_FACTOR + 1)

@@ -12,9 +12,11 @@ two points l < r a slope s that satisfies the conditions obeys
     max(s(r), l·s(l)/x)  ≤  s(x)  ≤  min(s(l), r·s(r)/x),
 
 since s falls and x·s(x) rises. Both bounds satisfy the conditions themselves and are linear or logarithmic pieces, so
-the containment is certain whatever the functions do in between.
+the containment is certain whatever the functions do in between. (If two such functions both start vertically at 0, the
+narrowed one falls to −inf there: it then makes no promise about 0.)
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -164,18 +166,19 @@ def _combine(a: Protection, b: Protection, pick: Pick, verb: str) -> Protection:
         return Protection(Signed(sides.psi), 1.0)
     if isinstance(a.psi, Signed) or isinstance(b.psi, Signed):
         raise DomainError("a signed protection can only be combined with another signed one")
+    label = f"{verb} from ({a.psi})/{a.gamma:g} and ({b.psi})/{b.gamma:g}"
     pieces_a, pieces_b = _pieces(a), _pieces(b)
+    if pieces_a == pieces_b:
+        return Protection(Piecewise(pieces_a, str(a.psi) if isinstance(a.psi, Piecewise) else label), 1.0)
     joints = sorted({piece.start for piece in (*pieces_a, *pieces_b)})
     pieces: list[Piece] = []
     for low, high in zip(joints, [*joints[1:], np.inf], strict=True):
-        in_a = next(piece for piece in reversed(pieces_a) if piece.start <= low)
-        in_b = next(piece for piece in reversed(pieces_b) if piece.start <= low)
+        in_a, in_b = (ps[bisect_right(ps, low, key=lambda piece: piece.start) - 1] for ps in (pieces_a, pieces_b))
         pieces += _pick_between(in_a, in_b, low, high, pick)
     merged = [pieces[0]]
     for piece in pieces[1:]:
         if (piece.psi, piece.gamma) != (merged[-1].psi, merged[-1].gamma):
             merged.append(piece)
-    label = f"{verb} from ({a.psi})/{a.gamma:g} and ({b.psi})/{b.gamma:g}"
     return Protection(Piecewise(tuple(merged), label), 1.0)
 
 
@@ -203,7 +206,10 @@ def _pick_between(a: Piece, b: Piece, low: float, high: float, pick: Pick) -> li
     polynomial_a, polynomial_b = _inverse_slope_squared(a.psi), _inverse_slope_squared(b.psi)
     if polynomial_a is None or polynomial_b is None:
         return _bounded_between(a, b, low, high, pick)
-    roots = _roots(a.gamma**2 * polynomial_a - b.gamma**2 * polynomial_b)
+    ratio = a.gamma / b.gamma
+    if not 1e-100 < ratio < 1e100:
+        raise DomainError("the two distances are too far apart to combine")
+    roots = _roots(ratio * polynomial_a - polynomial_b / ratio)
     starts = [low, *(root for root in roots if low < root < high)]
     pieces = []
     for start, end in zip(starts, [*starts[1:], high], strict=True):

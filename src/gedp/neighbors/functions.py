@@ -22,7 +22,10 @@ FloatArray = npt.NDArray[np.float64]
 
 def as_reals(values: npt.ArrayLike, what: str) -> FloatArray:
     """`values` as float64, all finite. The message counts what is wrong and shows no value."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DomainError(f"{what}: some values are no numbers") from None
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
         raise DomainError(f"{what}: {bad} of {array.size} values are missing or infinite")
@@ -118,11 +121,11 @@ class Linear(NeighborFunction):
 
     def __call__(self, x: npt.ArrayLike) -> FloatArray:
         """ψ(x)."""
-        return as_amounts(x, str(self))
+        return as_amounts(x, str(self)).copy()[()]
 
     def inverse(self, y: npt.ArrayLike) -> FloatArray:
         """Y itself."""
-        return self._above_lowest(y)
+        return self._above_lowest(y).copy()[()]
 
     def slope(self, x: npt.ArrayLike) -> FloatArray:
         """1."""
@@ -248,7 +251,8 @@ class Log(NeighborFunction):
         """x·exp(d) + shift·expm1(d)."""
         self(x)  # refuses what has no ψ
         step = np.asarray(distance, dtype=np.float64)
-        return np.maximum(np.asarray(x, dtype=np.float64) * np.exp(step) + self.shift * np.expm1(step), 0.0)
+        from_shift = self.shift * np.expm1(step) if self.shift else 0.0
+        return np.maximum(np.asarray(x, dtype=np.float64) * np.exp(step) + from_shift, 0.0)
 
     def __str__(self) -> str:
         return f"log({_shifted(self.shift)})"

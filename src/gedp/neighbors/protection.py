@@ -9,7 +9,7 @@ import numpy.typing as npt
 from gedp.errors import DomainError
 from gedp.neighbors.functions import FloatArray, NeighborFunction
 
-#: ψ is computed to about this relative error, so a value on the edge of an interval counts as inside it.
+#: Values and ψ are taken to be this accurate, so the computed end of an interval counts as inside it.
 ROUNDING = 1e-12
 
 
@@ -44,6 +44,8 @@ class Protection:
 
     def interval(self, x: npt.ArrayLike, k: float = 1) -> Interval:
         """The uncertainty interval around x: every value within k steps of γ."""
+        if not k > 0:
+            raise DomainError(f"an interval has a positive number of steps, not {k}")
         reach = k * self.gamma
         return Interval(self.psi.moved(x, -reach), self.psi.moved(x, reach))
 
@@ -53,13 +55,19 @@ class Protection:
             return self.interval(x).width / np.abs(np.asarray(x, dtype=np.float64))
 
     def is_close(self, x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Whether x and y are in each other's intervals."""
-        return np.abs(self.psi.distance(x, y)) <= self.gamma * (1 + ROUNDING)
+        """Whether x and y are in each other's intervals; an end of an interval, as computed, is inside."""
+        return np.abs(self.psi.distance(x, y)) <= self.gamma + self._rounding(x, y)
 
     def steps(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """The metric: the least whole number of γ-steps from x to y, ⌈|ψ(x) − ψ(y)|/γ⌉; inf if none suffices."""
-        exact = np.abs(self.psi.distance(x, y)) / self.gamma
-        return np.ceil(exact * (1 - ROUNDING))
+        exact = (np.abs(self.psi.distance(x, y)) - self._rounding(x, y)) / self.gamma
+        return np.maximum(np.ceil(exact), np.not_equal(x, y))
+
+    def _rounding(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """What a relative error of ROUNDING in γ and in the larger value makes of a distance."""
+        larger = np.maximum(np.abs(np.asarray(x, dtype=np.float64)), np.abs(np.asarray(y, dtype=np.float64)))
+        slope = self.psi.slope(np.maximum(larger, np.finfo(float).tiny))
+        return ROUNDING * (self.gamma + larger * slope)
 
     def __str__(self) -> str:
         return f"psi = {self.psi}, gamma = {self.gamma:g}"

@@ -15,7 +15,7 @@ _QUOTED = re.compile(
     r"""|'{3}.*?'{3}|(?<!')'(?!'')[^'\n]*'""",  # literal strings
     re.DOTALL,
 )
-_COMMENT = re.compile(rf"({_QUOTED.pattern})|#[^\n]*", re.DOTALL)
+_QUOTED_OR_COMMENT = re.compile(rf"({_QUOTED.pattern})|#[^\n]*", re.DOTALL)
 
 
 def lines_of(text: str) -> dict[Path, int]:
@@ -54,19 +54,14 @@ def _names(keys: str) -> tuple[str, ...]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Each statement with the line on which it starts; brackets and long strings may carry it over several."""
-    start, statement = 1, ""
-    for number, line in enumerate(text.splitlines(keepends=True), 1):
-        if not statement:
-            start = number
-        statement += line
-        statement = _COMMENT.sub(lambda found: found[1] or "", statement)
-        bare = _QUOTED.sub("", statement)
-        if any(quotes in bare for quotes in ('"""', "'''")) or _depth(bare) > 0:
-            continue
-        yield start, statement
-        statement = ""
-
-
-def _depth(bare: str) -> int:
-    return sum(bare.count(opening) - bare.count(closing) for opening, closing in ("[]", "{}"))
+    """Each statement without its comments, and the line on which it starts; it may span several lines."""
+    text = _QUOTED_OR_COMMENT.sub(lambda found: found[1] or "", text) + "\n"
+    masked = _QUOTED.sub(lambda found: "x" * len(found[0]), text)
+    start, line, depth = 0, 1, 0
+    for found in re.finditer(r"[\[\]{}\n]", masked):
+        if found[0] != "\n":
+            depth += 1 if found[0] in "[{" else -1
+        elif depth <= 0:
+            statement = text[start : found.start()]
+            yield line, statement
+            start, line, depth = found.end(), line + statement.count("\n") + 1, 0

@@ -1,12 +1,17 @@
 """What a workload costs, query by query and attribute by attribute, exactly."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_FLOOR, Decimal
+from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 
 from gedp.accounting.composition import PrivacyLoss, compose
 from gedp.errors import BudgetExceededError
 from gedp.policy.model import Spec
+
+NOTHING = PrivacyLoss(Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -30,7 +35,7 @@ class PriceList:
     lines: tuple[PriceLine, ...]
     budget: PrivacyLoss
 
-    @property
+    @cached_property
     def total(self) -> PrivacyLoss:
         """All lines composed."""
         return compose(line.loss for line in self.lines)
@@ -42,11 +47,19 @@ class PriceList:
 
     def of_query(self, query: str) -> PrivacyLoss:
         """What one query costs over its attributes."""
-        return compose(line.loss for line in self.lines if line.query == query)
+        return self._by_query.get(query, NOTHING)
 
     def of_attribute(self, attribute: str) -> PrivacyLoss:
         """What one attribute costs over the queries."""
-        return compose(line.loss for line in self.lines if line.attribute == attribute)
+        return self._by_attribute.get(attribute, NOTHING)
+
+    @cached_property
+    def _by_query(self) -> dict[str, PrivacyLoss]:
+        return _added((line.query, line.loss) for line in self.lines)
+
+    @cached_property
+    def _by_attribute(self) -> dict[str, PrivacyLoss]:
+        return _added((line.attribute, line.loss) for line in self.lines)
 
     def share(self, loss: PrivacyLoss) -> Fraction:
         """A loss as a share of the total, in μ²."""
@@ -64,8 +77,26 @@ def require_within_budget(prices: PriceList) -> None:
     if prices.within_budget:
         return
     total, budget = prices.total.mu, prices.budget.mu
-    factor = Decimal(budget / total).quantize(Decimal("0.0001"), ROUND_FLOOR)
+    digits = next((n for n in (6, 9, 12) if f"{total:.{n}g}" != f"{budget:.{n}g}"), 17)
     raise BudgetExceededError(
-        f"over budget: the queries cost mu = {total:.6g} in all and the budget is {budget:.6g}. "
-        f"Multiply every query's mu by {factor}, drop a query, or have the budget raised"
+        f"over budget: the queries cost mu = {total:.{digits}g} in all and the budget is {budget:.{digits}g}. "
+        f"Multiply every query's mu by {_fitting_factor(prices)}, drop a query, or have the budget raised"
     )
+
+
+def _fitting_factor(prices: PriceList) -> Decimal:
+    """The largest factor of four digits that brings the total into the budget."""
+    squared = prices.budget.mu_squared / prices.total.mu_squared
+    nearest = Decimal(math.sqrt(squared))
+    unit = Decimal(1).scaleb(nearest.adjusted() - 3)
+    factor = nearest.quantize(unit)
+    while Fraction(factor) ** 2 > squared:
+        factor -= unit
+    return factor
+
+
+def _added(parts: Iterable[tuple[str, PrivacyLoss]]) -> dict[str, PrivacyLoss]:
+    sums: dict[str, PrivacyLoss] = {}
+    for name, loss in parts:
+        sums[name] = sums.get(name, NOTHING) + loss
+    return sums

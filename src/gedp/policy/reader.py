@@ -1,6 +1,7 @@
 """From a spec file to a Spec: every fault in one error, each with its line and a suggestion."""
 
 import tomllib
+import unicodedata
 from collections import Counter
 from decimal import Decimal
 from pathlib import Path
@@ -24,14 +25,16 @@ from gedp.policy.model import (
 from gedp.policy.places import lines_of
 from gedp.policy.section import Faults, Section, did_you_mean
 
+LARGEST_LOG_GAMMA = Decimal(50)
 _NOT_IN_FILE_NAMES = set('/\\:*?"<>|')
+_RESERVED_FILE_NAMES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10))}
 
 
 def read_spec(path: str | Path) -> Spec:
     """The spec in a TOML file."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         reason = (error.strerror or "it cannot be read").lower()
         suggestion = "Check the path; `gedp examples` lists the specs that come with gedp"
@@ -47,6 +50,9 @@ def parse_spec(text: str, source: str = "spec") -> Spec:
         content = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
         raise FaultsError(source, [Fault("syntax", str(error), "Correct this first; the rest is unread")]) from None
+    except (ValueError, ArithmeticError, RecursionError):
+        unreadable = Fault("syntax", "a number or a nesting is beyond all measure", "Write it as people would")
+        raise FaultsError(source, [unreadable]) from None
     faults = Faults(lines_of(text))
     spec = _spec(Section(faults, (), content))
     if faults.found:
@@ -56,12 +62,17 @@ def parse_spec(text: str, source: str = "spec") -> Spec:
 
 def _spec(root: Section) -> Spec:
     data = _data(root.table("data"))
-    groupers = _groupers(root.table("groupers", required=False), data)
-    attributes = _attributes(root.table("attributes"), data)
+    # What depends on a faulty part is not checked: one mistake, one fault.
+    stated = isinstance(root.content.get("data"), dict) and "public" in root.content["data"]
+    public = set(data.public) if stated and ("data", "public") not in root.faults.by_path else None
+    groupers = _groupers(root.table("groupers", required=False), public)
+    section = root.table("attributes")
+    attributes = _attributes(section, {*data.public, *groupers, data.id or ESTABLISHMENT, ESTABLISHMENT})
     budget = root.table("budget")
     mu = Decimal(1) if budget.absent else budget.number("mu")
     budget.finish()
-    queries = _queries(root.tables("queries"), attributes, {*data.public, *groupers})
+    groupings = None if public is None else {*public, *groupers}
+    queries = _queries(root.tables("queries"), attributes, None if section.absent else set(section.content), groupings)
     microdata = root.table("microdata", required=False)
     weights = microdata.text("weights", Microdata().weights, WEIGHTS)
     microdata.finish()
@@ -78,7 +89,6 @@ def _data(section: Section) -> Data:
     if section.absent:
         return Data("", ())
     id_column = section.text("id") if section.has("id") else None
-    section.known.append("id")
     synthetic = section.flag("synthetic", default=False)
     data = Data(section.text("source"), section.names("public"), id_column, synthetic)
     if ESTABLISHMENT in data.public:
@@ -89,37 +99,42 @@ def _data(section: Section) -> Data:
     return data
 
 
-def _groupers(section: Section, data: Data) -> dict[str, Grouper]:
+def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
     groupers = {}
     for name in section.content:
         entry = section.table(name)
+        if entry.absent:
+            groupers[name] = Grouper(name, "")
+            continue
         column = entry.text("column")
-        if column not in data.public and entry.has("column"):
-            entry.fault("column", f"{column!r} is not a public column", did_you_mean(column, data.public))
-        if name in data.public or name == ESTABLISHMENT:
+        if column and public is not None and column not in public:
+            entry.fault("column", f"{column!r} is not a public column", did_you_mean(column, sorted(public)))
+        if name in (public or ()) or name == ESTABLISHMENT:
             section.fault(name, "this name is taken", "Choose another name for the grouping")
         if entry.has("prefix") == entry.has("map"):
             section.fault(name, "a grouping needs either prefix or map", "Give one of: prefix = 3, map = 'file.csv'")
         prefix = entry.whole("prefix", low=1) if entry.has("prefix") else None
         lookup = entry.text("map") if entry.has("map") else None
-        entry.known += ["prefix", "map"]
         entry.finish()
         groupers[name] = Grouper(name, column, prefix, lookup)
     return groupers
 
 
-def _attributes(section: Section, data: Data) -> dict[str, Attribute]:
+def _attributes(section: Section, taken: set[str]) -> dict[str, Attribute]:
     attributes = {}
     for name in section.content:
         entry = section.table(name)
-        if name in data.public or name == data.id:
-            section.fault(name, "a confidential attribute is also public or the id", "List the column once")
+        if entry.absent:
+            continue
+        if name in taken:
+            section.fault(name, "the name is also public, a grouping or the id", "List each column once")
+        if not name.isprintable() or not name.strip():
+            section.fault(name, "an attribute needs a name that can be printed", "Rename the column")
         closeness = _closeness(entry)
         unit = entry.number("unit", Decimal(1))
         signed = entry.flag("signed", default=False)
         at_least = _at_least(entry)
         person = entry.number("person") if entry.has("person") else None
-        entry.known.append("person")
         entry.finish()
         for part in (closeness, *at_least):
             if signed and part.psi == "log" and not part.shift:
@@ -137,12 +152,15 @@ def _closeness(entry: Section) -> Closeness:
     shift = entry.number("shift", Decimal(0), zero=True)
     if psi == "linear" and shift:
         entry.fault("shift", "a shift changes nothing about linear", "Remove it")
-    return Closeness(psi, entry.number("gamma"), shift)
+    gamma = entry.number("gamma")
+    if psi == "log" and gamma > LARGEST_LOG_GAMMA:
+        entry.fault("gamma", f"log with a gamma of {gamma} hides everything", "Give the logarithm of a ratio, like 0.1")
+        gamma = LARGEST_LOG_GAMMA
+    return Closeness(psi, gamma, shift)
 
 
 def _at_least(entry: Section) -> tuple[Closeness, ...]:
     if not entry.has("at_least"):
-        entry.known.append("at_least")
         return ()
     single = isinstance(entry.content["at_least"], dict)
     parts = [entry.table("at_least")] if single else entry.tables("at_least")
@@ -153,36 +171,53 @@ def _at_least(entry: Section) -> tuple[Closeness, ...]:
     return tuple(result)
 
 
-def _queries(sections: list[Section], attributes: dict[str, Attribute], groupings: set[str]) -> tuple[Query, ...]:
+def _queries(
+    sections: list[Section], attributes: dict[str, Attribute], names: set[str] | None, groupings: set[str] | None
+) -> tuple[Query, ...]:
     queries = []
     for section in sections:
         name = section.text("name")
-        if _NOT_IN_FILE_NAMES & set(name) or not name.isprintable() or name.strip(" .") != name:
+        if name and not _is_file_name(name):
             section.fault("name", f"{name!r} cannot be a file name", "Use letters, digits, spaces and - _ x")
-        query = Query(name, _by(section, groupings), _mu(section, attributes), _mechanism(section))
+        mechanism = section.text("mechanism", "auto", MECHANISMS)
+        queries.append(Query(name, _by(section, groupings), _mu(section, attributes, names), mechanism))
         section.finish()
-        queries.append(query)
-    names = Counter(query.name.casefold() for query in queries)
+    used = Counter(_folded(query.name) for query in queries if query.name)
     for section, query in zip(sections, queries, strict=True):
-        if section.has("name") and names[query.name.casefold()] > 1:
+        if used[_folded(query.name)] > 1:
             section.fault("name", f"the name {query.name!r} is used more than once", "Give each query its own name")
-    _check_mechanisms(sections, queries, attributes)
+    if names is not None:
+        _check_mechanisms(sections, queries, attributes)
     return tuple(queries)
 
 
-def _by(section: Section, groupings: set[str]) -> tuple[str, ...]:
-    if section.content.get("by") == ESTABLISHMENT:
-        section.known.append("by")
+def _is_file_name(name: str) -> bool:
+    sound = name.isprintable() and name.strip(" .") == name and len(name) <= 100
+    return sound and not _NOT_IN_FILE_NAMES & set(name) and name.partition(".")[0].upper() not in _RESERVED_FILE_NAMES
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", name).casefold()
+
+
+def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:
+    by = section.content.get("by")
+    if by == ESTABLISHMENT:
+        section.has("by")
         return (ESTABLISHMENT,)
-    by = section.names("by")
-    for name in by:
-        if name not in groupings:
+    if isinstance(by, str):
+        section.has("by")
+        section.fault("by", f"{by!r} is no list", f'Write by = ["{by}"], or by = "{ESTABLISHMENT}" for all of them')
+        return ()
+    keys = section.names("by")
+    for name in keys:
+        if groupings is not None and name not in groupings:
             hint = f'Write by = "{ESTABLISHMENT}"' if name == ESTABLISHMENT else did_you_mean(name, sorted(groupings))
             section.fault("by", f"{name!r} is neither a public column nor a grouping", hint)
-    return by
+    return keys
 
 
-def _mu(section: Section, attributes: dict[str, Attribute]) -> dict[str, Decimal]:
+def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | None) -> dict[str, Decimal]:
     if not isinstance(section.content.get("mu"), dict):
         mu = section.number("mu")
         return dict.fromkeys(attributes, mu)
@@ -190,13 +225,9 @@ def _mu(section: Section, attributes: dict[str, Attribute]) -> dict[str, Decimal
     if not table.content:
         section.fault("mu", "there is no attribute in it", "Give a number for each attribute the query asks for")
     for name in table.content:
-        if name not in attributes:
-            table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, attributes))
+        if names is not None and name not in names:
+            table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(names)))
     return {name: table.number(name) for name in table.content}
-
-
-def _mechanism(section: Section) -> str:
-    return section.text("mechanism", "auto", MECHANISMS)
 
 
 def _check_mechanisms(sections: list[Section], queries: list[Query], attributes: dict[str, Attribute]) -> None:

@@ -10,6 +10,7 @@ from gedp.errors import Fault
 from gedp.policy.places import Path, line_of
 
 _MISSING = object()
+SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e15")  # of numbers other than 0 in a spec
 
 
 @dataclass
@@ -53,17 +54,20 @@ class Section:
         self.faults.add((*self.path, key), problem, suggestion)
 
     def has(self, key: str) -> bool:
-        """Whether the key is there; reading it later still counts it as known."""
+        """Whether the key is there; asking makes it a known one."""
+        self.known.append(key)
         return key in self.content
 
     def text(self, key: str, default: Any = _MISSING, choices: Iterable[str] = ()) -> str:
         """A string, one of `choices` where given."""
         value = self._value(key, lambda v: isinstance(v, str) and v != "", "a text in quotes", default)
         choices = tuple(choices)
-        if choices and isinstance(value, str) and value not in choices:
+        if not isinstance(value, str):
+            return choices[0] if choices else ""
+        if choices and value not in choices:
             self.fault(key, f"{value!r} is not known", did_you_mean(value, choices))
             return choices[0]
-        return str(value)
+        return value
 
     def flag(self, key: str, default: bool) -> bool:
         """true or false."""
@@ -78,6 +82,9 @@ class Section:
         """A finite decimal above 0, or from 0 on where `zero` is allowed, below `below` where given."""
         wanted = f"a number {'of 0 or more' if zero else 'above 0'}{f' and below {below}' if below else ''}, like 0.5"
         value = self._value(key, lambda v: _is_number(v, zero, below), wanted, default)
+        if isinstance(value, int | Decimal) and value and not SMALLEST <= value <= LARGEST:
+            self.fault(key, "the number is beyond all use", f"Give one between {SMALLEST:g} and {LARGEST:g}")
+            return Decimal(1)
         return Decimal(value) if isinstance(value, int | Decimal) else Decimal(1)
 
     def names(self, key: str, default: Any = _MISSING) -> tuple[str, ...]:
@@ -122,9 +129,10 @@ class Section:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A suggestion for a misspelt word."""
     known = list(dict.fromkeys(known))
-    close = get_close_matches(word, known, n=1)
+    by_folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), by_folded, n=1)
     if close:
-        return f"Did you mean {close[0]!r}?"
+        return f"Did you mean {by_folded[close[0]]!r}?"
     return f"Use one of: {', '.join(map(repr, known))}" if known else "Remove it"
 
 
@@ -147,7 +155,7 @@ def _is_tables(value: Any) -> bool:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, Decimal):
-        return str(value)
-    text = repr(value)
-    return text if len(text) <= 40 else f"a {type(value).__name__}"
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value) if isinstance(value, int | Decimal) else repr(value)
+    return text if isinstance(value, int | Decimal | str) and len(text) <= 40 else "this value"

@@ -24,7 +24,7 @@ def page(title: str, body: str, *, script: str = "", data: object = None) -> str
         body,
     ]
     if data is not None:
-        in_script = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+        in_script = json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
         parts.append(f'<script type="application/json" id="data">{in_script}</script>')
     if script:
         parts.append(f"<script>\n{script}</script>")

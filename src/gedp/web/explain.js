@@ -26,22 +26,28 @@ function ndtri(p) {
 }
 const power = (mu, alpha) => ndtr(ndtri(alpha) + mu);
 
-// Uncertainty intervals of the three neighbor functions.
+// The three neighbor functions with their inverses, and uncertainty intervals from them.
 const psiFunctions = {
-  sqrt: (x, d, shift) => { const y = Math.max(Math.sqrt(x + shift) + d, Math.sqrt(shift)); return y * y - shift; },
-  log: (x, d, shift) => x * Math.exp(d) + shift * Math.expm1(d),
-  linear: (x, d) => x + d,
+  sqrt: { of: (x, shift) => Math.sqrt(x + shift), back: (y, shift) => y * y - shift },
+  log: { of: (x, shift) => Math.log(x + shift), back: (y, shift) => Math.exp(y) - shift },
+  linear: { of: (x) => x, back: (y) => y },
 };
-function interval(setting, x) {
-  const moved = (d) => Math.max(0, psiFunctions[setting.psi](x, d, setting.shift));
-  return [moved(-setting.gamma), moved(setting.gamma)];
+function interval({ psi, gamma, shift }, x, signed) {
+  const { of, back } = psiFunctions[psi], zero = of(0, shift);
+  const moved = (d) => {
+    const y = of(x, shift) + d;
+    if (y >= zero) return Math.max(0, back(y, shift));
+    return signed ? -back(2 * zero - y, shift) : 0;
+  };
+  return [moved(-gamma), moved(gamma)];
 }
 
 const shown = (x) => Math.abs(x) >= 1 || x === 0
   ? x.toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: x === Math.round(x) ? 0 : 1 })
   : x.toPrecision(3);
 const short = (x) => x >= 1e9 ? x / 1e9 + "G" : x >= 1e6 ? x / 1e6 + "M" : x >= 1e3 ? x / 1e3 + "k" : String(+x.toPrecision(3));
-const percent = (p) => p >= 0.9995 && p < 1 ? "> 99.9%" : (100 * p).toFixed(1) + "%";
+const percent = (share) => (100 * share).toFixed(1) + "%";
+const chance = (p) => p >= 0.9995 ? "> 99.9%" : percent(p);
 
 // One chart: lines over axes that are logarithmic or plain.
 function chart(figure, { lines, xLog, yLog, xRange, yRange, xName, yName, label, format, diagonal }) {
@@ -99,20 +105,22 @@ function set(change, used) {
 
 function draw() {
   const name = setting.psi === "linear" ? "x" : `${setting.psi}(x${setting.shift ? " + " + setting.shift : ""})`;
+  const asInSpec = ["psi", "gamma", "shift"].every((key) => setting[key] === group[key]);
   byId("spec-setting").textContent = `In the spec: ${group.protection}, μ = ${+data.mu.toPrecision(4)}`;
-  byId("setting").textContent = `${group.names.join(", ")}: ψ = ${name}, γ = ${+setting.gamma.toPrecision(3)}, μ = ${+setting.mu.toPrecision(4)}`;
-  byId("now-power").textContent = percent(power(setting.mu, 0.05));
-  byId("now-mu").textContent = String(+setting.mu.toPrecision(4));
+  byId("setting").textContent = `${group.names.join(", ")}: ψ = ${name}, γ = ${+setting.gamma.toPrecision(3)}` +
+    (group.widened ? (asInSpec ? ", widened as in the spec" : ", without the spec's at_least") : "") + `, μ = ${+setting.mu.toPrecision(4)}`;
+  byId("now-power").textContent = chance(power(setting.mu, 0.05));
 
   byId("intervals").innerHTML = group.rows.map((row) => {
-    const [low, high] = interval(setting, row.size);
+    const [low, high] = asInSpec ? [row.low, row.high] : interval(setting, row.size, group.signed);
     return `<tr><td>${shown(row.size)}</td><td class="now">${shown(low)}</td><td class="now">${shown(high)}</td>` +
       `<td class="now">${shown(high - low)}</td><td class="now">${percent((high - low) / row.size)}</td>` +
       `<td class="spec">${shown(row.low)} to ${shown(row.high)}</td></tr>`;
   }).join("");
 
   const sizes = group.curve.map((point) => point[0]);
-  const absolute = sizes.map((x) => { const [low, high] = interval(setting, x); return [x, high - low]; });
+  const absolute = asInSpec ? group.curve
+    : sizes.map((x) => { const [low, high] = interval(setting, x, group.signed); return [x, high - low]; });
   const relative = absolute.map(([x, width]) => [x, width / x]);
   const specAbsolute = group.curve, specRelative = group.curve.map(([x, width]) => [x, width / x]);
   const around = (values) => {
@@ -133,12 +141,12 @@ function draw() {
   chart(byId("power"), { xRange: [0, 1], yRange: [0, 1],
     lines: [{ points: curve(data.mu), kind: "spec" }, { points: curve(setting.mu), kind: "now" }],
     xName: "chance of a false alarm", yName: "chance of a true one",
-    label: `The attacker's power: ${percent(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
+    label: `The attacker's power: ${chance(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
     diagonal: true, format: { x: (t) => 100 * t + "%", y: (t) => 100 * t + "%" } });
 
   byId("powers").innerHTML = data.changes.map(([what, steps]) => `<tr><td>${what}</td>` +
-    [0.01, 0.05, 0.1].map((alpha) => `<td class="now">${percent(power(steps * setting.mu, alpha))}</td>`).join("") +
-    [0.01, 0.05, 0.1].map((alpha) => `<td class="spec">${percent(power(steps * data.mu, alpha))}</td>`).join("") + "</tr>").join("");
+    [0.01, 0.05, 0.1].map((alpha) => `<td class="now">${chance(power(steps * setting.mu, alpha))}</td>`).join("") +
+    [0.01, 0.05, 0.1].map((alpha) => `<td class="spec">${chance(power(steps * data.mu, alpha))}</td>`).join("") + "</tr>").join("");
 }
 
 byId("attribute").innerHTML = data.groups.map((g, i) => `<option value="${i}"></option>`).join("");
