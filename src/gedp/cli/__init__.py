@@ -2,7 +2,9 @@
 
 import io
 import sys
+from collections.abc import Mapping
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -10,34 +12,46 @@ from gedp._version import __version__
 from gedp.errors import GedpError
 
 COMMANDS = {
+    "demo": "Make a demonstration state of synthetic establishments and show its shape.",
     "examples": "List the spec files that come with gedp, or print one.",
     "explain": "What a policy promises and what it costs, before any data is touched.",
     "ledger": "What has been spent on a dataset, by whom, on what; verify it.",
     "reproduce": "The paper's tables and figures, ours beside the printed ones.",
+    "synth": "Synthetic establishments from public files.",
 }
 
 
 class LazyGroup(click.Group):
-    """Lists its commands from COMMANDS and imports a command's module only to run it."""
+    """A group that lists its commands from `summaries` and imports a command's module only to run it."""
+
+    def __init__(self, *args: Any, package: str, summaries: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.package = package
+        self.summaries = summaries
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Every command, alphabetically."""
-        return sorted(COMMANDS)
+        return sorted(self.summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command of that name, imported now."""
-        if cmd_name not in COMMANDS:
+        if cmd_name not in self.summaries:
             return None
-        command: click.Command = import_module(f"gedp.cli.{cmd_name}").command
+        command: click.Command = import_module(f"{self.package}.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Lists the commands without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+            formatter.write_dl([(name, self.summaries[name]) for name in self.list_commands(ctx)])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    package="gedp.cli",
+    summaries=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="gedp", message="%(prog)s %(version)s")
 def cli() -> None:
     """Publish statistics about businesses without giving away any business.

@@ -57,17 +57,29 @@ def _key_faults(table: pa.Table) -> list[Fault]:
         strange = values.filter(pc.invert(pc.match_substring_regex(values, pattern))).to_pylist()
         if strange:
             faults.append(
-                Fault(f"column {name}", f"strange codes {strange[:3]}", "Pad codes with zeros to their full width")
+                Fault(
+                    f"column {name}",
+                    f"strange codes {strange[:3]}",
+                    "Pad codes with zeros to their full width",
+                )
             )
     unknown = [code for code in pc.unique(table["naics"]).to_pylist() if depth_of(code) != 7]
     if unknown:
         faults.append(
-            Fault("column naics", f"{len(unknown)} codes without a sector or not of 6 digits", f"See {unknown[:3]}")
+            Fault(
+                "column naics",
+                f"{len(unknown)} codes without a sector or not of 6 digits",
+                f"See {unknown[:3]}",
+            )
         )
     distinct = table.group_by(list(KEYS)).aggregate([]).num_rows
     if distinct != table.num_rows:
         faults.append(
-            Fault("rows", f"{table.num_rows - distinct} repeat a cell", "Keep one row for each state, cnty, naics, own")
+            Fault(
+                "rows",
+                f"{table.num_rows - distinct} repeat a cell",
+                "Keep one row for each state, cnty, naics, own",
+            )
         )
     return faults
 
@@ -77,5 +89,7 @@ def _value_faults(table: pa.Table) -> list[Fault]:
     for name, least in (("estabs", 1), *((name, 0) for name in ATTRIBUTES)):
         low = pc.sum(pc.less(table[name], least)).as_py() or 0
         if low:
-            faults.append(Fault(f"column {name}", f"{low} values under {least}", "Correct or drop those cells"))
+            faults.append(
+                Fault(f"column {name}", f"{low} values under {least}", "Correct or drop those cells")
+            )
     return faults

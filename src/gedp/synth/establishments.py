@@ -95,7 +95,9 @@ def _writer(path: Path) -> pq.ParquetWriter:
     coded = [name for name in SCHEMA.names if name not in _PLAIN]
     return pq.ParquetWriter(
         path,
-        pa.schema([(field.name, _CODES if pa.types.is_string(field.type) else field.type) for field in SCHEMA]),
+        pa.schema(
+            [(field.name, _CODES if pa.types.is_string(field.type) else field.type) for field in SCHEMA]
+        ),
         compression="zstd",
         compression_level=1,
         use_dictionary=coded,
@@ -128,7 +130,9 @@ class _Work:
         self.year, self.quarter, self.seed, self.spread = year, quarter, seed, spread
         self.estabs: Ints = cells["estabs"].to_numpy()
         self.totals = {name: cells[name].to_numpy() for name in ATTRIBUTES}
-        self.codes = {name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")}
+        self.codes = {
+            name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")
+        }
         self.codes |= _industry_codes(self.codes["naics"])
         state = self.codes["state"].index
         self.state_of_cell = np.array(self.codes["state"].words, dtype=object)
@@ -139,9 +143,7 @@ class _Work:
 
     def ranges(self, batch: int) -> Iterator[tuple[int, int]]:
         """Runs of cells of one state with about `batch` establishments, at least one cell each."""
-        for first, last in zip(
-            self.state_starts, [*self.state_starts[1:], len(self.estabs)], strict=True
-        ):
+        for first, last in zip(self.state_starts, [*self.state_starts[1:], len(self.estabs)], strict=True):
             while first < last:
                 before = self.ends[first] - self.estabs[first]
                 stop = int(np.searchsorted(self.ends, before + batch, side="right"))
@@ -180,7 +182,9 @@ class _Coded:
 
     def repeat(self, cells: slice, estabs: Ints) -> pa.DictionaryArray:
         """The column for the establishments of some cells."""
-        return pa.DictionaryArray.from_arrays(np.repeat(self.index[cells], estabs), pa.array(self.words, pa.string()))
+        return pa.DictionaryArray.from_arrays(
+            np.repeat(self.index[cells], estabs), pa.array(self.words, pa.string())
+        )
 
 
 def _encode(column: pa.Array) -> _Coded:

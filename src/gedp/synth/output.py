@@ -12,7 +12,9 @@ class OutputError(GedpError):
     """A file could not be written."""
 
     def __init__(self, path: Path, reason: str) -> None:
-        super().__init__(f"{path}: cannot be written ({reason}). Nothing was left behind; name another --out.")
+        super().__init__(
+            f"{path}: cannot be written ({reason}). Nothing was left behind; name another --out."
+        )
 
 
 @contextmanager
@@ -36,5 +38,13 @@ def check_writable(path: Path) -> None:
     try:
         with_name.touch(exist_ok=False)
         with_name.unlink()
+    except OSError as error:
+        raise OutputError(path, error.strerror or str(error)) from error
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder unless it is there; raises OutputError if that fails."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(path, error.strerror or str(error)) from error

@@ -18,7 +18,7 @@ GAMMA_SCALE = 200.0
 ETA = 0.5
 
 # Standard deviations of logarithms in `skewed`. SIZE_SPREAD is calibrated on Rhode Island's size classes.
-SIZE_SPREAD = 1.4
+SIZE_SPREAD = 1.3
 GROWTH_SPREAD = 0.05
 PAY_SPREAD = 0.35
 

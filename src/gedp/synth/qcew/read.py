@@ -103,7 +103,9 @@ def _one_quarter(
     fitting = [
         (year, qtr)
         for year, qtr in there
-        if asked[0] in (None, _number(year)) and asked[1] in (None, _number(qtr)) and _number(qtr) in range(1, 5)
+        if asked[0] in (None, _number(year))
+        and asked[1] in (None, _number(qtr))
+        and _number(qtr) in range(1, 5)
     ]
     if len(fitting) != 1:
         holds = "holds " + ", ".join(f"{year} quarter {qtr}" for year, qtr in there[:8])
@@ -128,7 +130,11 @@ def _check_states(rows: pa.Table, states: Sequence[str]) -> None:
     absent = [fips for fips in states if fips not in there] if states else [] if there else ["any"]
     if absent:
         faults = [
-            Fault(f"state {fips} ({POSTAL_OF_FIPS.get(fips, '')})", "no county rows", "Leave it out or add its file")
+            Fault(
+                f"state {fips} ({POSTAL_OF_FIPS.get(fips, '')})",
+                "no county rows",
+                "Leave it out or add its file",
+            )
             for fips in absent
         ]
         raise FaultsError("QCEW input", faults)
@@ -137,7 +143,9 @@ def _check_states(rows: pa.Table, states: Sequence[str]) -> None:
 def _nothing(states: Sequence[str], own: Sequence[str]) -> Fault:
     where = f" in states {', '.join(states)}" if states else ""
     return Fault(
-        "rows", f"no state or county rows of ownership {', '.join(own)}{where}", "Check --state, --own and the file"
+        "rows",
+        f"no state or county rows of ownership {', '.join(own)}{where}",
+        "Check --state, --own and the file",
     )
 
 

@@ -15,7 +15,14 @@ import pyarrow.parquet as pq
 from gedp.errors import Fault, FaultsError
 
 TEXT = ("area_fips", "own_code", "industry_code", "disclosure_code")
-WHOLE = ("agglvl_code", "qtrly_estabs", "month1_emplvl", "month2_emplvl", "month3_emplvl", "total_qtrly_wages")
+WHOLE = (
+    "agglvl_code",
+    "qtrly_estabs",
+    "month1_emplvl",
+    "month2_emplvl",
+    "month3_emplvl",
+    "total_qtrly_wages",
+)
 WHEN = ("year", "qtr")  # the Parquet extract has none
 _ALIASES = {"qtrly_estabs_count": "qtrly_estabs"}  # what some by-area files call it
 _SUFFIXES = (".csv", ".zip", ".parquet")
@@ -127,7 +134,13 @@ def _wanted(source: Source, names: Sequence[str]) -> dict[str, pa.DataType]:
         columns = ", ".join(missing)
         raise FaultsError(
             "QCEW input",
-            [Fault(source.name, f"no column {columns}", "Use the quarterly files of the BLS with their header line")],
+            [
+                Fault(
+                    source.name,
+                    f"no column {columns}",
+                    "Use the quarterly files of the BLS with their header line",
+                )
+            ],
         )
     text = {spelled[name]: pa.string() for name in (*TEXT, *WHEN) if name in spelled}
     return text | {spelled[name]: pa.int64() for name in WHOLE}

@@ -116,7 +116,9 @@ def _encode(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
     return tuple(encoded.dictionary.to_pylist()), encoded.indices.to_numpy().astype(np.int64)
 
 
-def _encode_pairs(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[tuple[tuple[str, str], ...], Ints]:
+def _encode_pairs(
+    first: pa.ChunkedArray, second: pa.ChunkedArray
+) -> tuple[tuple[tuple[str, str], ...], Ints]:
     words1, index1 = _encode(first)
     words2, index2 = _encode(second)
     distinct, index = np.unique(index1 * len(words2) + index2, return_inverse=True)
@@ -217,14 +219,22 @@ def _code_faults(industries: Sequence[str], depths: Ints, industry: Ints, agglev
     unknown = [code for code, depth in zip(industries, depths, strict=True) if depth < 0]
     if unknown:
         faults.append(
-            Fault("column industry_code", f"{len(unknown)} unknown codes, such as {unknown[0]!r}", "Use NAICS files")
+            Fault(
+                "column industry_code",
+                f"{len(unknown)} unknown codes, such as {unknown[0]!r}",
+                "Use NAICS files",
+            )
         )
     wrong = (depths[industry] >= 0) & (agglevel % 10 - 1 != depths[industry])
     if wrong.any():
         one = int(np.flatnonzero(wrong)[0])
         example = f"{industries[industry[one]]} at level {agglevel[one]}"
         faults.append(
-            Fault("column agglvl_code", f"{wrong.sum()} rows at a level not theirs, such as {example}", "Mend them")
+            Fault(
+                "column agglvl_code",
+                f"{wrong.sum()} rows at a level not theirs, such as {example}",
+                "Mend them",
+            )
         )
     return faults
 
@@ -233,8 +243,11 @@ def _repeat_faults(rows: Rows, areas: Sequence[tuple[str, str]], industries: Seq
     faults = []
     strange = sorted({area for area, _ in areas if area[:2] not in POSTAL_OF_FIPS or len(area) != 5})
     if strange:
-        faults.append(Fault("column area_fips", f"unknown areas such as {strange[0]!r}", "Use 5-digit FIPS codes"))
-    repeated = len(rows.area) - len(np.unique(rows.area * len(industries) + rows.industry))
+        faults.append(
+            Fault("column area_fips", f"unknown areas such as {strange[0]!r}", "Use 5-digit FIPS codes")
+        )
+    keys = np.sort(rows.area * len(industries) + rows.industry)
+    repeated = int((keys[1:] == keys[:-1]).sum())
     if repeated:
         faults.append(Fault("rows", f"{repeated} rows repeat an area and industry", "Give each file once"))
     return faults

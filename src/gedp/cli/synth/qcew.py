@@ -1,0 +1,118 @@
+"""`gedp synth qcew`."""
+
+import time
+from pathlib import Path
+
+import click
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("qcew")
+@click.option(
+    "--qcew", "inputs", type=_FILE, multiple=True, required=True, help="Published QCEW; may be repeated."
+)
+@click.option(
+    "--state", "states", multiple=True, help="Postal (NJ) or FIPS (34) code; may be repeated. Default: all."
+)
+@click.option("--out", type=_FILE, required=True, help="Parquet file to write.")
+@click.option(
+    "--own",
+    type=click.Choice(["1", "2", "3", "5"]),
+    multiple=True,
+    default=["5"],
+    show_default=True,
+    help="Ownership: 1 federal, 2 state, 3 local, 5 private; may be repeated.",
+)
+@click.option(
+    "--year", type=click.IntRange(1990, 2100), help="Year, where the files do not tell or hold several."
+)
+@click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, likewise.")
+@click.option(
+    "--spread",
+    type=click.Choice(["skewed", "paper"]),
+    default="skewed",
+    show_default=True,
+    help="How a cell is spread over its establishments.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same file."
+)
+@click.option("--plot", type=_FILE, help="Also plot the size distribution (.png, .svg, .pdf).")
+def command(
+    inputs: tuple[Path, ...],
+    states: tuple[str, ...],
+    out: Path,
+    own: tuple[str, ...],
+    year: int | None,
+    quarter: int | None,
+    spread: str,
+    seed: int,
+    plot: Path | None,
+) -> None:
+    """Synthetic establishments that add up to the published QCEW.
+
+    Reads the files of the Bureau of Labor Statistics as they are: the quarterly single file, by-area CSVs, a zip or
+    folder of either, or Parquet with the same columns. Suppressed cells are filled from the levels above; every
+    disclosed county figure is reproduced to the last unit.
+    """
+    from rich.console import Console
+
+    from gedp.cli.synth.progress import bars
+    from gedp.synth.establishments import write_establishments
+    from gedp.synth.output import check_writable
+    from gedp.synth.plots import check_plot, plot_sizes
+    from gedp.synth.qcew.fill import fill
+    from gedp.synth.qcew.read import read_qcew
+    from gedp.synth.qcew.sources import find_sources
+    from gedp.synth.qcew.tree import build_tree
+    from gedp.synth.states import state_fips
+    from gedp.synth.tables import filling_notes, filling_table, sizes_table
+
+    began = time.perf_counter()
+    wanted = state_fips(states)
+    check_writable(out)
+    if plot is not None:
+        check_plot(plot)
+    size = sum(source.size for source in find_sources(inputs))
+    with bars() as progress:
+        reading = progress.add_task("reading", total=size)
+        published = read_qcew(
+            inputs,
+            states=wanted,
+            own=own,
+            year=year,
+            quarter=quarter,
+            progress=lambda amount: progress.advance(reading, amount),
+        )
+        progress.update(reading, completed=size)
+        filling_bar = progress.add_task("filling suppressed cells", total=None)
+        filling = fill(build_tree(published.rows))
+        progress.update(filling_bar, total=1, completed=1)
+        establishments = int(filling.cells["estabs"].to_numpy().sum())
+        writing = progress.add_task("writing establishments", total=establishments)
+        summary = write_establishments(
+            filling.cells,
+            out,
+            year=published.year,
+            quarter=published.quarter,
+            seed=seed,
+            spread=spread,
+            progress=lambda amount: progress.advance(writing, amount),
+        )
+        if plot is not None:
+            plotting = progress.add_task("plotting", total=None)
+            plot_sizes(out, plot)
+            progress.update(plotting, total=1, completed=1)
+    console = Console()
+    console.print(
+        filling_table(filling, f"Synthetic establishments, {published.year} quarter {published.quarter}")
+    )
+    console.print(sizes_table(summary))
+    for note in filling_notes(filling):
+        console.print(note)
+    console.print(
+        f"Wrote {out} in {time.perf_counter() - began:.1f} s (spread {spread}, seed {seed}).", soft_wrap=True
+    )
+    if plot is not None:
+        console.print(f"Wrote {plot}.", soft_wrap=True)

@@ -1,0 +1,28 @@
+"""`gedp synth sizes`."""
+
+from pathlib import Path
+
+import click
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("sizes")
+@click.argument("establishments", type=_FILE)
+@click.option("--zbp", type=_FILE, required=True, help="ZIP Code Business Patterns by NAICS and size class.")
+@click.option(
+    "--state", "states", multiple=True, help="Postal or FIPS code; may be repeated. Default: all in both."
+)
+def command(establishments: Path, zbp: Path, states: tuple[str, ...]) -> None:
+    """Compare the sizes in a file of ESTABLISHMENTS with published size classes.
+
+    Shares are among establishments with a job in month 3, as in County and ZIP Code Business Patterns, which leave
+    out those with none.
+    """
+    from rich.console import Console
+
+    from gedp.synth.compare import compare_sizes
+    from gedp.synth.states import state_fips
+    from gedp.synth.tables import comparison_table
+
+    Console().print(comparison_table(compare_sizes(establishments, zbp, state_fips(states))))
