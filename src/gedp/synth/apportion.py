@@ -1,4 +1,4 @@
-"""Dividing whole numbers in proportion, so that the parts are whole and add up: the method of largest remainders."""
+"""Dividing whole numbers so that the parts are whole and add up: the method of largest remainders."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,11 @@ _FRACTION_BITS = 32
 def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | None = None) -> Ints:
     """Divides each total among its own run of `weights`; the parts of a run add up to its total exactly.
 
-    `sizes` (each at least 1) cuts `weights` into runs, one a total. Every part gets the whole number below its exact
-    quota, and the units left over go to the largest fractions of the run (compared to 2⁻³²), the earlier part winning
-    a tie, so a run's result depends on that run alone. Where a run's weights are all zero, `fallback` takes their
-    place, and equal weights where that is zero too. A part of zero weight gets nothing in a run with positive weight.
+    `sizes` (each at least 1) cuts `weights` into runs, one a total. Every part gets the whole number below
+    its exact quota, and the units left over go to the largest fractions of the run (compared to 2⁻³²), the
+    earlier part winning a tie, so a run's result depends on that run alone. Where a run's weights are all
+    zero, `fallback` takes their place, and equal weights where that is zero too. A part of zero weight gets
+    nothing in a run with positive weight.
     """
     if not len(totals):
         return np.zeros(0, np.int64)
@@ -36,12 +37,13 @@ def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | Non
 
 
 def _give_remainders(parts: Ints, fractions: Floats, eligible: Ints, left: Ints, sizes: Ints) -> None:
-    """Adds 1 to the `left` largest fractions of each run, in place; runs with nothing left are not even sorted."""
+    """Adds 1 to the `left` largest fractions of each run, in place; runs with nothing left are not sorted."""
     open_runs = left > 0
     members = np.flatnonzero(np.repeat(open_runs, sizes))
     run_sizes = sizes[open_runs]
     run = np.repeat(np.arange(len(run_sizes)), run_sizes)
-    smallness = ((1.0 - fractions[members]) * 2.0**_FRACTION_BITS).astype(np.int64) + 1 - eligible[members]
+    smallness = np.rint((1.0 - fractions[members]) * 2.0**_FRACTION_BITS).astype(np.int64)
+    smallness += 1 - eligible[members]
     order = np.argsort((run << (_FRACTION_BITS + 2)) | smallness, kind="stable")
     place = np.arange(len(members)) - np.repeat(np.cumsum(run_sizes) - run_sizes, run_sizes)
     parts[members[order[place < np.repeat(left[open_runs], run_sizes)]]] += 1

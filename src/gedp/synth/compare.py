@@ -34,7 +34,7 @@ class SizeComparison:
 
 
 def compare_sizes(establishments: Path, zbp: Path, states: Sequence[str] = ()) -> SizeComparison:
-    """Compares month-3 jobs in a file of establishments with ZBP counts, in `states` (FIPS) or all states in both."""
+    """Compares month-3 jobs of establishments with ZBP counts, in `states` (FIPS) or all states in both."""
     patterns = _read(zbp, ("st", "naics", *_CLASSES))
     made = _read(establishments, ("state", "m3emp"))
     in_patterns = {FIPS_OF_POSTAL.get(postal, "") for postal in pc.unique(patterns["st"]).to_pylist()} - {""}

@@ -1,8 +1,8 @@
-"""The demonstration state: cells made from nothing but this page, for trying things out without any outside file.
+"""The demonstration state: cells made from nothing but this page, for trying things out without a file.
 
-Its counties run from one large city to small rural ones, its industries have the sizes and pay that such industries
-roughly have, and both the cells and the establishments inside them are heavy-tailed. Its state code is 00, so that
-nobody takes it for a real one.
+Its counties run from one large city to small rural ones, its industries have the sizes and pay that such
+industries roughly have, and both the cells and the establishments inside them are heavy-tailed. Its state
+code is 00, so that nobody takes it for a real one.
 """
 
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ SECTORS = (
 
 
 def demo_cells(seed: int = 0) -> pa.Table:
-    """The cells of the demonstration state: about 20,000 establishments, with the schema of `gedp.synth.cells`."""
+    """The cells of the demonstration state (schema of `gedp.synth.cells`): about 20,000 establishments."""
     generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0, 0, 0)))
     codes = [code for sector in SECTORS for code in sector.codes.split()]
     number = np.array([len(sector.codes.split()) for sector in SECTORS])

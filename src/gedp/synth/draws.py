@@ -20,8 +20,8 @@ Recipe = Callable[[np.random.Generator, int], Floats]
 class Stream:
     """The random numbers of one state's establishments, numbered from 0.
 
-    They are drawn in blocks of fixed length, each from its own generator keyed by seed, state and block, so any range
-    can be had on its own, and a state comes out the same alone or in the nation.
+    They are drawn in blocks of fixed length, each from its own generator keyed by seed, state and block, so
+    any range can be had on its own, and a state comes out the same alone or in the nation.
     """
 
     seed: int

@@ -4,12 +4,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from gedp.errors import GedpError
 from gedp.synth.apportion import Ints
@@ -69,9 +71,9 @@ def write_establishments(
 ) -> Summary:
     """Makes the establishments of `cells` (schema `gedp.synth.cells.CELL_SCHEMA`) and writes them to `out`.
 
-    Rows are ordered by state, county, NAICS and ownership, and adding them up gives every cell back exactly. The
-    same seed gives the same file whatever `batch` is, and a state is the same alone or among others. The file
-    appears only when it is whole.
+    Rows are ordered by state, county, NAICS and ownership, and adding them up gives every cell back exactly.
+    The same seed gives the same file whatever `batch` is, and a state is the same alone or among others. The
+    file appears only when it is whole.
     """
     if spread not in SPREADS:
         raise GedpError(f"spread {spread!r}: no such spread. Use one of {', '.join(SPREADS)}.")
@@ -91,7 +93,7 @@ def write_establishments(
 
 
 def _writer(path: Path) -> pq.ParquetWriter:
-    """Codes become dictionaries of a few bits a row; the Arrow schema is left out, so readers see plain strings."""
+    """Codes become dictionaries of a few bits a row; without the Arrow schema readers see plain strings."""
     coded = [name for name in SCHEMA.names if name not in _PLAIN]
     return pq.ParquetWriter(
         path,
@@ -135,7 +137,6 @@ class _Work:
         }
         self.codes |= _industry_codes(self.codes["naics"])
         state = self.codes["state"].index
-        self.state_of_cell = np.array(self.codes["state"].words, dtype=object)
         self.state_starts = np.flatnonzero(np.diff(state, prepend=-1))
         self.ends = np.cumsum(self.estabs)
         pairs = state.astype(np.int64) * 1000 + self.codes["cnty"].index
@@ -143,12 +144,13 @@ class _Work:
 
     def ranges(self, batch: int) -> Iterator[tuple[int, int]]:
         """Runs of cells of one state with about `batch` establishments, at least one cell each."""
-        for first, last in zip(self.state_starts, [*self.state_starts[1:], len(self.estabs)], strict=True):
+        borders = [*self.state_starts.tolist(), len(self.estabs)]
+        for first, last in pairwise(borders):
             while first < last:
                 before = self.ends[first] - self.estabs[first]
                 stop = int(np.searchsorted(self.ends, before + batch, side="right"))
-                stop = min(max(stop, int(first) + 1), int(last))
-                yield int(first), stop
+                stop = min(max(stop, first + 1), last)
+                yield first, stop
                 first = stop
 
     def make(self, cell_range: tuple[int, int]) -> pa.Table:
@@ -177,7 +179,7 @@ class _Work:
 class _Coded:
     """A column of few distinct words: an index a cell into the words."""
 
-    index: Ints
+    index: NDArray[np.int32]
     words: list[str]
 
     def repeat(self, cells: slice, estabs: Ints) -> pa.DictionaryArray:

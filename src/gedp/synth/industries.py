@@ -1,8 +1,8 @@
 """The industry tree of the QCEW: NAICS codes, sectors, supersectors and domains, and who is whose parent.
 
-A node of the tree is named by its code alone, since codes of different levels never coincide: "10" is the total,
-three and four digits beginning with 10 are domains and supersectors (no NAICS code begins with 10), two digits or a
-span such as "31-33" a sector, three to six digits NAICS.
+A node of the tree is named by its code alone, since codes of different levels never coincide: "10" is the
+total, three and four digits beginning with 10 are domains and supersectors (no NAICS code begins with 10),
+two digits or a span such as "31-33" a sector, three to six digits NAICS.
 """
 
 # The BLS supersector of every sector (high-level industry crosswalk).
@@ -46,7 +46,7 @@ DEPTHS = 8  # total, domain, supersector, sector, 3, 4, 5, 6 digits
 
 
 def sector_of(naics: str) -> str | None:
-    """The sector of a NAICS code of two digits or more, spans written as the BLS does; None if there is none."""
+    """The sector of a NAICS code of two digits or more, spans written as the BLS does; None if unknown."""
     sector = _SPANS.get(naics[:2], naics[:2])
     return sector if sector in SUPERSECTOR_OF_SECTOR else None
 
@@ -57,7 +57,7 @@ def supersector_of(naics: str) -> str | None:
 
 
 def depth_of(code: str) -> int | None:
-    """0 for the total down to 7 for six digits, as in aggregation levels 71 to 78; None for what is no code."""
+    """0 for the total down to 7 for six digits (aggregation levels 71 to 78); None for what is no code."""
     if code in SUPERSECTOR_OF_SECTOR:
         return 3
     if not (code.isascii() and code.isdigit()):

@@ -19,7 +19,7 @@ class OutputError(GedpError):
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path in the same folder; renamed to `path` at the end, removed on any error or interrupt."""
+    """A temporary path in the same folder; renamed to `path` at the end, removed on error or interrupt."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield temporary

@@ -1,4 +1,4 @@
-"""The size distribution as the paper's last figure shows it: establishments by jobs and by wages, counts on a log scale."""
+"""The size distribution, as in the paper: establishments by jobs and by wages, counts on a log scale."""
 
 from pathlib import Path
 

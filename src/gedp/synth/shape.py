@@ -1,7 +1,8 @@
-"""The shape of a file of establishments: how many, how large, and how far the largest dominate their cells."""
+"""The shape of a file of establishments: how many, how large, and how the largest dominate their cells."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from gedp.synth.sizes import LABELS, LOWER_EDGES
 
@@ -17,7 +18,7 @@ class SizeClass:
 
 @dataclass(frozen=True)
 class Dominance:
-    """How much of a cell's month-3 jobs its largest establishment holds, over cells of at least two with any jobs."""
+    """The share of its cell's month-3 jobs the largest establishment holds, in cells of two or more."""
 
     cells: int
     median_share: float
@@ -47,14 +48,15 @@ def describe(establishments: Path) -> Shape:
 
     with duckdb.connect() as connection:
 
-        def ask(query: str) -> list[tuple[int, ...]]:
-            rows: list[tuple[int, ...]] = connection.execute(query, [str(establishments)]).fetchall()
+        def ask(query: str) -> list[tuple[Any, ...]]:
+            rows: list[tuple[Any, ...]] = connection.execute(query, [str(establishments)]).fetchall()
             return rows
 
         totals = ask(
             "select count(*), count(distinct (state, cnty)), count(distinct naics),"
             " count(distinct (state, cnty, naics, own)),"
-            " sum(m1emp)::bigint, sum(m2emp)::bigint, sum(m3emp)::bigint, sum(wage)::bigint from read_parquet(?)"
+            " sum(m1emp)::bigint, sum(m2emp)::bigint, sum(m3emp)::bigint, sum(wage)::bigint"
+            " from read_parquet(?)"
         )[0]
         bucket = " + ".join(f"(m3emp >= {edge})::int" for edge in LOWER_EDGES)
         by_class = ask(
@@ -69,4 +71,6 @@ def describe(establishments: Path) -> Shape:
     sizes = tuple(
         SizeClass(label, *counts.get(place, (0, 0))) for place, label in enumerate(("none", *LABELS))
     )
-    return Shape(*totals, sizes, Dominance(dominance[0], *(share or 0.0 for share in dominance[1:])))
+    totals_by_name = dict(zip((field.name for field in fields(Shape)), totals, strict=False))
+    shares = Dominance(dominance[0], *(share or 0.0 for share in dominance[1:]))
+    return Shape(**totals_by_name, sizes=sizes, dominance=shares)

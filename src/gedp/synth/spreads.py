@@ -1,7 +1,7 @@
-"""How a cell's totals are spread over its establishments: the paper's way (`paper`) and a lifelike one (`skewed`).
+"""How a cell's totals are spread over its establishments: as in the paper (`paper`) or in life (`skewed`).
 
-A spread is two functions: a recipe for the random numbers, and a division that turns them and the cells' totals into
-whole numbers that add up to each cell exactly (largest remainders, one attribute at a time).
+A spread is two functions: a recipe for the random numbers, and a division that turns them and the cells'
+totals into whole numbers that add up to each cell exactly (largest remainders, one attribute at a time).
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ class Spread:
 
 
 def draw_paper(generator: np.random.Generator, count: int) -> Floats:
-    """Gamma(10, 200) concentrations, then three Gamma(concentration) variables that make Dirichlet shares, and a normal.
+    """Gamma(10, 200) concentrations, of each three gamma variables that make Dirichlet shares, and a normal.
 
     Gamma variables divided by their sum over the cell are one Dirichlet draw: the paper's Dirichlet Divider.
     """
@@ -54,8 +54,8 @@ def draw_paper(generator: np.random.Generator, count: int) -> Floats:
 def divide_paper(totals: Attributes, estabs: Ints, draws: Floats) -> Attributes:
     """The paper's Employment and Wages Microdata algorithm, in whole numbers, with the cell's month 2 kept.
 
-    Month 2 comes from the Month 2 Employment algorithm and is then brought to the cell's total in proportion. An
-    establishment without a job in any month gets no wages unless nobody in its cell has a job.
+    Month 2 comes from the Month 2 Employment algorithm and is then brought to the cell's total in proportion.
+    An establishment without a job in any month gets no wages unless nobody in its cell has a job.
     """
     share1, share3, share_wage, normal = draws
     m1emp = apportion(totals.m1emp, share1, estabs)
@@ -67,7 +67,7 @@ def divide_paper(totals: Attributes, estabs: Ints, draws: Floats) -> Attributes:
 
 
 def month2(m1emp: Ints, m3emp: Ints, normal: Floats, eta: float = ETA) -> Floats:
-    """The paper's Month 2 Employment algorithm, before rounding: the midpoint plus noise of variance 2η·|m3−m1|/(m3+m1).
+    """The paper's Month 2 Employment, before rounding: midpoint plus noise of variance 2η·|m3−m1|/(m3+m1).
 
     `normal` is standard. What comes out at zero or below becomes 0 where month 1 or 3 has no jobs, else 1.
     """
@@ -87,7 +87,8 @@ def divide_skewed(totals: Attributes, estabs: Ints, draws: Floats) -> Attributes
     """Lognormal shares, so that a few establishments hold most of a cell.
 
     One size for all months, a small trend from month 1 to month 3, and wages in proportion to the jobs an
-    establishment ended up with times a lognormal pay level: no jobs, no wages, unless nobody in the cell has a job.
+    establishment ended up with times a lognormal pay level: no jobs, no wages, unless nobody in the cell has
+    a job.
     """
     size = np.exp(SIZE_SPREAD * draws[0])
     half_growth = np.exp((GROWTH_SPREAD / 2) * draws[1])

@@ -27,7 +27,7 @@ def _table(title: str, columns: Iterable[str]) -> Table:
 
 
 def filling_table(filling: Filling, title: str) -> Table:
-    """One line a state: cells and establishments (with the share whose figures were published), jobs, wages."""
+    """One line a state: cells, establishments (and the share with published figures), jobs, wages."""
     columns = ("state", "counties", "cells", "known", "estabs", "known", "jobs, m3", "wages, $M")
     table = _table(title, columns)
     cells = filling.cells
@@ -73,7 +73,8 @@ def filling_notes(filling: Filling) -> list[str]:
     if filling.states_without_rows:
         names = [POSTAL_OF_FIPS.get(code, code) for code in filling.states_without_rows]
         notes.append(
-            f"No statewide rows were given for {_some(names)}: typical sizes there are those of disclosed counties."
+            f"No statewide rows were given for {_some(names)}: typical sizes there are those of its "
+            "disclosed counties."
         )
     return notes
 
@@ -107,7 +108,8 @@ def comparison_table(comparison: SizeComparison) -> RenderableType:
     worst = max(map(abs, comparison.differences))
     note = (
         f"Largest difference of a share: {worst:.4f}. "
-        f"{comparison.without_jobs:,} synthetic establishments without a job are left out, as the published counts do."
+        f"{comparison.without_jobs:,} synthetic establishments without a job are left out, "
+        "as the published counts do."
     )
     return Group(table, note)
 
@@ -139,8 +141,9 @@ def shape_tables(shape: Shape) -> RenderableType:
         )
     largest = shape.dominance
     note = (
-        f"In {largest.cells:,} cells of two or more establishments with jobs, the largest holds {largest.median_share:.0%} "
-        f"of the cell's jobs (median); more than half in {largest.over_half:.0%} of cells, more than four fifths in "
-        f"{largest.over_four_fifths:.0%}. That is why a cell total can give a business away."
+        f"In {largest.cells:,} cells of two or more establishments with jobs, the largest holds "
+        f"{largest.median_share:.0%} of the cell's jobs (median); more than half in {largest.over_half:.0%} "
+        f"of cells, more than four fifths in {largest.over_four_fifths:.0%}. "
+        "That is why a cell total can give a business away."
     )
     return Group(totals, sizes, note)

@@ -52,9 +52,9 @@ def command(
 ) -> None:
     """Synthetic establishments that add up to the published QCEW.
 
-    Reads the files of the Bureau of Labor Statistics as they are: the quarterly single file, by-area CSVs, a zip or
-    folder of either, or Parquet with the same columns. Suppressed cells are filled from the levels above; every
-    disclosed county figure is reproduced to the last unit.
+    Reads the files of the Bureau of Labor Statistics as they are: the quarterly single file, by-area CSVs, a
+    zip or folder of either, or Parquet with the same columns. Suppressed cells are filled from the levels
+    above; every disclosed county figure is reproduced to the last unit.
     """
     from rich.console import Console
 

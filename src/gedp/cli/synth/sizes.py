@@ -16,8 +16,8 @@ _FILE = click.Path(path_type=Path)
 def command(establishments: Path, zbp: Path, states: tuple[str, ...]) -> None:
     """Compare the sizes in a file of ESTABLISHMENTS with published size classes.
 
-    Shares are among establishments with a job in month 3, as in County and ZIP Code Business Patterns, which leave
-    out those with none.
+    Shares are among establishments with a job in month 3, as in County and ZIP Code Business Patterns, which
+    leave out those with none.
     """
     from rich.console import Console
 

@@ -1,8 +1,8 @@
-"""Fills what the published QCEW suppresses, top-down, in whole numbers, keeping every disclosed county figure.
+"""Fills what the QCEW suppresses, top-down, in whole numbers, keeping every disclosed county figure.
 
-A suppressed node holds at least what its disclosed descendants hold. So lower bounds are added up first, from the
-cells to the state; then, from the state down, what a node has above the lower bounds of its children is divided among
-those children that hold undisclosed cells, in proportion to the weight of these cells.
+A suppressed node holds at least what its disclosed descendants hold. So lower bounds are added up first, from
+the cells to the state; then, from the state down, what a node has above the lower bounds of its children is
+divided among those children that hold undisclosed cells, in proportion to the weight of these cells.
 """
 
 from dataclasses import dataclass
@@ -46,8 +46,8 @@ class Bounds:
 def fill(tree: Tree) -> Filling:
     """The county × NAICS-6 cells of a tree, nothing suppressed any more.
 
-    Jobs of a suppressed cell weigh establishments × the industry's typical size in that state and month; wages weigh
-    the jobs it got × the industry's typical pay there.
+    Jobs of a suppressed cell weigh establishments × the industry's typical size in that state and month;
+    wages weigh the jobs it got × the industry's typical pay there.
     """
     bounds = find_bounds(tree)
     typical = typical_sizes(tree)
@@ -63,7 +63,7 @@ def fill(tree: Tree) -> Filling:
 
 
 def find_bounds(tree: Tree) -> Bounds:
-    """Lower bounds from the cells up; raises FaultsError where disclosed parts exceed or miss their disclosed whole."""
+    """Lower bounds, from the cells up; raises FaultsError where disclosed parts contradict their whole."""
     leaves = tree.levels[-1]
     least = [np.where(leaves.known, leaves.values, 0)]
     free = [np.where(leaves.known, 0, leaves.estabs)]
@@ -92,14 +92,14 @@ def find_bounds(tree: Tree) -> Bounds:
 
 
 def fill_attribute(tree: Tree, bounds: Bounds, which: int, cell_weights: Floats) -> Ints:
-    """One attribute of every cell. `cell_weights` matter at suppressed cells only; all zero means by establishments."""
+    """One attribute of every cell; `cell_weights` count at suppressed cells (all zero: by establishments)."""
     weights = [np.where(bounds.free[-1] > 0, cell_weights, 0.0)]
     for level, free in zip(tree.levels[:0:-1], bounds.free[-2::-1], strict=True):
         weights.append(np.where(free > 0, level.sum_by_parent(weights[-1]), 0.0))
     weights.reverse()
     least = [level_least[which] for level_least in bounds.least]
     estimated = np.rint(weights[0]).astype(np.int64)
-    values = np.where(bounds.state_total, tree.levels[0].values[which], least[0] + estimated)
+    values: Ints = np.where(bounds.state_total, tree.levels[0].values[which], least[0] + estimated)
     for depth, level in enumerate(tree.levels[1:], start=1):
         excess = values - level.sum_by_parent(least[depth])
         open_nodes = np.flatnonzero(bounds.free[depth])

@@ -38,8 +38,8 @@ def read_qcew(
 ) -> Published:
     """Reads the rows of the wanted states (FIPS; all if none is named) and ownerships.
 
-    Year and quarter come from the rows, or, where a file has no such columns, from its name (2016q1, 2016.q1, …); if
-    that tells nothing they must be given. Given ones pick the quarter and must be there.
+    Year and quarter come from the rows, or, where a file has no such columns, from its name (2016q1, 2016.q1,
+    …); if that tells nothing they must be given. Given ones pick the quarter and must be there.
     """
     asked = (year, quarter)
     faults: list[Fault] = []

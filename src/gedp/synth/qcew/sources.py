@@ -1,4 +1,4 @@
-"""The tables inside the files of the BLS: quarterly single file, by-area CSVs, a zip or folder of them, or Parquet."""
+"""The tables in the files of the BLS: quarterly single file, by-area CSVs, a zip or folder, or Parquet."""
 
 import csv
 import zipfile
@@ -77,7 +77,7 @@ def _inside(path: Path) -> list[Source]:
 
 
 def read_chunks(source: Source, progress: Progress | None = None) -> Iterator[pa.Table]:
-    """The wanted columns of a table, in chunks, under the names and types of `TEXT`, `WHOLE` and `WHEN` (text)."""
+    """The wanted columns of a table, in chunks, named as in `TEXT`, `WHOLE` and `WHEN` (text)."""
     reader = _parquet_chunks if source.path.suffix.lower() == ".parquet" else _csv_chunks
     for chunk in reader(source, progress):
         yield chunk.rename_columns([_ALIASES.get(name, name) for name in chunk.column_names])

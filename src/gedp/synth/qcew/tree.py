@@ -1,4 +1,4 @@
-"""The published rows as a tree, level by level: state, county total, domain, supersector, sector, 3 to 6 digits.
+"""The published rows as a tree: state, county total, domain, supersector, sector, 3 to 6 digits.
 
 Everything is kept in flat arrays, siblings side by side, so that a whole level is worked on at once.
 """
@@ -64,7 +64,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Tree:
-    """Level 0 has a node a state and ownership, level 1 the county totals, level 8 the county × NAICS-6 cells."""
+    """Level 0 has a node a state and ownership, level 1 the county totals, level 8 the NAICS-6 cells."""
 
     areas: tuple[tuple[str, str], ...]  # (area code, ownership)
     industries: tuple[str, ...]
@@ -129,7 +129,7 @@ def _encode_pairs(
 def _state_nodes(
     areas: tuple[tuple[str, str], ...], county: Rows, state_rows: Rows
 ) -> tuple[tuple[tuple[str, str], ...], Level]:
-    """Level 0. A state's total counts as known only if it is disclosed and has as many establishments as its counties.
+    """Level 0. A state's total is known only if disclosed and of as many establishments as its counties.
 
     (A file may hold a state's row and only some of its counties.)
     """

@@ -1,4 +1,4 @@
-"""The typical size and pay of an industry in a state, for the establishments the county rows do not disclose."""
+"""The typical size and pay of an industry in a state, among establishments of undisclosed counties."""
 
 from dataclasses import dataclass
 
@@ -20,9 +20,9 @@ class Typical:
 def typical_sizes(tree: Tree) -> Typical:
     """What the undisclosed establishments of an industry have on average, as far as the published rows tell.
 
-    Where the state's own row is disclosed, what it leaves after the disclosed counties is exactly what the others
-    hold together. Otherwise the average of the disclosed counties stands in, and where there is none that of the
-    industry one level up.
+    Where the state's own row is disclosed, what it leaves after the disclosed counties is exactly what the
+    others hold together. Otherwise the average of the disclosed counties stands in, and where there is none
+    that of the industry one level up.
     """
     states, industries = len(tree.levels[0].area), len(tree.industries)
     width = states * industries

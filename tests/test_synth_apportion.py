@@ -1,0 +1,74 @@
+"""Largest remainders: the vectorised division against an exact one, and its laws."""
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gedp.synth.apportion import apportion
+
+Run = tuple[int, list[int]]
+
+
+def exact_largest_remainder(total: int, weights: list[int]) -> list[int]:
+    if not sum(weights):
+        weights = [1] * len(weights)
+    quotas = [Fraction(total * weight, sum(weights)) for weight in weights]
+    parts = [quota.numerator // quota.denominator for quota in quotas]
+    order = sorted(range(len(parts)), key=lambda place: (parts[place] - quotas[place], place))
+    for place in order[: total - sum(parts)]:
+        parts[place] += 1
+    return parts
+
+
+runs = st.lists(
+    st.tuples(st.integers(0, 10**6), st.lists(st.integers(0, 50), min_size=1, max_size=8)),
+    min_size=1,
+    max_size=8,
+)
+
+
+def divide(cells: list[Run]) -> list[list[int]]:
+    sizes = np.array([len(weights) for _, weights in cells])
+    weights = np.concatenate([np.array(weights, float) for _, weights in cells])
+    parts = apportion(np.array([total for total, _ in cells]), weights, sizes)
+    return [run.tolist() for run in np.split(parts, np.cumsum(sizes)[:-1])]
+
+
+@given(runs)
+def test_equals_the_exact_method(cells: list[Run]) -> None:
+    assert divide(cells) == [exact_largest_remainder(total, weights) for total, weights in cells]
+
+
+@given(runs)
+def test_a_run_does_not_depend_on_its_neighbours(cells: list[Run]) -> None:
+    assert divide(cells) == [divide([cell])[0] for cell in cells]
+
+
+positive_floats = st.floats(1e-9, 1e9)
+
+
+@given(st.integers(0, 2 * 10**12), st.lists(positive_floats, min_size=1, max_size=30))
+def test_parts_add_up_and_keep_to_their_quotas(total: int, weights: list[float]) -> None:
+    parts = apportion(np.array([total]), np.array(weights), np.array([len(weights)]))
+    assert parts.sum() == total
+    assert (parts >= 0).all()
+    quotas = total * np.array(weights) / np.sum(weights)
+    assert (np.abs(parts - quotas) < 1 + 1e-3).all()
+
+
+def test_zero_weight_gets_nothing_beside_positive_weight() -> None:
+    assert apportion(np.array([7]), np.array([0.0, 1, 0, 1, 1]), np.array([5])).tolist() == [0, 3, 0, 2, 2]
+
+
+def test_fallback_stands_in_for_weights_that_are_all_zero() -> None:
+    weights = np.array([0.0, 0, 2, 1, 0, 0])
+    fallback = np.array([3.0, 1, 9, 9, 0, 0])
+    parts = apportion(np.array([8, 3, 5]), weights, np.array([2, 2, 2]), fallback)
+    assert parts.tolist() == [6, 2, 2, 1, 3, 2]
+
+
+def test_nothing_to_divide() -> None:
+    nothing = np.zeros(0, np.int64)
+    assert apportion(nothing, np.zeros(0), nothing).tolist() == []

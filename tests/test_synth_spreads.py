@@ -1,0 +1,95 @@
+"""Cells to establishments: both spreads add up, and spread as they say."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gedp.synth.draws import BLOCK, Stream
+from gedp.synth.spreads import SIZE_SPREAD, SPREADS, Attributes, draw_skewed, month2
+
+cell = st.tuples(
+    st.integers(1, 12), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(0, 10**6)
+)
+
+
+def make(spread: str, cells: list[tuple[int, int, int, int, int]], seed: int = 3) -> Attributes:
+    estabs, *totals = (np.array(column) for column in zip(*cells, strict=True))
+    draws = Stream(seed, 34).draw(SPREADS[spread].recipe, 0, int(estabs.sum()))
+    return SPREADS[spread].divide(Attributes(*totals), estabs, draws)
+
+
+@pytest.mark.parametrize("spread", SPREADS)
+@given(cells=st.lists(cell, min_size=1, max_size=20), seed=st.integers(0, 2**32))
+def test_establishments_add_up_to_their_cells(
+    spread: str, cells: list[tuple[int, int, int, int, int]], seed: int
+) -> None:
+    made = make(spread, cells, seed)
+    first = 0
+    for estabs, *totals in cells:
+        inside = slice(first, first + estabs)
+        values = [column[inside] for column in (made.m1emp, made.m2emp, made.m3emp, made.wage)]
+        assert [int(value.sum()) for value in values] == totals
+        assert all((value >= 0).all() for value in values)
+        jobs = values[0] + values[1] + values[2]
+        if jobs.sum():
+            assert not ((jobs == 0) & (values[3] > 0)).any()
+        first += estabs
+
+
+def month2_as_printed(eta: float, m1emp: int, m3emp: int, normal: float) -> float:
+    if m1emp == m3emp == 0:
+        return 0
+    sigma = math.sqrt(2 * eta * abs(m3emp - m1emp) / (m3emp + m1emp))
+    m2emp = m1emp + (m3emp - m1emp) / 2 + sigma * normal
+    if m2emp <= 0:
+        return 0 if m3emp == 0 or m1emp == 0 else 1
+    return m2emp
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.floats(-6, 6), st.floats(0.1, 3))
+def test_month_2_is_the_papers_algorithm(m1emp: int, m3emp: int, normal: float, eta: float) -> None:
+    value = month2(np.array([m1emp]), np.array([m3emp]), np.array([normal]), eta)[0]
+    assert value == pytest.approx(month2_as_printed(eta, m1emp, m3emp, normal))
+
+
+def test_month_2_by_hand() -> None:
+    # 4 and 12 jobs: midpoint 8, variance 2 · 0.5 · 8/16 = 0.5
+    assert month2(np.array([4]), np.array([12]), np.array([2.0]))[0] == pytest.approx(8 + 2 * math.sqrt(0.5))
+    # 1 and 2 jobs, far below: floor 1; 0 and 2 jobs: floor 0
+    assert month2(np.array([1, 0]), np.array([2, 2]), np.array([-9.0, -9.0])).tolist() == [1, 0]
+
+
+def test_paper_spread_has_the_variation_of_its_gamma_prior() -> None:
+    made = make("paper", [(4000, 4_000_000, 4_100_000, 4_200_000, 40_000_000_000)])
+    share = made.m1emp / made.m1emp.mean()
+    # Gamma(10) shares vary by 1/√10, and the Dirichlet adds 1/2000 to the square of that
+    assert share.std() == pytest.approx(math.sqrt(0.1 + 1 / 2000), rel=0.05)
+    assert np.corrcoef(made.m1emp, made.m3emp)[0, 1] > 0.98
+    assert np.corrcoef(made.m3emp, made.wage)[0, 1] > 0.98
+
+
+def test_skewed_spread_is_lognormal_and_months_go_together() -> None:
+    made = make("skewed", [(4000, 40_000_000, 41_000_000, 42_000_000, 400_000_000_000)])
+    assert np.log(made.m2emp).std() == pytest.approx(SIZE_SPREAD, rel=0.05)
+    growth = np.log(made.m3emp / made.m1emp)
+    assert growth.std() == pytest.approx(0.05, rel=0.1)
+    pay = made.wage / (made.m1emp + made.m2emp + made.m3emp)
+    assert np.log(pay).std() == pytest.approx(0.35, rel=0.1)
+    assert np.sort(made.m3emp)[-400:].sum() > 0.5 * made.m3emp.sum()  # the largest tenth hold over half
+
+
+def test_equal_months_in_small_cells_hardly_move_jobs_about() -> None:
+    made = make("skewed", [(6, 9, 9, 9, 10**6)] * 500)
+    assert np.mean(made.m1emp != made.m3emp) < 0.1
+
+
+def test_any_range_of_a_stream_is_the_same() -> None:
+    stream = Stream(7, 44)
+    whole = stream.draw(draw_skewed, 0, 3 * BLOCK)
+    for first, count in ((0, 5), (BLOCK - 1, 2), (BLOCK, BLOCK), (10, 2 * BLOCK + 7)):
+        np.testing.assert_array_equal(stream.draw(draw_skewed, first, count), whole[:, first : first + count])
+    assert not np.array_equal(Stream(8, 44).draw(draw_skewed, 0, 5), whole[:, :5])
+    assert not np.array_equal(Stream(7, 34).draw(draw_skewed, 0, 5), whole[:, :5])
