@@ -1,7 +1,7 @@
 """The published QCEW: reading the files of the BLS, and filling what they suppress.
 
-Small publications are made from known establishments, rolled up to every level by a plain loop, and suppressed at
-random; the reader and the filler must find their way back.
+Small publications are made from known establishments, rolled up to every level by a plain loop, and
+suppressed at random; the reader and the filler must find their way back.
 """
 
 import csv
@@ -116,7 +116,7 @@ def exact_division(total: int, weights: list[Fraction]) -> list[int]:
 
 
 def fill_slowly(publication: Publication, which: int, weight: Callable[[Key], int]) -> dict[Key, int]:
-    """The filling as the issue tells it, node by node with exact fractions; the state's total is disclosed."""
+    """The filling node by node, with exact fractions, where the state's total is disclosed."""
     children: dict[Key, list[Key]] = defaultdict(list)
     for area, code in publication:
         if not area.endswith("000"):
@@ -400,7 +400,7 @@ def test_a_file_of_several_quarters(tmp_path: Path) -> None:
     second = csv_text(to_rows(hand_publication(set())), quarter="2").split("\n", 1)[1]
     path.write_text(csv_text(PUBLISHED) + second)
     assert same_rows(path, quarter=1)
-    with pytest.raises(FaultsError, match="2016 quarter 1, 2016 quarter 2.*Pick one"):
+    with pytest.raises(FaultsError, match=r"2016 quarter 1, 2016 quarter 2.*Pick one"):
         read_qcew([path])
     with pytest.raises(FaultsError, match="quarter 3 is not there"):
         read_qcew([path], quarter=3)
