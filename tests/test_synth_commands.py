@@ -1,4 +1,4 @@
-"""`gedp synth qcew`, `gedp synth sizes` and `gedp demo`: what they print, what they refuse, what they leave."""
+"""`gedp synth qcew`, `gedp synth sizes` and `gedp demo`: what they print, refuse and leave behind."""
 
 import re
 import signal
@@ -37,7 +37,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
 
 @pytest.fixture(scope="module")
 def singlefile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demonstration state as a published Rhode Island; cells of one or two establishments are suppressed."""
+    """The demonstration state as a published Rhode Island; cells of one or two are suppressed."""
     sums: dict[tuple[str, str], np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
     for row in demo_cells(4).to_pylist():
         values = np.array([row[name] for name in ("estabs", "m1emp", "m2emp", "m3emp", "wage")])
@@ -224,8 +224,8 @@ def test_sizes_are_compared(
     assert "size class: RI" in printed
     assert re.search(r"1-4 +5 +0\.5000", printed)
     assert re.search(r"1000\+ +1 +0\.1000", printed)
-    jobs = pq.read_table(out)["m3emp"].to_numpy()
-    assert f"{(jobs == 0).sum():,} synthetic establishments without a job" in printed
+    without = pq.read_table(out)["m3emp"].to_numpy()
+    assert f"{(without == 0).sum():,} synthetic establishments without a job" in " ".join(printed.split())
     for arguments, message in (
         ((out, "--zbp", zbp, "--state", "VT"), "state 50: not in ri.parquet"),
         ((out, "--zbp", out), "no column st, n1_4"),
@@ -282,7 +282,7 @@ def test_shape_by_plain_loops(tmp_path: Path) -> None:
     cells: dict[tuple[str, str], list[int]] = {}
     for row in rows:
         cells.setdefault((row["cnty"], row["naics"]), []).append(row["m3emp"])
-    shares = [max(jobs) / sum(jobs) for jobs in cells.values() if len(jobs) > 1 and sum(jobs)]
+    shares = [max(jobs) / sum(jobs) for jobs in cells.values() if len(jobs) > 1 and any(jobs)]
     assert (shape.establishments, shape.cells) == (len(rows), len(cells))
     assert shape.wage == sum(row["wage"] for row in rows)
     assert shape.dominance.cells == len(shares)
@@ -291,8 +291,8 @@ def test_shape_by_plain_loops(tmp_path: Path) -> None:
     assert shape.dominance.over_four_fifths == pytest.approx(np.mean(np.array(shares) > 0.8))
     edges = (0, *LOWER_EDGES, 10**9)
     for place, size in enumerate(shape.sizes):
-        jobs = [row["m3emp"] for row in rows if edges[place] <= row["m3emp"] < edges[place + 1]]
-        assert (size.establishments, size.jobs) == (len(jobs), sum(jobs))
+        inside: list[int] = [row["m3emp"] for row in rows if edges[place] <= row["m3emp"] < edges[place + 1]]
+        assert (size.establishments, size.jobs) == (len(inside), sum(inside))
     assert [size.label for size in shape.sizes][:3] == ["none", "1-4", "5-9"]
 
 

@@ -31,8 +31,10 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Maker:
             published = read_qcew([QCEW], states=states)
             filling = fill(build_tree(published.rows))
             out = tmp_path_factory.mktemp("qcew") / "establishments.parquet"
-            when = {"year": published.year, "quarter": published.quarter}
-            made[key] = write_establishments(filling.cells, out, **when, seed=11, spread=spread), filling
+            summary = write_establishments(
+                filling.cells, out, year=published.year, quarter=published.quarter, seed=11, spread=spread
+            )
+            made[key] = summary, filling
         return made[key]
 
     return make
@@ -51,7 +53,7 @@ CODES = {
 
 
 def compare_with_published(establishments: Path, states: list[str], level: int) -> tuple[int, int, int]:
-    """Active rows at a level, those disclosed, and those that differ in a count or (if disclosed) a figure."""
+    """Active rows at a level, those disclosed, and those that differ in count or (if disclosed) a figure."""
     query = f"""
         with made as (
             select state || cnty as area_fips, {CODES[level]} as industry_code, count(*) as estabs,
@@ -104,7 +106,8 @@ def test_the_comparison_would_notice(make: Maker, tmp_path: Path) -> None:
 def test_wages_without_jobs_only_where_the_cell_forces_them(make: Maker) -> None:
     summary, _ = make(["34"], "skewed")
     query = """
-        with cell as (select cnty, naics, sum(m1emp + m2emp + m3emp) as jobs from read_parquet($f) group by all)
+        with cell as (
+            select cnty, naics, sum(m1emp + m2emp + m3emp) as jobs from read_parquet($f) group by all)
         select count(*) from read_parquet($f) e join cell using (cnty, naics)
         where e.m1emp + e.m2emp + e.m3emp = 0 and e.wage > 0 and cell.jobs > 0
     """

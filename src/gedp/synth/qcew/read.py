@@ -44,11 +44,13 @@ def read_qcew(
     asked = (year, quarter)
     faults: list[Fault] = []
     tables: list[pa.Table] = []
+    there: set[tuple[str, str]] = set()
     for source in find_sources(paths):
         try:
-            tables += [
-                _select(_dated(chunk, source, asked), states, own) for chunk in read_chunks(source, progress)
-            ]
+            for chunk in read_chunks(source, progress):
+                rows = _select(_dated(chunk, source, asked), states, own)
+                there |= _quarters(rows)
+                tables.append(_asked_for(rows, asked))
         except FaultsError as error:
             faults += error.faults
         except (pa.ArrowException, zipfile.BadZipFile, EOFError, OSError, UnicodeDecodeError) as error:
@@ -56,9 +58,14 @@ def read_qcew(
             faults.append(
                 Fault(source.name, f"cannot be read ({problem})", "It may be cut short; download it again")
             )
+    if not faults and not there:
+        faults.append(_nothing(states, own))
     if faults:
         raise FaultsError("QCEW input", faults)
-    return _one_quarter(pa.concat_tables(tables), states, own, asked)
+    when = _one_quarter(there, asked)
+    rows = pa.concat_tables(tables)
+    _check_states(rows, states)
+    return Published(rows.select([*TEXT, *WHOLE]), *when)
 
 
 def _dated(chunk: pa.Table, source: Source, asked: tuple[int | None, int | None]) -> pa.Table:
@@ -92,51 +99,52 @@ def _between(values: pa.ChunkedArray, ends: tuple[int, int]) -> pa.ChunkedArray:
     return pc.and_(pc.greater_equal(values, ends[0]), pc.less_equal(values, ends[1]))
 
 
-def _one_quarter(
-    rows: pa.Table, states: Sequence[str], own: Sequence[str], asked: tuple[int | None, int | None]
-) -> Published:
-    """The rows of the one quarter that is there or asked for; raises FaultsError if that is not just one."""
-    if not rows.num_rows:
-        raise FaultsError("QCEW input", [_nothing(states, own)])
+def _quarters(rows: pa.Table) -> set[tuple[str, str]]:
     pairs = rows.group_by(["year", "qtr"]).aggregate([])
-    there = sorted(zip(pairs["year"].to_pylist(), pairs["qtr"].to_pylist(), strict=True))
+    return set(zip(pairs["year"].to_pylist(), pairs["qtr"].to_pylist(), strict=True))
+
+
+def _asked_for(rows: pa.Table, asked: tuple[int | None, int | None]) -> pa.Table:
+    for name, number in zip(("year", "qtr"), asked, strict=True):
+        if number is not None:
+            rows = rows.filter(pc.equal(rows[name], str(number)))
+    return rows
+
+
+def _one_quarter(there: set[tuple[str, str]], asked: tuple[int | None, int | None]) -> tuple[int, int]:
+    """The one quarter that is there and asked for; raises FaultsError if that is not just one."""
     fitting = [
-        (year, qtr)
+        (int(year), int(qtr))
         for year, qtr in there
         if asked[0] in (None, _number(year))
         and asked[1] in (None, _number(qtr))
         and _number(qtr) in range(1, 5)
     ]
-    if len(fitting) != 1:
-        holds = "holds " + ", ".join(f"{year} quarter {qtr}" for year, qtr in there[:8])
-        if fitting:
-            fault = Fault("quarter", f"the input {holds}", "Pick one with --year and --quarter")
-        else:
-            wanted = " ".join(
-                f"{word} {number}" for word, number in zip(("year", "quarter"), asked, strict=True) if number
-            )
-            problem = f"{wanted or 'a quarter'} is not there: the input {holds}"
-            fault = Fault("quarter", problem, "Change --year and --quarter, or the file")
-        raise FaultsError("QCEW input", [fault])
-    year, qtr = fitting[0]
-    chosen = rows.filter(pc.and_(pc.equal(rows["year"], year), pc.equal(rows["qtr"], qtr)))
-    _check_states(chosen, states)
-    return Published(chosen.select([*TEXT, *WHOLE]), int(year), int(qtr))
+    if len(fitting) == 1:
+        return fitting[0]
+    holds = "holds " + ", ".join(f"{year} quarter {qtr}" for year, qtr in sorted(there)[:8])
+    if fitting:
+        fault = Fault("quarter", f"the input {holds}", "Pick one with --year and --quarter")
+    else:
+        names = zip(("year", "quarter"), asked, strict=True)
+        wanted = " ".join(f"{word} {number}" for word, number in names if number)
+        problem = f"{wanted or 'a quarter'} is not there: the input {holds}"
+        fault = Fault("quarter", problem, "Change --year and --quarter, or the file")
+    raise FaultsError("QCEW input", [fault])
 
 
 def _check_states(rows: pa.Table, states: Sequence[str]) -> None:
+    """Raises FaultsError for a wanted state without county rows, or if there are no county rows at all."""
     counties = rows.filter(_between(rows["agglvl_code"], COUNTY_LEVELS))
     there = set(pc.unique(pc.utf8_slice_codeunits(counties["area_fips"], 0, 2)).to_pylist())
-    absent = [fips for fips in states if fips not in there] if states else [] if there else ["any"]
-    if absent:
-        faults = [
-            Fault(
-                f"state {fips} ({POSTAL_OF_FIPS.get(fips, '')})",
-                "no county rows",
-                "Leave it out or add its file",
-            )
-            for fips in absent
-        ]
+    faults = [
+        Fault(f"state {fips} ({POSTAL_OF_FIPS[fips]})", "no county rows", "Leave it out or add its file")
+        for fips in states
+        if fips not in there
+    ]
+    if not there and not faults:
+        faults = [Fault("rows", "no county rows", "Use files with levels 71 to 78")]
+    if faults:
         raise FaultsError("QCEW input", faults)
 
 
