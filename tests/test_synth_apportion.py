@@ -23,7 +23,7 @@ def exact_largest_remainder(total: int, weights: list[int]) -> list[int]:
 
 
 runs = st.lists(
-    st.tuples(st.integers(0, 10**6), st.lists(st.integers(0, 50), min_size=1, max_size=8)),
+    st.tuples(st.integers(0, 1000), st.lists(st.integers(0, 50), min_size=1, max_size=8)),
     min_size=1,
     max_size=8,
 )

@@ -175,7 +175,7 @@ def test_bad_paths(
     assert all(words in message for words in ("not a whole zip", "holds no CSV", "no such file"))
     for place in (tmp_path, tmp_path / "nowhere" / "out.parquet"):
         assert run(monkeypatch, "synth", "qcew", "--qcew", singlefile, "--out", place) == 2
-        assert "cannot be written" in capsys.readouterr().err
+        assert "cannot write" in capsys.readouterr().err
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"PAR1 and no more")
     assert run(monkeypatch, "synth", "qcew", "--qcew", broken, "--out", out) == 2
@@ -199,7 +199,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()
-        assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
+        assert [path.suffix for path in tmp_path.iterdir()] == [".tmp"]
         began = time.monotonic()
         process.send_signal(signal.SIGINT)
         process.communicate()
@@ -259,7 +259,7 @@ def test_demo_makes_a_state_and_shows_it(
     assert f"{count:,}" in printed
     Path("taken").touch()
     assert run(monkeypatch, "demo", "--out", "taken/x") == 2
-    assert "cannot be written" in capsys.readouterr().err
+    assert "cannot make the folder" in capsys.readouterr().err
 
 
 def test_the_demonstration_state_is_lifelike_and_reproducible(tmp_path: Path) -> None:

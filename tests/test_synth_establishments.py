@@ -12,10 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.errors import FaultsError, GedpError
+from gedp.files import WriteError
 from gedp.synth.cells import ATTRIBUTES, CELL_SCHEMA, check_cells
 from gedp.synth.demo import demo_cells
 from gedp.synth.establishments import SCHEMA, write_establishments
-from gedp.synth.output import OutputError, replacing
+from gedp.synth.output import check_writable
 from gedp.synth.sizes import count_by_size
 
 
@@ -112,22 +113,28 @@ def test_a_full_disk_is_one_message_and_no_file(tmp_path: Path) -> None:
     program = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
         "from pathlib import Path; from gedp.synth.demo import make_demo\n"
-        "from gedp.synth.output import OutputError\n"
+        "from gedp.files import WriteError\n"
         "try: make_demo(Path(sys.argv[1]))\n"
-        "except OutputError as error: print(error)\n"
+        "except WriteError as error: print(error)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
     )
-    assert "cannot be written" in done.stdout
+    assert "cannot write" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
 
 def test_unwritable_places_are_named(tmp_path: Path) -> None:
-    with pytest.raises(OutputError, match="No such file"):
+    for place, message in (
+        (tmp_path / "nowhere" / "e.parquet", "no such file"),
+        (tmp_path, "it is a folder"),
+    ):
+        with pytest.raises(WriteError, match=message):
+            check_writable(place)
+    with pytest.raises(WriteError, match="no such file"):
         write(two_states(), tmp_path / "nowhere" / "e.parquet")
-    with pytest.raises(OutputError, match="nowhere"), replacing(tmp_path / "nowhere" / "x") as temporary:
-        temporary.touch()
+    check_writable(tmp_path / "e.parquet")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_cells_are_checked_all_at_once(tmp_path: Path) -> None:

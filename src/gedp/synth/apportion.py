@@ -6,14 +6,14 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-_FRACTION_BITS = 32
+_FRACTION_BITS = 24
 
 
 def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | None = None) -> Ints:
     """Divides each total among its own run of `weights`; the parts of a run add up to its total exactly.
 
     `sizes` (each at least 1) cuts `weights` into runs, one a total. Every part gets the whole number below
-    its exact quota, and the units left over go to the largest fractions of the run (compared to 2⁻³²), the
+    its exact quota, and the units left over go to the largest fractions of the run (compared to 2⁻²⁴), the
     earlier part winning a tie, so a run's result depends on that run alone. Where a run's weights are all
     zero, `fallback` takes their place, and equal weights where that is zero too. A part of zero weight gets
     nothing in a run with positive weight.

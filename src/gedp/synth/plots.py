@@ -6,8 +6,9 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from gedp.errors import GedpError
+from gedp.files import replacing
 from gedp.synth.apportion import Floats, Ints
-from gedp.synth.output import check_writable, replacing
+from gedp.synth.output import check_writable
 
 _FORMATS = (".png", ".svg", ".pdf")
 _BINS_A_DECADE = 8

@@ -112,8 +112,10 @@ def build_tree(rows: pa.Table) -> Tree:
 
 
 def _encode(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
+    """The distinct words in order, and every row's place among them."""
     encoded = column.combine_chunks().dictionary_encode()
-    return tuple(encoded.dictionary.to_pylist()), encoded.indices.to_numpy().astype(np.int64)
+    words, place = np.unique(encoded.dictionary.to_pylist(), return_inverse=True)
+    return tuple(words.tolist()), place[encoded.indices.to_numpy()]
 
 
 def _encode_pairs(
@@ -162,7 +164,7 @@ def _levels(
     industries: Sequence[str],
     parent_industry: Ints,
 ) -> tuple[list[Level], list[Fault]]:
-    """Levels 0 to 8, each ordered by the position of the parent above."""
+    """Levels 0 to 8, each ordered by the position of the parent above, then by code."""
     levels, faults = [states], []
     width = len(industries) + 1
     state_place = {areas[area]: node for node, area in enumerate(states.area.tolist())}
@@ -180,7 +182,8 @@ def _levels(
             problem = f"{orphans.sum()} rows without the row they are part of, such as {name}"
             faults.append(Fault(f"level {71 + depth}", problem, "Use a whole file; codes must nest"))
             return levels, faults
-        order = np.argsort(parent, kind="stable")
+        among_siblings = rows.area if depth == 0 else rows.industry
+        order = np.argsort(parent * (len(areas) + width) + among_siblings)
         rows, parent = rows.take(order), parent[order]
         counts = np.bincount(parent, minlength=len(levels[-1].area))
         levels.append(Level(rows.area, rows.industry, parent, counts, rows.estabs, rows.known, rows.values))
