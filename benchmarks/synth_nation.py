@@ -42,9 +42,7 @@ def copy(source: Path, target: Path) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("qcew", nargs="?", type=Path, default=QCEW)
     parser.add_argument("--spread", default="skewed", choices=("skewed", "paper"))
     parser.add_argument("--runs", type=int, default=3)

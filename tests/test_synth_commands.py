@@ -52,9 +52,7 @@ def singlefile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         level = (51 if area == "000" else 71) + (depth_of(code) or 0)
         shown = [values[0], *([0] * 4 if hidden else values[1:])]
         numbers = ",".join(map(str, shown))
-        lines.append(
-            f'"44{area}","5","{code}","{level}","0","2016","1","{"N" if hidden else ""}",{numbers},0\n'
-        )
+        lines.append(f'"44{area}","5","{code}","{level}","0","2016","1","{"N" if hidden else ""}",{numbers},0\n')
     path = tmp_path_factory.mktemp("bls") / "2016_q1.csv"
     path.write_text("".join(lines))
     return path
@@ -64,10 +62,7 @@ def test_from_the_published_file_to_a_summary(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, singlefile: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, plot = tmp_path / "ri.parquet", tmp_path / "ri.png"
-    assert (
-        run(monkeypatch, "synth", "qcew", "--qcew", singlefile, "--state", "ri", "--out", out, "--plot", plot)
-        == 0
-    )
+    assert run(monkeypatch, "synth", "qcew", "--qcew", singlefile, "--state", "ri", "--out", out, "--plot", plot) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     count = pq.read_metadata(out).num_rows
@@ -149,10 +144,7 @@ def test_bad_options_are_one_message_and_no_output(
     options: list[str],
     message: str,
 ) -> None:
-    assert (
-        run(monkeypatch, "synth", "qcew", "--qcew", singlefile, "--out", tmp_path / "out.parquet", *options)
-        == 2
-    )
+    assert run(monkeypatch, "synth", "qcew", "--qcew", singlefile, "--out", tmp_path / "out.parquet", *options) == 2
     printed = capsys.readouterr()
     assert message in printed.err
     assert printed.err.startswith("gedp: ")

@@ -79,9 +79,7 @@ def test_the_file_does_not_depend_on_batches_or_other_states(tmp_path: Path, spr
 def test_the_summary_says_what_is_in_the_file(tmp_path: Path) -> None:
     out = tmp_path / "e.parquet"
     seen: list[int] = []
-    summary = write_establishments(
-        two_states(), out, year=2016, quarter=1, seed=5, progress=seen.append, batch=4000
-    )
+    summary = write_establishments(two_states(), out, year=2016, quarter=1, seed=5, progress=seen.append, batch=4000)
     made = pq.read_table(out)
     assert summary.establishments == made.num_rows == sum(seen)
     assert len(seen) > 3
@@ -117,9 +115,7 @@ def test_a_full_disk_is_one_message_and_no_file(tmp_path: Path) -> None:
         "try: make_demo(Path(sys.argv[1]))\n"
         "except WriteError as error: print(error)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True)
     assert "cannot write" in done.stdout
     assert list(tmp_path.iterdir()) == []
 
@@ -141,9 +137,7 @@ def test_cells_are_checked_all_at_once(tmp_path: Path) -> None:
     row = ["44", "007", "722511", "5", 3, 1, 2, 3, 400]
     good = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA)
     check_cells(good)
-    bad = pa.table(
-        {name: [value] * 2 for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA
-    )
+    bad = pa.table({name: [value] * 2 for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA)
     bad = bad.set_column(1, "cnty", pa.array(["7", "7"])).set_column(2, "naics", pa.array(["7225", "7225"]))
     bad = bad.set_column(4, "estabs", pa.array([0, 0])).set_column(8, "wage", pa.array([-1, 5]))
     with pytest.raises(FaultsError) as caught:

@@ -62,9 +62,7 @@ def to_rows(publication: Publication, own: str = "5") -> pa.Table:
         cell = (area, own, code, "" if disclosed else "N", level, *shown)
         for name, value in zip(columns, cell, strict=True):
             columns[name].append(value)
-    return pa.table(
-        {name: pa.array(v, pa.string() if name in TEXT else pa.int64()) for name, v in columns.items()}
-    )
+    return pa.table({name: pa.array(v, pa.string() if name in TEXT else pa.int64()) for name, v in columns.items()})
 
 
 @st.composite
@@ -146,9 +144,7 @@ def fill_slowly(publication: Publication, which: int, weight: Callable[[Key], in
         if takers:
             weights = [Fraction(sum(map(weight, open_cells(child)))) for child in takers]
             if not any(weights):
-                weights = [
-                    Fraction(sum(publication[leaf][1][0] for leaf in open_cells(child))) for child in takers
-                ]
+                weights = [Fraction(sum(publication[leaf][1][0] for leaf in open_cells(child))) for child in takers]
             shares = exact_division(value - sum(parts.values()), weights)
             for child, share in zip(takers, shares, strict=True):
                 parts[child] += share
@@ -317,18 +313,14 @@ def test_industry_tree(code: str) -> None:
 
 
 def test_no_industry() -> None:
-    assert [
-        depth_of(code) for code in ("", "103", "1030", "45-49", "9", "34", "7225111", "SIC_01", "27")
-    ] == [None] * 9
+    assert [depth_of(code) for code in ("", "103", "1030", "45-49", "9", "34", "7225111", "SIC_01", "27")] == [None] * 9
     assert sector_of("332710") == "31-33"
 
 
 # Files
 
 
-def csv_text(
-    rows: pa.Table, *, year: int = 2016, quarter: str = "1", count_name: str = "qtrly_estabs"
-) -> str:
+def csv_text(rows: pa.Table, *, year: int = 2016, quarter: str = "1", count_name: str = "qtrly_estabs") -> str:
     """Rows as the BLS writes them: quoted text, more columns than we need, titles in the by-area files."""
     out = io.StringIO()
     titles = ["area_title"] if count_name == "qtrly_estabs_count" else []

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from gedp.synth.draws import BLOCK, Stream
 from gedp.synth.spreads import SIZE_SPREAD, SPREADS, Attributes, draw_skewed, month2
 
-cell = st.tuples(
-    st.integers(1, 12), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(0, 10**6)
-)
+cell = st.tuples(st.integers(1, 12), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(0, 10**6))
 
 
 def make(spread: str, cells: list[tuple[int, int, int, int, int]], seed: int = 3) -> Attributes:

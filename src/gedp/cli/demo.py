@@ -13,9 +13,7 @@ import click
     show_default=True,
     help="Folder to make.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same state."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same state.")
 def command(out: Path, seed: int) -> None:
     """Make a demonstration state of about 20,000 synthetic establishments and show its shape."""
     establishments = make_state(out, seed)

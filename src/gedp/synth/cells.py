@@ -44,9 +44,7 @@ def _schema_faults(table: pa.Table) -> list[Fault]:
             kind = table.schema.field(field.name).type
             faults.append(Fault(f"column {field.name}", f"is {kind}", f"Convert it to {field.type}"))
         elif table[field.name].null_count:
-            faults.append(
-                Fault(f"column {field.name}", f"{table[field.name].null_count} nulls", "Fill them first")
-            )
+            faults.append(Fault(f"column {field.name}", f"{table[field.name].null_count} nulls", "Fill them first"))
     return faults
 
 
@@ -89,7 +87,5 @@ def _value_faults(table: pa.Table) -> list[Fault]:
     for name, least in (("estabs", 1), *((name, 0) for name in ATTRIBUTES)):
         low = pc.sum(pc.less(table[name], least)).as_py() or 0
         if low:
-            faults.append(
-                Fault(f"column {name}", f"{low} values under {least}", "Correct or drop those cells")
-            )
+            faults.append(Fault(f"column {name}", f"{low} values under {least}", "Correct or drop those cells"))
     return faults

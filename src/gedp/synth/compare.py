@@ -74,9 +74,7 @@ def _read(path: Path, columns: Sequence[str]) -> pa.Table:
             table = pa_csv.read_csv(path, convert_options=pa_csv.ConvertOptions(column_types=text))
     except (OSError, pa.ArrowException) as error:
         problem = " ".join(str(error).split())[:160]
-        raise FaultsError(
-            "size classes", [Fault(str(path), f"cannot be read ({problem})", "Check it")]
-        ) from error
+        raise FaultsError("size classes", [Fault(str(path), f"cannot be read ({problem})", "Check it")]) from error
     missing = [name for name in columns if name not in table.column_names]
     if missing:
         raise FaultsError(

@@ -97,9 +97,7 @@ def _writer(path: Path) -> pq.ParquetWriter:
     coded = [name for name in SCHEMA.names if name not in _PLAIN]
     return pq.ParquetWriter(
         path,
-        pa.schema(
-            [(field.name, _CODES if pa.types.is_string(field.type) else field.type) for field in SCHEMA]
-        ),
+        pa.schema([(field.name, _CODES if pa.types.is_string(field.type) else field.type) for field in SCHEMA]),
         compression="zstd",
         compression_level=1,
         use_dictionary=coded,
@@ -132,9 +130,7 @@ class _Work:
         self.year, self.quarter, self.seed, self.spread = year, quarter, seed, spread
         self.estabs: Ints = cells["estabs"].to_numpy()
         self.totals = {name: cells[name].to_numpy() for name in ATTRIBUTES}
-        self.codes = {
-            name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")
-        }
+        self.codes = {name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")}
         self.codes |= _industry_codes(self.codes["naics"])
         state = self.codes["state"].index
         self.state_starts = np.flatnonzero(np.diff(state, prepend=-1))
@@ -184,9 +180,7 @@ class _Coded:
 
     def repeat(self, cells: slice, estabs: Ints) -> pa.DictionaryArray:
         """The column for the establishments of some cells."""
-        return pa.DictionaryArray.from_arrays(
-            np.repeat(self.index[cells], estabs), pa.array(self.words, pa.string())
-        )
+        return pa.DictionaryArray.from_arrays(np.repeat(self.index[cells], estabs), pa.array(self.words, pa.string()))
 
 
 def _encode(column: pa.Array) -> _Coded:

@@ -59,18 +59,14 @@ def describe(establishments: Path) -> Shape:
             " from read_parquet(?)"
         )[0]
         bucket = " + ".join(f"(m3emp >= {edge})::int" for edge in LOWER_EDGES)
-        by_class = ask(
-            f"select {bucket} as class, count(*), sum(m3emp)::bigint from read_parquet(?) group by 1"
-        )
+        by_class = ask(f"select {bucket} as class, count(*), sum(m3emp)::bigint from read_parquet(?) group by 1")
         dominance = ask(
             "with cell as (select max(m3emp) / sum(m3emp) as share from read_parquet(?)"
             " group by state, cnty, naics, own having count(*) > 1 and sum(m3emp) > 0)"
             " select count(*), median(share), avg((share > 0.5)::int), avg((share > 0.8)::int) from cell"
         )[0]
     counts = {row[0]: row[1:] for row in by_class}
-    sizes = tuple(
-        SizeClass(label, *counts.get(place, (0, 0))) for place, label in enumerate(("none", *LABELS))
-    )
+    sizes = tuple(SizeClass(label, *counts.get(place, (0, 0))) for place, label in enumerate(("none", *LABELS)))
     totals_by_name = dict(zip((field.name for field in fields(Shape)), totals, strict=False))
     shares = Dominance(dominance[0], *(share or 0.0 for share in dominance[1:]))
     return Shape(**totals_by_name, sizes=sizes, dominance=shares)

@@ -28,9 +28,7 @@ def state_fips(names: Iterable[str]) -> tuple[str, ...]:
         if fips in POSTAL_OF_FIPS:
             codes.add(fips)
         else:
-            faults.append(
-                Fault(f"state {name!r}", "no such state", "Use a postal code (NJ) or a FIPS code (34)")
-            )
+            faults.append(Fault(f"state {name!r}", "no such state", "Use a postal code (NJ) or a FIPS code (34)"))
     if faults:
         raise FaultsError("states", faults)
     return tuple(sorted(codes))

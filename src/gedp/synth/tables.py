@@ -73,8 +73,7 @@ def filling_notes(filling: Filling) -> list[str]:
     if filling.states_without_rows:
         names = [POSTAL_OF_FIPS.get(code, code) for code in filling.states_without_rows]
         notes.append(
-            f"No statewide rows were given for {_some(names)}: typical sizes there are those of its "
-            "disclosed counties."
+            f"No statewide rows were given for {_some(names)}: typical sizes there are those of its disclosed counties."
         )
     return notes
 
@@ -128,17 +127,13 @@ def shape_tables(shape: Shape) -> RenderableType:
         ("wages in the quarter, $", shape.wage),
     ):
         totals.add_row(label, f"{number:,}")
-    sizes = _table(
-        "Establishments by jobs in month 3", ("jobs", "establishments", "share", "jobs held", "share")
-    )
+    sizes = _table("Establishments by jobs in month 3", ("jobs", "establishments", "share", "jobs held", "share"))
     for size in shape.sizes:
         share, jobs_share = (
             size.establishments / max(shape.establishments, 1),
             size.jobs / max(shape.m3emp, 1),
         )
-        sizes.add_row(
-            size.label, f"{size.establishments:,}", f"{share:.1%}", f"{size.jobs:,}", f"{jobs_share:.1%}"
-        )
+        sizes.add_row(size.label, f"{size.establishments:,}", f"{share:.1%}", f"{size.jobs:,}", f"{jobs_share:.1%}")
     largest = shape.dominance
     note = (
         f"In {largest.cells:,} cells of two or more establishments with jobs, the largest holds "

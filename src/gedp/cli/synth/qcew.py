@@ -9,12 +9,8 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command("qcew")
-@click.option(
-    "--qcew", "inputs", type=_FILE, multiple=True, required=True, help="Published QCEW; may be repeated."
-)
-@click.option(
-    "--state", "states", multiple=True, help="Postal (NJ) or FIPS (34) code; may be repeated. Default: all."
-)
+@click.option("--qcew", "inputs", type=_FILE, multiple=True, required=True, help="Published QCEW; may be repeated.")
+@click.option("--state", "states", multiple=True, help="Postal (NJ) or FIPS (34) code; may be repeated. Default: all.")
 @click.option("--out", type=_FILE, required=True, help="Parquet file to write.")
 @click.option(
     "--own",
@@ -24,9 +20,7 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="Ownership: 1 federal, 2 state, 3 local, 5 private; may be repeated.",
 )
-@click.option(
-    "--year", type=click.IntRange(1990, 2100), help="Year, where the files do not tell or hold several."
-)
+@click.option("--year", type=click.IntRange(1990, 2100), help="Year, where the files do not tell or hold several.")
 @click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, likewise.")
 @click.option(
     "--spread",
@@ -35,9 +29,7 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="How a cell is spread over its establishments.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same file."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same file.")
 @click.option("--plot", type=_FILE, help="Also plot the size distribution (.png, .svg, .pdf).")
 def command(
     inputs: tuple[Path, ...],
@@ -105,14 +97,10 @@ def command(
             plot_sizes(out, plot)
             progress.update(plotting, total=1, completed=1)
     console = Console()
-    console.print(
-        filling_table(filling, f"Synthetic establishments, {published.year} quarter {published.quarter}")
-    )
+    console.print(filling_table(filling, f"Synthetic establishments, {published.year} quarter {published.quarter}"))
     console.print(sizes_table(summary))
     for note in filling_notes(filling):
         console.print(note)
-    console.print(
-        f"Wrote {out} in {time.perf_counter() - began:.1f} s (spread {spread}, seed {seed}).", soft_wrap=True
-    )
+    console.print(f"Wrote {out} in {time.perf_counter() - began:.1f} s (spread {spread}, seed {seed}).", soft_wrap=True)
     if plot is not None:
         console.print(f"Wrote {plot}.", soft_wrap=True)

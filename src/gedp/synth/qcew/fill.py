@@ -23,9 +23,7 @@ class Filling:
 
     cells: pa.Table
     disclosed: Bools  # per cell: its figures were published
-    counties_from_state: tuple[
-        str, ...
-    ]  # suppressed county totals that share what their state's total leaves
+    counties_from_state: tuple[str, ...]  # suppressed county totals that share what their state's total leaves
     counties_estimated: tuple[str, ...]  # suppressed county totals whose state has no usable total
     states_without_rows: tuple[str, ...]  # states of which only counties were published
 
@@ -34,13 +32,9 @@ class Filling:
 class Bounds:
     """What the disclosed figures say of every node, level by level."""
 
-    least: list[
-        Ints
-    ]  # shape (4, nodes): the value of a disclosed node, else what its disclosed descendants hold
+    least: list[Ints]  # shape (4, nodes): the value of a disclosed node, else what its disclosed descendants hold
     free: list[Ints]  # establishments in suppressed cells reached through suppressed nodes alone
-    state_total: (
-        Bools  # level 0: the published total is there, is needed, and leaves something for the suppressed
-    )
+    state_total: Bools  # level 0: the published total is there, is needed, and leaves something for the suppressed
 
 
 def fill(tree: Tree) -> Filling:
@@ -76,9 +70,7 @@ def find_bounds(tree: Tree) -> Bounds:
         if wrong.any():
             one = int(np.flatnonzero(wrong)[0])
             name = f"{tree.areas[above.area[one]][0]} industry {tree.industries[above.industry[one]]}"
-            problem = (
-                f"{wrong.sum()} rows that their disclosed parts exceed or do not add up to, such as {name}"
-            )
+            problem = f"{wrong.sum()} rows that their disclosed parts exceed or do not add up to, such as {name}"
             faults.append(Fault(f"level {70 + depth}", problem, "Use rows of one release; figures must nest"))
         least.append(np.where(above.known, above.values, parts))
         free.append(np.where(above.known, 0, free_parts))
@@ -122,9 +114,7 @@ def _filling(tree: Tree, bounds: Bounds, attributes: list[Ints]) -> Filling:
     own = pa.DictionaryArray.from_arrays(leaves.area, pa.array([own for _, own in tree.areas]))
     naics = pa.DictionaryArray.from_arrays(leaves.industry, pa.array(tree.industries))
     keys = [column.cast(pa.string()) for column in (area, county, naics, own)]
-    columns = dict(zip(("state", "cnty", "naics", "own"), keys, strict=True)) | {
-        "estabs": pa.array(leaves.estabs)
-    }
+    columns = dict(zip(("state", "cnty", "naics", "own"), keys, strict=True)) | {"estabs": pa.array(leaves.estabs)}
     columns |= {name: pa.array(values) for name, values in zip(ATTRIBUTES, attributes, strict=True)}
     suppressed = np.flatnonzero(bounds.free[1])
     from_state = bounds.state_total[counties.parent[suppressed]]
@@ -134,11 +124,7 @@ def _filling(tree: Tree, bounds: Bounds, attributes: list[Ints]) -> Filling:
         leaves.known,
         _codes(tree, counties.area[suppressed[from_state]]),
         _codes(tree, counties.area[suppressed[~from_state]]),
-        tuple(
-            sorted(
-                {tree.areas[a][0][:2] for a in tree.levels[0].area.tolist() if tree.areas[a] not in with_rows}
-            )
-        ),
+        tuple(sorted({tree.areas[a][0][:2] for a in tree.levels[0].area.tolist() if tree.areas[a] not in with_rows})),
     )
 
 

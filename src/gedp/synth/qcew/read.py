@@ -55,9 +55,7 @@ def read_qcew(
             faults += error.faults
         except (pa.ArrowException, zipfile.BadZipFile, EOFError, OSError, UnicodeDecodeError) as error:
             problem = " ".join(str(error).split())[:160] or type(error).__name__
-            faults.append(
-                Fault(source.name, f"cannot be read ({problem})", "It may be cut short; download it again")
-            )
+            faults.append(Fault(source.name, f"cannot be read ({problem})", "It may be cut short; download it again"))
     if not faults and not there:
         faults.append(_nothing(states, own))
     if faults:
@@ -116,9 +114,7 @@ def _one_quarter(there: set[tuple[str, str]], asked: tuple[int | None, int | Non
     fitting = [
         (int(year), int(qtr))
         for year, qtr in there
-        if asked[0] in (None, _number(year))
-        and asked[1] in (None, _number(qtr))
-        and _number(qtr) in range(1, 5)
+        if asked[0] in (None, _number(year)) and asked[1] in (None, _number(qtr)) and _number(qtr) in range(1, 5)
     ]
     if len(fitting) == 1:
         return fitting[0]

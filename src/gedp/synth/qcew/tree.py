@@ -118,9 +118,7 @@ def _encode(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
     return tuple(words.tolist()), place[encoded.indices.to_numpy()]
 
 
-def _encode_pairs(
-    first: pa.ChunkedArray, second: pa.ChunkedArray
-) -> tuple[tuple[tuple[str, str], ...], Ints]:
+def _encode_pairs(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[tuple[tuple[str, str], ...], Ints]:
     words1, index1 = _encode(first)
     words2, index2 = _encode(second)
     distinct, index = np.unique(index1 * len(words2) + index2, return_inverse=True)
@@ -246,9 +244,7 @@ def _repeat_faults(rows: Rows, areas: Sequence[tuple[str, str]], industries: Seq
     faults = []
     strange = sorted({area for area, _ in areas if area[:2] not in POSTAL_OF_FIPS or len(area) != 5})
     if strange:
-        faults.append(
-            Fault("column area_fips", f"unknown areas such as {strange[0]!r}", "Use 5-digit FIPS codes")
-        )
+        faults.append(Fault("column area_fips", f"unknown areas such as {strange[0]!r}", "Use 5-digit FIPS codes"))
     keys = np.sort(rows.area * len(industries) + rows.industry)
     repeated = int((keys[1:] == keys[:-1]).sum())
     if repeated:

@@ -36,9 +36,7 @@ def typical_sizes(tree: Tree) -> Typical:
             disclosed[place] += np.bincount(key[level.known], numbers[level.known], width)
     rows = tree.state_rows.take(tree.state_rows.known & (state_of_area[tree.state_rows.area] >= 0))
     published = np.full((5, width), np.nan)
-    published[:, state_of_area[rows.area] * industries + rows.industry] = np.vstack(
-        [rows.estabs, rows.values]
-    )
+    published[:, state_of_area[rows.area] * industries + rows.industry] = np.vstack([rows.estabs, rows.values])
     rest = published - disclosed
     usable = (published[0] == everything) & (rest[0] > 0) & (rest >= 0).all(axis=0)
     numbers = np.where(usable, rest, disclosed).reshape(5, states, industries)
@@ -64,9 +62,7 @@ def _inherit(tree: Tree, rates: Floats) -> Typical:
     if (lost := ~leaves.known & np.isnan(jobs[0, state, leaves.industry])).any():
         codes = sorted({tree.areas[area][0][:2] for area in leaves.area[lost].tolist()})
         problem = "nothing is disclosed to estimate the suppressed figures from"
-        raise FaultsError(
-            "QCEW rows", [Fault(f"state {code}", problem, "Add its state file") for code in codes]
-        )
+        raise FaultsError("QCEW rows", [Fault(f"state {code}", problem, "Add its state file") for code in codes])
     return Typical(np.nan_to_num(jobs), np.nan_to_num(pay, nan=1.0))
 
 
