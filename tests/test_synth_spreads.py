@@ -89,5 +89,6 @@ def test_any_range_of_a_stream_is_the_same() -> None:
     whole = stream.draw(draw_skewed, 0, 3 * BLOCK)
     for first, count in ((0, 5), (BLOCK - 1, 2), (BLOCK, BLOCK), (10, 2 * BLOCK + 7)):
         np.testing.assert_array_equal(stream.draw(draw_skewed, first, count), whole[:, first : first + count])
+    assert not np.array_equal(whole[:, :BLOCK], whole[:, BLOCK : 2 * BLOCK])
     assert not np.array_equal(Stream(8, 44).draw(draw_skewed, 0, 5), whole[:, :5])
     assert not np.array_equal(Stream(7, 34).draw(draw_skewed, 0, 5), whole[:, :5])

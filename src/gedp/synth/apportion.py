@@ -32,18 +32,17 @@ def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | Non
     parts = np.floor(quotas).astype(np.int64)
     left = totals - np.add.reduceat(parts, starts)
     if left.any():
-        _give_remainders(parts, quotas - parts, np.where(weights > 0, 1, 0), left, sizes)
+        _give_remainders(parts, quotas - parts, left, sizes)
     return parts
 
 
-def _give_remainders(parts: Ints, fractions: Floats, eligible: Ints, left: Ints, sizes: Ints) -> None:
+def _give_remainders(parts: Ints, fractions: Floats, left: Ints, sizes: Ints) -> None:
     """Adds 1 to the `left` largest fractions of each run, in place; runs with nothing left are not sorted."""
     open_runs = left > 0
     members = np.flatnonzero(np.repeat(open_runs, sizes))
     run_sizes = sizes[open_runs]
     run = np.repeat(np.arange(len(run_sizes)), run_sizes)
     smallness = np.rint((1.0 - fractions[members]) * 2.0**_FRACTION_BITS).astype(np.int64)
-    smallness += 1 - eligible[members]
     order = np.argsort((run << (_FRACTION_BITS + 2)) | smallness, kind="stable")
     place = np.arange(len(members)) - np.repeat(np.cumsum(run_sizes) - run_sizes, run_sizes)
     parts[members[order[place < np.repeat(left[open_runs], run_sizes)]]] += 1
