@@ -252,6 +252,21 @@ def test_a_state_row_of_more_counties_than_given_is_not_used() -> None:
     assert made["003", "722511"] == 3 * 60 / 4  # of the size of the one disclosed county
 
 
+def test_ties_do_not_depend_on_the_order_of_rows() -> None:
+    cells: Cells = {("44001", "722511"): (2, 36, 36, 36, 900), ("44001", "722513"): (2, 35, 35, 35, 900)}
+    publication = {key: (len(key[1]) < 6, values) for key, values in roll_up(cells).items()}
+    backwards = dict(reversed(publication.items()))
+    assert filled(build_tree(to_rows(publication))) == filled(build_tree(to_rows(backwards)))
+    assert filled(build_tree(to_rows(backwards)))["44001", "722511"][1] == 36  # the earlier code wins
+
+
+def test_a_state_row_below_its_disclosed_counties_tells_nothing() -> None:
+    publication = hand_publication({("44003", "722511"), ("44005", "722511")})
+    publication["44000", "722511"] = (True, (10, 50, 50, 50, 500_000))
+    tree = build_tree(to_rows(publication))
+    assert typical_sizes(tree).jobs[0, 0, tree.industries.index("722511")] == pytest.approx(60 / 4)
+
+
 def test_nothing_disclosed_is_a_fault() -> None:
     hidden = {key: (False, values) for key, values in roll_up(HAND).items()}
     with pytest.raises(FaultsError, match="state 44: nothing is disclosed"):
