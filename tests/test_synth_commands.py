@@ -172,6 +172,14 @@ def test_bad_paths(
     broken.write_bytes(b"PAR1 and no more")
     assert run(monkeypatch, "synth", "qcew", "--qcew", broken, "--out", out) == 2
     assert "cannot be read" in capsys.readouterr().err
+    spoilt = tmp_path / "spoilt.zip"
+    with zipfile.ZipFile(spoilt, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(singlefile)
+    inside = bytearray(spoilt.read_bytes())
+    inside[2000:2100] = bytes(100)
+    spoilt.write_bytes(inside)
+    assert run(monkeypatch, "synth", "qcew", "--qcew", spoilt, "--out", out) == 2
+    assert "cannot be read" in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -101,6 +101,10 @@ def command(
     console.print(sizes_table(summary))
     for note in filling_notes(filling):
         console.print(note)
-    console.print(f"Wrote {out} in {time.perf_counter() - began:.1f} s (spread {spread}, seed {seed}).", soft_wrap=True)
+    console.print(
+        f"Wrote {out} in {time.perf_counter() - began:.1f} s (spread {spread}, seed {seed}).",
+        soft_wrap=True,
+        markup=False,
+    )
     if plot is not None:
-        console.print(f"Wrote {plot}.", soft_wrap=True)
+        console.print(f"Wrote {plot}.", soft_wrap=True, markup=False)

@@ -2,6 +2,7 @@
 
 import re
 import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from gedp.synth.states import POSTAL_OF_FIPS
 STATE_LEVELS = (51, 58)
 COUNTY_LEVELS = (71, 78)
 _QUARTER_IN_NAME = re.compile(r"(?<!\d)((?:19|20)\d{2})[._ -]?q([1-4])(?![\d-])", re.IGNORECASE)
+
+_UNREADABLE = (pa.ArrowException, zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeDecodeError)
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ def read_qcew(
                 tables.append(_asked_for(rows, asked))
         except FaultsError as error:
             faults += error.faults
-        except (pa.ArrowException, zipfile.BadZipFile, EOFError, OSError, UnicodeDecodeError) as error:
+        except _UNREADABLE as error:
             problem = " ".join(str(error).split())[:160] or type(error).__name__
             faults.append(Fault(source.name, f"cannot be read ({problem})", "It may be cut short; download it again"))
     if not faults and not there:
