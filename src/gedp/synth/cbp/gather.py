@@ -147,7 +147,7 @@ def gather(sources: Sources) -> Gathered:
 
 
 def _arrow(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    return connection.execute(sql).to_arrow_table()
+    return connection.sql(sql).to_arrow_table()
 
 
 def _floats(table: pa.Table, name: str) -> Floats:

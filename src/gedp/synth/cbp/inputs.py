@@ -161,8 +161,8 @@ def _mismatch_faults(
         imputed = _count(connection, "SELECT count(*) FROM efsy WHERE length(code) = 6")
         join = "USING (state, cnty, code) WHERE length(code) ="
         unmatched = imputed - _count(connection, f"SELECT count(*) FROM efsy JOIN cbp {join} 6")
-        connection.execute("CREATE TEMP VIEW both AS FROM efsy JOIN cbp USING (state, cnty, code)")
-        shared = _count(connection, f"SELECT count(*) FROM both JOIN qwi {join} 4")
+        connection.execute("CREATE TEMP VIEW matched AS FROM efsy JOIN cbp USING (state, cnty, code)")
+        shared = _count(connection, f"SELECT count(*) FROM matched JOIN qwi {join} 4")
     if unmatched > UNMATCHED_SHARE * imputed:
         faults.append(
             Fault(

@@ -1,0 +1,78 @@
+"""From county x NAICS-6 sums to every level of the industry tree, and the choice of what to withhold."""
+
+from dataclasses import dataclass
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from gedp.synth.cbp.codes import sector_sql
+from gedp.synth.cbp.divide import Floats, Integers
+from gedp.synth.publish.leaves import LEAF_SQL
+
+LEVEL_SQL = {
+    0: "''",
+    2: sector_sql("naics"),
+    3: "substr(naics, 1, 3)",
+    4: "substr(naics, 1, 4)",
+    5: "substr(naics, 1, 5)",
+    6: "naics",
+}
+
+
+@dataclass(frozen=True)
+class Level:
+    """Cells of one level of the industry tree, ordered by state, county and code."""
+
+    digits: int
+    table: pa.Table
+
+    def floats(self, name: str) -> Floats:
+        """A column as numbers."""
+        return np.array(self.table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+    def integers(self, name: str) -> Integers:
+        """A column as whole numbers."""
+        return np.array(self.table[name].cast(pa.int64()).to_numpy(), dtype=np.int64)
+
+    def texts(self, name: str) -> NDArray[np.str_]:
+        """A column as text."""
+        return np.array(self.table[name].to_pylist(), dtype=np.str_)
+
+
+def levels_of(leaves: pa.Table, present: str) -> dict[int, Level]:
+    """Every level by its digits, with the cells in which the count `present` (`est` or `qwi_est`) is
+    positive.
+    """
+    levels = {}
+    with duckdb.connect() as connection:
+        connection.register("leaves", leaves)
+        for digits, code in LEVEL_SQL.items():
+            table = connection.sql(f"""
+                SELECT state, cnty, {code} AS code, {LEAF_SQL} FROM leaves GROUP BY ALL
+                HAVING sum({present}) > 0 ORDER BY ALL""").to_arrow_table()
+            levels[digits] = Level(digits, table)
+    return levels
+
+
+def riskiest(
+    establishments: Integers, dominance: Floats, share: float, rng: np.random.Generator, jitter: float = 0.0
+) -> NDArray[np.bool_]:
+    """Marks a share of the cells as withheld: first those of one or two establishments, then those in which
+    one establishment dominates most; ties at random. `jitter` blurs the order by that part of its length,
+    so that different variables withhold different cells.
+    """
+    count = len(establishments)
+    order = np.lexsort((rng.random(count), -dominance, establishments >= 3))
+    rank = np.empty(count)
+    rank[order] = np.arange(count)
+    rank += rng.standard_normal(count) * jitter * count
+    withheld = np.zeros(count, dtype=bool)
+    withheld[np.argsort(rank, kind="stable")[: round(share * count)]] = True
+    return withheld
+
+
+def dominance(largest: Floats, total: Floats) -> Floats:
+    """The largest establishment's share of its cell; 1 where the cell is empty."""
+    return np.where(total > 0, largest / np.where(total > 0, total, 1.0), 1.0)
