@@ -52,6 +52,12 @@ def read_batches(source: CsvSource, faults: list[Fault]) -> Iterator[pa.RecordBa
         return
     wanted = [name for name in (*source.required, *source.optional) if name.lower() in present]
     in_file = [present[name.lower()] for name in wanted]
+    if not _ends_with_a_line(path):
+        faults.append(
+            Fault(
+                str(path), "its last line has no end", "It may be cut off: download it again, or end the line"
+            )
+        )
     broken: list[int] = []
     yield from _batches(path, wanted, in_file, broken, faults)
     if broken:
@@ -64,6 +70,15 @@ def read_batches(source: CsvSource, faults: list[Fault]) -> Iterator[pa.RecordBa
                 "The file is cut off or damaged: download it again",
             )
         )
+
+
+def _ends_with_a_line(path: Path) -> bool:
+    """Whether a plain file ends in a line break; a gzipped one has its own check against truncation."""
+    if path.suffix == ".gz":
+        return True
+    with path.open("rb") as stream:
+        stream.seek(-1, io.SEEK_END)
+        return stream.read() == b"\n"
 
 
 def _batches(

@@ -1,23 +1,26 @@
 """Writes an imputed CBP: employment in every cell, filled from what CBP publishes and from nothing else.
 
-Top-down, as in Eckert, Fort, Schott and Yang's data the figures add up: what a parent's employment leaves
-after its published children is divided among the withheld ones, by the employment that their
-establishments' size classes suggest, held inside the class that the employment flag names. Theirs is a
-linear program over all constraints at once; this division may leave a flag's class where the remainder
-demands it.
+As in Eckert, Fort, Schott and Yang's data the figures add up. Top-down, what a cell's employment leaves after
+what is known of its children is divided among those that are withheld, by the employment that their
+establishments' size classes suggest, held inside the class that the employment flag names. Theirs is a linear
+program over all constraints at once; this division may leave a flag's class where the remainder demands it.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
+from numpy.typing import NDArray
 
 from gedp.synth.cbp.codes import LEVELS, padded, parent_of
 from gedp.synth.cbp.divide import Floats, Integers, group_sum, whole_parts
 from gedp.synth.publish.county_patterns import EMPLOYMENT_FLAGS, PublishedLevel
+
+SLIVER = 1e-6  # weight of a cell whose size classes suggest no more than is known to be inside
 
 # Typical employment inside each size class.
 TYPICAL_SIZE = {
@@ -47,28 +50,54 @@ def suggested_employment(published: PublishedLevel) -> Floats:
     return np.clip(total, lower[at], np.minimum(lower[at + 1] - 1, 1e9))
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What the published figures inside a cell say of it: at least `least`, and exactly that where `exact`."""
+
+    least: Integers
+    exact: NDArray[np.bool_]
+
+
 def impute(published: Mapping[int, PublishedLevel]) -> dict[int, Integers]:
-    """Employment of every cell of every level; county totals are published."""
+    """Employment of every cell of every level: bottom-up what must be there, then top-down the rest of it."""
+    parents = {digits: _parents(published[above], published[digits]) for above, digits in pairwise(LEVELS)}
+    known = {LEVELS[-1]: _from_published(published[LEVELS[-1]])}
+    for above, digits in pairwise(reversed(LEVELS)):
+        known[digits] = _from_children(published[digits], known[above], parents[above])
     result = {0: published[0].emp}
     for above, digits in pairwise(LEVELS):
-        result[digits] = _impute_level(published[above], result[above], published[digits])
+        result[digits] = _divide(result[above], published[digits], known[digits], parents[digits])
     return result
 
 
-def _impute_level(parents: PublishedLevel, parent_emp: Integers, children: PublishedLevel) -> Integers:
-    keys = {key: at for at, key in enumerate(zip(*_keys(parents), strict=True))}
-    states, counties, codes = _keys(children)
-    group = np.array(
-        [keys[key] for key in zip(states, counties, map(parent_of, codes), strict=True)], dtype=np.int64
-    )
-    shown = np.where(children.withheld, 0, children.emp)
-    left = np.maximum(
-        parent_emp - group_sum(shown.astype(np.float64), group, len(parent_emp)).astype(np.int64), 0
-    )
-    hidden = children.withheld
-    if hidden.any():
-        shown[hidden] = whole_parts(suggested_employment(children)[hidden], left, group[hidden])
-    return shown
+def _parents(above: PublishedLevel, below: PublishedLevel) -> Integers:
+    """The index of each cell's parent."""
+    places = {key: at for at, key in enumerate(zip(*_keys(above), strict=True))}
+    states, counties, codes = _keys(below)
+    keys = zip(states, counties, map(parent_of, codes), strict=True)
+    return np.array([places[key] for key in keys], dtype=np.int64)
+
+
+def _from_published(level: PublishedLevel) -> _Known:
+    return _Known(np.where(level.withheld, 0, level.emp), ~level.withheld)
+
+
+def _from_children(level: PublishedLevel, children: _Known, parent: Integers) -> _Known:
+    count = len(level.emp)
+    inside = group_sum(children.least.astype(np.float64), parent, count).astype(np.int64)
+    open_children = group_sum((~children.exact).astype(np.float64), parent, count)
+    least = np.where(level.withheld, inside, level.emp)
+    return _Known(least, ~level.withheld | (open_children == 0))
+
+
+def _divide(total: Integers, level: PublishedLevel, known: _Known, parent: Integers) -> Integers:
+    left = total - group_sum(known.least.astype(np.float64), parent, len(total)).astype(np.int64)
+    unknown = ~known.exact
+    result = known.least.copy()
+    if unknown.any():
+        wanted = np.maximum(suggested_employment(level) - known.least, SLIVER)
+        result[unknown] += whole_parts(wanted[unknown], np.maximum(left, 0), parent[unknown])
+    return result
 
 
 def _keys(published: PublishedLevel) -> tuple[list[str], list[str], list[str]]:

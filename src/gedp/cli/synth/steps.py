@@ -1,0 +1,50 @@
+"""Progress of work in named steps: one line that says what is being done, with a bar where its length is
+known.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+
+class Steps:
+    """The current step; call `step` when another begins, `advance` or `reach` as it proceeds."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("starting", total=None)
+        self._name = ""
+
+    def step(self, name: str, total: int | None = None) -> None:
+        """Begins a step."""
+        self._name = name
+        self._progress.reset(self._task, total=total, description=name)
+
+    def advance(self, amount: int) -> None:
+        """Proceeds by so much."""
+        self._progress.advance(self._task, amount)
+
+    def reach(self, name: str, done: int, total: int) -> None:
+        """Is at `done` of `total` (0 where unknown) of the step of that name, begun if it was not."""
+        if name != self._name:
+            self.step(name, total or None)
+        self._progress.update(self._task, completed=done)
+
+
+@contextmanager
+def steps() -> Iterator[Steps]:
+    """Shows progress on the error stream, if that is a terminal, and clears it at the end."""
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+    console = Console(stderr=True)
+    hidden = not console.is_terminal
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden) as progress:
+        yield Steps(progress)
