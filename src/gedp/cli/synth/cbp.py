@@ -40,6 +40,7 @@ _PATH = click.Path(path_type=Path)
     show_default=True,
     help="Error added to a modelled figure: that of one prediction, or of the fitted mean.",
 )
+@click.option("--plot", type=_PATH, help="Also plot the size distribution (.png, .svg, .pdf).")
 def command(
     cbp: Path,
     qwi: Path,
@@ -50,6 +51,7 @@ def command(
     seed: int,
     spread: str,
     noise: str,
+    plot: Path | None,
 ) -> None:
     """Establishments from County Business Patterns, QWI and the imputed CBP.
 
@@ -63,6 +65,9 @@ def command(
 
     _check_place(out)
     write_establishments = import_module("gedp.synth.establishments").write_establishments
+    plots = import_module("gedp.synth.plots") if plot is not None else None
+    if plots is not None:
+        plots.check_plot(plot)
     options = EmploymentOptions(noise="prediction" if noise == "prediction" else "mean")
     with steps() as at:
         sources = read_sources(cbp, qwi, efsy, states=states, year=year, progress=at.step)
@@ -77,6 +82,9 @@ def command(
             spread=spread,
             progress=at.advance,
         )
+        if plots is not None:
+            at.step("plotting")
+            plots.plot_sizes(out, plot)
     _report(result, summary, out)
 
 

@@ -52,7 +52,7 @@ def suggested_employment(published: PublishedLevel) -> Floats:
 
 @dataclass(frozen=True)
 class _Known:
-    """What the published figures inside a cell say of it: at least `least`, and exactly that where `exact`."""
+    """What the published figures in a cell say of it: at least `least`, and exactly that where `exact`."""
 
     least: Integers
     exact: NDArray[np.bool_]
