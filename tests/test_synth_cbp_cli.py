@@ -56,7 +56,7 @@ def test_cbp_writes_establishments_and_reports(
     assert set(table["state"].to_pylist()) == {"44"}
     assert set(table["year"].to_pylist()) == {2016}
     assert f"{table.num_rows:,}" in result.output
-    for part in ("R²", "outliers removed", "imputed CBP", "QWI earnings x jobs"):
+    for part in ("R²", "outliers", "imputed CBP", "QWI earnings x jobs"):
         assert part in result.output
     assert names_in(tmp_path) == ["made.parquet"]
 

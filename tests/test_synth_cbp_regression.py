@@ -100,6 +100,18 @@ def test_one_state_alone_adds_no_column() -> None:
     assert design.matrix({"x": np.ones(3)}, {"state": np.array(["44"] * 3)}).shape == (3, 2)
 
 
+def test_columns_that_repeat_others_are_left_out() -> None:
+    y, numbers, labels = line_with_noise()
+    plain = fit_regression("plain", y, numbers, labels)
+    zero, copy = np.zeros(len(y)), 3 * numbers["x"]
+    padded = fit_regression("padded", y, {"zero": zero, **numbers, "copy": copy}, labels)
+    assert padded.summary.coefficients == plain.summary.coefficients
+    assert padded.summary.r_squared == pytest.approx(plain.summary.r_squared)
+    again = padded.predict({"zero": zero, **numbers, "copy": copy}, labels)
+    for one, other in zip(again, plain.predict(numbers, labels), strict=True):
+        assert one == pytest.approx(other)
+
+
 def test_too_few_observations_are_refused() -> None:
     with pytest.raises(FaultsError, match="only 3, for a model of 2 coefficients"):
         fit_regression("small", np.arange(3.0), {"x": np.arange(3.0)}, {})

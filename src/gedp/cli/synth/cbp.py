@@ -99,7 +99,7 @@ def _report(result: "RouteResult", summary: Any, out: Path) -> None:
     from rich.table import Table
 
     console = Console()
-    made = Table("", "total", title=f"Synthetic establishments: {out}", title_justify="left")
+    made = Table("", "total", title="Synthetic establishments", title_justify="left")
     made.columns[1].justify = "right"
     made.add_row("establishments", f"{summary.establishments:,}")
     made.add_row("county x NAICS-6 cells", f"{result.cells.num_rows:,}")
@@ -109,6 +109,7 @@ def _report(result: "RouteResult", summary: Any, out: Path) -> None:
     console.print(made)
     console.print(sources_table(result))
     console.print(fits_table(result))
+    console.print(f"Wrote {out}.", soft_wrap=True)
     left_out = result.provenance
     if left_out.left_out_cells:
         console.print(
@@ -142,9 +143,9 @@ def fits_table(result: "RouteResult") -> Any:
     """The fit of the two regressions, as a table for the terminal."""
     from rich.table import Table
 
-    headers = ("model", "R²", "observations", "outliers removed", "coefficients", "residual sd")
+    headers = ("model", "R²", "observations", "outliers", "terms", "residual sd")
     table = Table(*headers, title="Regressions", title_justify="left")
-    for fit, unit in ((result.employment_fit, "jobs"), (result.wage_fit, "root dollars")):
+    for fit, unit in ((result.employment_fit, "jobs"), (result.wage_fit, "√$")):
         table.add_row(
             fit.name,
             f"{fit.r_squared:.4f}",

@@ -16,6 +16,7 @@ from gedp.synth.cbp.inputs import Sources
 from gedp.synth.cbp.naics6 import Naics6Input
 from gedp.synth.cbp.regression import Labels
 from gedp.synth.cbp.wages import WageInput
+from gedp.synth.database import database
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ FROM cbp ANTI JOIN naics4 USING (state, cnty, code) WHERE length(code) = 4
 
 def gather(sources: Sources) -> Gathered:
     """Cells in QWI, CBP and the imputed CBP, ordered by state, county and industry."""
-    with duckdb.connect() as connection:
+    with database() as connection:
         tables = {"cbp": sources.cbp, "efsy": sources.efsy, "qwi": sources.qwi.cells}
         for name, table in (tables | {"qwi_counties": sources.qwi.counties}).items():
             connection.register(name, table)

@@ -11,6 +11,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.synth.cbp.codes import LEVELS, fips_states, parent_sql
 from gedp.synth.cbp.county_patterns import cbp_year, efsy_year, read_cbp, read_efsy
 from gedp.synth.cbp.workforce import Workforce, read_qwi
+from gedp.synth.database import database
 
 QUARTER = 1  # CBP's payroll is that of the first quarter
 UNMATCHED_SHARE = 0.05  # of the imputed CBP's NAICS-6 cells; beyond it the files are of different vintages
@@ -94,7 +95,7 @@ def _states_absent(path: Path, table: pa.Table, wanted: Sequence[str]) -> list[F
 
 
 def _duplicate_faults(path: Path, cells: pa.Table) -> list[Fault]:
-    with duckdb.connect() as connection:
+    with database() as connection:
         connection.register("cells", cells)
         sql = "SELECT count(*) FROM (SELECT 1 FROM cells GROUP BY state, cnty, code HAVING count(*) > 1)"
         doubled = _count(connection, sql)
@@ -108,7 +109,7 @@ def nesting_faults(path: Path, table: pa.Table) -> list[Fault]:
     parent.
     """
     faults = _duplicate_faults(path, table)
-    with duckdb.connect() as connection:
+    with database() as connection:
         connection.register("cells", table)
         levels = ", ".join(map(str, LEVELS))
         odd = _count(connection, f"SELECT count(*) FROM cells WHERE length(code) NOT IN ({levels})")
@@ -155,7 +156,7 @@ def _mismatch_faults(
     cbp: Path, efsy: Path, qwi: Path, cbp_table: pa.Table, efsy_table: pa.Table, workforce: Workforce
 ) -> list[Fault]:
     faults = []
-    with duckdb.connect() as connection:
+    with database() as connection:
         for name, table in (("cbp", cbp_table), ("efsy", efsy_table), ("qwi", workforce.cells)):
             connection.register(name, table)
         imputed = _count(connection, "SELECT count(*) FROM efsy WHERE length(code) = 6")

@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import linalg, stats
 
 from gedp.errors import Fault, FaultsError, GedpError
 
+DEPENDENT = 1e-10  # part of a column, of length 1, that the columns before it leave unexplained
 EXACT = 1e-9  # residuals of this part of the largest response are rounding errors
 
 Floats = NDArray[np.float64]
@@ -75,6 +76,7 @@ class Regression:
 
     summary: FitSummary
     design: Design
+    independent: NDArray[np.intp]  # the design's columns that are in the model
     outliers: NDArray[np.intp]
     results: Any = field(repr=False)
 
@@ -82,7 +84,7 @@ class Regression:
         self, numbers: Mapping[str, Floats], labels: Mapping[str, Labels]
     ) -> tuple[Floats, Floats, Floats]:
         """Fitted values, standard errors of a prediction, and standard errors of the fitted mean."""
-        prediction = self.results.get_prediction(self.design.matrix(numbers, labels))
+        prediction = self.results.get_prediction(self.design.matrix(numbers, labels)[:, self.independent])
         return (
             np.asarray(prediction.predicted_mean),
             np.asarray(prediction.se_obs),
@@ -101,6 +103,18 @@ def learn_design(numbers: Mapping[str, Floats], labels: Mapping[str, Labels]) ->
         shares[name] = counts / counts.sum()
     scales = {name: float(np.abs(column).max(initial=0.0)) or 1.0 for name, column in numbers.items()}
     return Design(scales, levels, shares)
+
+
+def independent_columns(matrix: Floats) -> NDArray[np.intp]:
+    """Columns that span the matrix, in their order: those that repeat others (a count that is always 0, a
+    level that another variable implies) are left out. The small triangle of its QR factors tells as much as
+    the matrix.
+    """
+    triangle = np.linalg.qr(matrix, mode="r")
+    norms = np.linalg.norm(triangle, axis=0)
+    _, pivoted, order = linalg.qr(triangle / np.where(norms > 0, norms, 1.0), mode="economic", pivoting=True)
+    diagonal = np.abs(np.diag(pivoted))
+    return np.sort(order[: int((diagonal > DEPENDENT).sum())])
 
 
 def studentised_residuals(residuals: Floats, leverage: Floats, parameters: int) -> Floats:
@@ -142,9 +156,11 @@ def fit_regression(
                 )
             ],
         )
-    results = api.OLS(response, matrix).fit()
-    parameters = int(results.df_model) + 1
-    leverage = np.asarray(results.get_influence().hat_matrix_diag)
+    independent = independent_columns(matrix)
+    matrix = matrix[:, independent]
+    results = api.OLS(response, matrix).fit(method="qr")
+    parameters = matrix.shape[1]
+    leverage = np.einsum("ij,ij->i", matrix @ results.normalized_cov_params, matrix)
     residuals = np.asarray(results.resid)
     exact = np.abs(residuals).max() <= EXACT * np.abs(response).max(
         initial=0.0
@@ -156,16 +172,16 @@ def fit_regression(
     if len(outliers):
         kept = np.ones(len(response), dtype=bool)
         kept[outliers] = False
-        results = api.OLS(response[kept], matrix[kept]).fit()
+        results = api.OLS(response[kept], matrix[kept]).fit(method="qr")
     summary = FitSummary(
         name,
         float(results.rsquared),
         int(results.nobs),
         len(outliers),
-        int(results.df_model) + 1,
+        parameters,
         float(np.sqrt(results.mse_resid)),
     )
-    return Regression(summary, design, outliers, results)
+    return Regression(summary, design, independent, outliers, results)
 
 
 def _statsmodels() -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError
 from gedp.synth.cbp.divide import Floats, Integers
+from gedp.synth.database import database
 
 KEYS = ("state", "cnty", "naics", "own")
 FIGURES = ("m1emp", "m2emp", "m3emp", "wage")
@@ -87,7 +87,7 @@ def read_leaves(
     streams = [np.random.default_rng(child) for child in np.random.SeedSequence(seed).spawn(4)]
     periods: set[tuple[int, int]] = set()
     done = used = negative = 0
-    with duckdb.connect() as connection:
+    with database() as connection:
         for batch in file.iter_batches(batch_rows, columns=[*KEYS, *FIGURES, *PERIOD]):
             rows = pa.Table.from_batches([batch])
             rows = rows.filter(pc.equal(pc.cast(rows["own"], pa.string()), "5"))

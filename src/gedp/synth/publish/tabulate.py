@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from gedp.synth.cbp.codes import sector_sql
 from gedp.synth.cbp.divide import Floats, Integers
+from gedp.synth.database import database
 from gedp.synth.publish.leaves import LEAF_SQL
 
 LEVEL_SQL = {
@@ -46,7 +46,7 @@ def levels_of(leaves: pa.Table, present: str) -> dict[int, Level]:
     positive.
     """
     levels = {}
-    with duckdb.connect() as connection:
+    with database() as connection:
         connection.register("leaves", leaves)
         for digits, code in LEVEL_SQL.items():
             table = connection.sql(f"""

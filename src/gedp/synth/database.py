@@ -1,0 +1,14 @@
+"""In-memory databases for joins and sums."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import duckdb
+
+
+@contextmanager
+def database() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database that lives for the block and does not draw progress bars of its own."""
+    with duckdb.connect() as connection:
+        connection.execute("SET enable_progress_bar = false")
+        yield connection
