@@ -55,6 +55,23 @@ def test_studentised_residuals_agree_with_leaving_each_observation_out() -> None
         assert fast[at] == pytest.approx((y[at] - x[at] @ beta) / np.sqrt(spread))
 
 
+def test_compressing_the_observations_changes_nothing() -> None:
+    from statsmodels.regression.linear_model import OLS
+
+    y, numbers, labels = line_with_noise(300)
+    fit = fit_regression("compressed", y, numbers, labels, OutlierRule(most=0))
+    plain = OLS(y, fit.design.matrix(numbers, labels)).fit()
+    new = {"x": np.array([0.0, 400, 5000])}, {"sector": np.array(["23", "31", "44"])}
+    expected = plain.get_prediction(fit.design.matrix(*new))
+    fitted, se_prediction, se_mean = fit.predict(*new)
+    assert fitted == pytest.approx(expected.predicted_mean)
+    assert se_prediction == pytest.approx(expected.se_obs)
+    assert se_mean == pytest.approx(expected.se_mean)
+    assert fit.summary.r_squared == pytest.approx(plain.rsquared)
+    assert fit.summary.residual_sd == pytest.approx(np.sqrt(plain.mse_resid))
+    assert fit.summary.coefficients == len(plain.params)
+
+
 def test_a_planted_outlier_is_found_and_the_refit_is_as_if_it_never_was() -> None:
     y, numbers, labels = line_with_noise()
     clean = fit_regression(
