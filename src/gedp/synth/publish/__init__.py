@@ -18,7 +18,7 @@ from gedp.synth.publish.imputed import write_efsy
 from gedp.synth.publish.leaves import read_leaves
 from gedp.synth.publish.rates import Rates
 from gedp.synth.publish.tabulate import levels_of
-from gedp.synth.publish.workforce import write_qwi
+from gedp.synth.publish.workforce import IND_LEVELS, write_qwi
 
 __all__ = ["Published", "Rates", "Withheld", "publish"]
 
@@ -79,7 +79,7 @@ def publish(
         say("writing the imputed CBP", 0, 0)
         write_efsy(cbp, folder / efsy_name)
         say("writing QWI", 0, 0)
-        levels = levels_of(leaves.table, "qwi_est")
+        levels = levels_of(leaves.table, "qwi_est", [*IND_LEVELS])
         suppressed = write_qwi(
             levels, rates.qwi, leaves.year, leaves.quarter, folder / "qwi", np.random.default_rng(for_qwi)
         )

@@ -48,8 +48,12 @@ _SUMS = ("est", *SIZE_CLASSES, "true_emp", "emp", "true_wage", "wage")
 _QWI_SUMS = ("qwi_est", "true_m1", "qwi_emp", "qwi_end", "qwi_stable", "qwi_wage", "qwi_months")
 _MAXIMA = ("max_wage", "max_emp", "qwi_max")
 SUMMED = (*_SUMS, *_QWI_SUMS)
+_FRACTIONS = ("wage", "qwi_emp", "qwi_end", "qwi_stable", "qwi_wage", "qwi_months")
 LEAF_SQL = ", ".join(
-    [*(f"sum({name}) AS {name}" for name in SUMMED), *(f"max({name}) AS {name}" for name in _MAXIMA)]
+    [
+        *(f"sum({name})::{'DOUBLE' if name in _FRACTIONS else 'BIGINT'} AS {name}" for name in SUMMED),
+        *(f"max({name}) AS {name}" for name in _MAXIMA),
+    ]
 )
 
 

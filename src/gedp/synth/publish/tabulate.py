@@ -1,24 +1,17 @@
 """From county x NAICS-6 sums to every level of the industry tree, and the choice of what to withhold."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gedp.synth.cbp.codes import sector_sql
+from gedp.synth.cbp.codes import LEVELS, parent_sql
 from gedp.synth.cbp.divide import Floats, Integers
 from gedp.synth.database import database
 from gedp.synth.publish.leaves import LEAF_SQL
-
-LEVEL_SQL = {
-    0: "''",
-    2: sector_sql("naics"),
-    3: "substr(naics, 1, 3)",
-    4: "substr(naics, 1, 4)",
-    5: "substr(naics, 1, 5)",
-    6: "naics",
-}
 
 
 @dataclass(frozen=True)
@@ -41,18 +34,24 @@ class Level:
         return np.array(self.table[name].to_pylist(), dtype=np.str_)
 
 
-def levels_of(leaves: pa.Table, present: str) -> dict[int, Level]:
-    """Every level by its digits, with the cells in which the count `present` (`est` or `qwi_est`) is
-    positive.
+def levels_of(leaves: pa.Table, present: str, wanted: Sequence[int] = LEVELS) -> dict[int, Level]:
+    """The wanted levels by their digits, each rolled up from the one below it, with the cells in which the
+    count `present` (`est` or `qwi_est`) is positive.
     """
     levels = {}
     with database() as connection:
         connection.register("leaves", leaves)
-        for digits, code in LEVEL_SQL.items():
-            table = connection.sql(f"""
-                SELECT state, cnty, {code} AS code, {LEAF_SQL} FROM leaves GROUP BY ALL
-                HAVING sum({present}) > 0 ORDER BY ALL""").to_arrow_table()
-            levels[digits] = Level(digits, table)
+        connection.execute(
+            f"CREATE TEMP TABLE level6 AS SELECT * RENAME (naics AS code) FROM leaves WHERE {present} > 0"
+        )
+        for below, digits in pairwise(reversed(LEVELS)):
+            connection.execute(f"""
+                CREATE TEMP TABLE level{digits} AS
+                SELECT state, cnty, {parent_sql("code")} AS code, {LEAF_SQL} FROM level{below}
+                GROUP BY state, cnty, {parent_sql("code")}""")
+        for digits in wanted:
+            ordered = connection.sql(f"FROM level{digits} ORDER BY state, cnty, code")
+            levels[digits] = Level(digits, ordered.to_arrow_table())
     return levels
 
 
