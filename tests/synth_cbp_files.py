@@ -15,7 +15,6 @@ NAICS4 = (
     "7211 7225 8111 8121 8131 8141"
 )
 COUNTIES = (("44", "001"), ("44", "003"), ("44", "007"), ("34", "001"), ("34", "013"))
-SHARED_DATA = Path(__file__).parents[2] / "shared" / "data"
 
 
 def make_establishments(seed: int = 5, mean_size: float = 12.0) -> pa.Table:
