@@ -65,9 +65,7 @@ def from_qcew(folder: Path) -> list[Path]:
             str(path),
         ]
         program = "from gedp.cli import main; main()"
-        subprocess.run(
-            [sys.executable, "-c", program, "synth", "qcew", *made], check=True, stdout=subprocess.DEVNULL
-        )
+        subprocess.run([sys.executable, "-c", program, "synth", "qcew", *made], check=True, stdout=subprocess.DEVNULL)
     return paths
 
 

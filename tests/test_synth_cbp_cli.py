@@ -7,7 +7,8 @@ from click.testing import CliRunner, Result
 
 from gedp.cli import cli
 from gedp.errors import FaultsError
-from synth_cbp_files import make_establishments, names_in
+from gedp.files import WriteError
+from tests.synth_cbp_files import make_establishments, names_in
 
 needs_establishments = pytest.mark.skipif(
     find_spec("gedp.synth.establishments") is None, reason="gedp.synth.establishments is not in this checkout"
@@ -44,9 +45,7 @@ def test_publish_writes_the_files_and_says_what_is_withheld(published: tuple[Pat
 
 @needs_establishments
 @pytest.mark.parametrize("spread", ["skewed", "paper"])
-def test_cbp_writes_establishments_and_reports(
-    published: tuple[Path, Result], tmp_path: Path, spread: str
-) -> None:
+def test_cbp_writes_establishments_and_reports(published: tuple[Path, Result], tmp_path: Path, spread: str) -> None:
     folder, _ = published
     out = tmp_path / "made.parquet"
     result = run("cbp", *sources(folder), "--out", out, "--state", "RI", "--seed", 3, "--spread", spread)
@@ -66,16 +65,14 @@ def test_bad_input_leaves_no_file(published: tuple[Path, Result], tmp_path: Path
     folder, _ = published
     result = run("cbp", *sources(folder), "--out", tmp_path / "made.parquet", "--state", "ZZ")
     assert isinstance(result.exception, FaultsError)
-    assert "'ZZ': is not a state" in str(result.exception)
+    assert "'ZZ': no such state" in str(result.exception)
     assert names_in(tmp_path) == []
 
 
-def test_an_output_in_no_folder_is_refused_before_the_work(
-    published: tuple[Path, Result], tmp_path: Path
-) -> None:
+def test_an_output_in_no_folder_is_refused_before_the_work(published: tuple[Path, Result], tmp_path: Path) -> None:
     folder, _ = published
     result = run("cbp", *sources(folder), "--out", tmp_path / "nowhere" / "made.parquet")
-    assert isinstance(result.exception, FaultsError)
+    assert isinstance(result.exception, WriteError)
     assert "folder that does not exist" in str(result.exception)
 
 

@@ -1,8 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from gedp.errors import Fault
-from gedp.synth.cbp.codes import fips_states, industry_digits, padded, parent_of, qwi_code, sector_of
+from gedp.synth.cbp.codes import industry_digits, padded, parent_of, qwi_code, sector_of
 
 
 @pytest.mark.parametrize(
@@ -43,15 +42,3 @@ def test_parents_follow_the_sectors_that_span_prefixes() -> None:
         "48",
     ]
     assert sector_of("4931") == "48"
-
-
-def test_states_by_postal_and_fips_code() -> None:
-    faults: list[Fault] = []
-    assert fips_states(["nj", "44", "1", "NJ"], faults) == ("01", "34", "44")
-    assert not faults
-
-
-def test_every_unknown_state_is_named() -> None:
-    faults: list[Fault] = []
-    fips_states(["ZZ", "RI", "03"], faults)
-    assert [fault.place for fault in faults] == ["state 'ZZ'", "state '03'"]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.synth.cbp.divide import Floats
+from gedp.synth.apportion import Floats
 from gedp.synth.cbp.employment import (
     EmploymentInput,
     EmploymentOptions,

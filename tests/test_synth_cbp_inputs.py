@@ -8,7 +8,7 @@ import pytest
 from gedp.errors import FaultsError
 from gedp.synth.cbp import Sources, read_sources
 from gedp.synth.cbp.county_patterns import cbp_year, efsy_year
-from synth_cbp_files import publish_world, read_rows, write_rows
+from tests.synth_cbp_files import publish_world, read_rows, write_rows
 
 
 @pytest.fixture(scope="module")
@@ -39,9 +39,7 @@ def cut(path: Path, characters: int) -> None:
 
 
 def drop_column(path: Path, column: str) -> None:
-    write_rows(
-        path, [{name: text for name, text in row.items() if name != column} for row in read_rows(path)]
-    )
+    write_rows(path, [{name: text for name, text in row.items() if name != column} for row in read_rows(path)])
 
 
 def change(path: Path, edit: Callable[[dict[str, str]], dict[str, str] | None]) -> None:
@@ -51,8 +49,7 @@ def change(path: Path, edit: Callable[[dict[str, str]], dict[str, str] | None]) 
 def test_reads_payroll_in_dollars_and_withheld_figures_as_null(files: Path) -> None:
     sources = read(files)
     rows = {
-        (row["fipstate"], row["fipscty"], row["naics"].rstrip("-/")): row
-        for row in read_rows(files / "cbp16co.txt")
+        (row["fipstate"], row["fipscty"], row["naics"].rstrip("-/")): row for row in read_rows(files / "cbp16co.txt")
     }
     assert sources.cbp.num_rows == len(rows)
     assert (sources.year, sources.quarter) == (2016, 1)
@@ -125,16 +122,12 @@ def test_unpadded_fips_codes_are_padded(files: Path) -> None:
     assert read(files).efsy.equals(before)
 
 
-@pytest.mark.parametrize(
-    ("name", "year"), [("cbp16co.txt", 2016), ("CBP98CO.TXT", 1998), ("county.txt", None)]
-)
+@pytest.mark.parametrize(("name", "year"), [("cbp16co.txt", 2016), ("CBP98CO.TXT", 1998), ("county.txt", None)])
 def test_the_year_is_in_the_name_of_cbp(name: str, year: int | None) -> None:
     assert cbp_year(Path(name)) == year
 
 
-@pytest.mark.parametrize(
-    ("name", "year"), [("efsy_cbp_2016.csv", 2016), ("efsy_1998.csv", 1998), ("e.csv", None)]
-)
+@pytest.mark.parametrize(("name", "year"), [("efsy_cbp_2016.csv", 2016), ("efsy_1998.csv", 1998), ("e.csv", None)])
 def test_the_year_is_in_the_name_of_the_imputed_cbp(name: str, year: int | None) -> None:
     assert efsy_year(Path(name)) == year
 
@@ -186,8 +179,7 @@ def test_qwi_of_another_year(files: Path) -> None:
     for path in (files / "qwi").glob("*.csv"):
         change(path, lambda row: row | {"year": "2015"})
     assert faults_of(files) == [
-        f"{files / 'qwi'}: holds 2015Q1, but the CBP file is of 2016 and quarter 1 is needed. "
-        "Extract 2016 quarter 1"
+        f"{files / 'qwi'}: holds 2015Q1, but the CBP file is of 2016 and quarter 1 is needed. Extract 2016 quarter 1"
     ]
 
 
@@ -199,8 +191,8 @@ def test_an_imputed_cbp_of_another_year(files: Path) -> None:
 
 def test_unknown_states_and_states_that_are_not_there(files: Path) -> None:
     assert faults_of(files, states=["ZZ", "99"]) == [
-        "state 'ZZ': is not a state. Give a postal or FIPS code, such as NJ or 34",
-        "state '99': is not a state. Give a postal or FIPS code, such as NJ or 34",
+        "state 'ZZ': no such state. Use a postal code (NJ) or a FIPS code (34)",
+        "state '99': no such state. Use a postal code (NJ) or a FIPS code (34)",
     ]
     faults = faults_of(files, states=["RI", "CA"])
     assert sum("has no row of state 06" in fault for fault in faults) == 3
@@ -210,9 +202,7 @@ def test_codes_that_do_not_nest(files: Path) -> None:
     change(files / "cbp16co.txt", lambda row: None if row["naics"] == "236///" else row)
     change(files / "efsy_cbp_2016.csv", lambda row: None if row["naics"] == "54----" else row)
     faults = faults_of(files)
-    assert any(
-        "cbp16co.txt: 10 industry codes do not nest" in fault and "34001 2361" in fault for fault in faults
-    )
+    assert any("cbp16co.txt: 10 industry codes do not nest" in fault and "34001 2361" in fault for fault in faults)
     assert any("efsy_cbp_2016.csv: 5 industry codes do not nest" in fault for fault in faults)
 
 

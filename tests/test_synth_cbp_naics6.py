@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from gedp.synth.cbp.divide import Floats, Integers, group_sum
+from gedp.synth.apportion import Floats, Ints
+from gedp.synth.cbp.divide import group_sum
 from gedp.synth.cbp.employment import Employment
 from gedp.synth.cbp.naics6 import Naics6Input, divide_wages, emp_scale, naics6_cells, scaled_month_three
 from gedp.synth.cbp.regression import FitSummary
@@ -83,7 +84,7 @@ def test_published_payroll_above_the_parents_wage_leaves_nothing_to_divide() -> 
 def test_every_month_and_the_wage_add_up_to_the_parent() -> None:
     rng = np.random.default_rng(9)
     parents = 300
-    parent: Integers = np.sort(rng.integers(0, parents, 1000))
+    parent: Ints = np.sort(rng.integers(0, parents, 1000))
     imputed: Floats = rng.poisson(20, 1000).astype(np.float64)
     imputed4 = group_sum(imputed, parent, parents)
     m1, m2, m3, wage = (rng.integers(1, 10**6, parents).astype(np.float64) for _ in range(4))

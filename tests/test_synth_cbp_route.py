@@ -11,7 +11,7 @@ from gedp.synth.cbp.gather import Gathered, gather
 from gedp.synth.cells import CELL_SCHEMA
 from gedp.synth.publish import Published
 from gedp.synth.publish.leaves import OUTSIDE_CBP
-from synth_cbp_files import publish_world
+from tests.synth_cbp_files import publish_world
 
 TruthAndFiles = tuple[pa.Table, Published]
 
@@ -142,12 +142,8 @@ def test_a_cell_that_qwi_lacks_is_left_out_and_counted(sources: Sources) -> None
         type(sources.qwi)(sources.qwi.counties, cells.slice(0, cells.num_rows - 3)),
     )
     provenance = cells_from_sources(shorter, seed=1).provenance
-    dropped = {
-        (row["state"], row["cnty"], row["code"]) for row in cells.slice(cells.num_rows - 3).to_pylist()
-    }
-    counted = [
-        row["est"] for row in sources.cbp.to_pylist() if (row["state"], row["cnty"], row["code"]) in dropped
-    ]
+    dropped = {(row["state"], row["cnty"], row["code"]) for row in cells.slice(cells.num_rows - 3).to_pylist()}
+    counted = [row["est"] for row in sources.cbp.to_pylist() if (row["state"], row["cnty"], row["code"]) in dropped]
     assert (provenance.left_out_cells, provenance.left_out_establishments) == (len(counted), sum(counted))
 
 

@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gedp.synth.cbp.divide import Floats
+from gedp.synth.apportion import Floats
 from gedp.synth.cbp.employment import Employment
 from gedp.synth.cbp.regression import FitSummary
 from gedp.synth.cbp.wages import WageInput, earned, model_terms, wage_upper_bound, wages_naics4
-from test_synth_cbp_employment import FixedNormals
+from tests.test_synth_cbp_employment import FixedNormals
 
 NAN = np.nan
 
@@ -95,8 +95,6 @@ def test_noise_enters_before_squaring() -> None:
     rng = np.random.default_rng(4)
     cells, employment = square_world()
     noisy = replace(cells, payroll=cells.payroll * rng.uniform(0.9, 1.1, 15))
-    low, mid, high = (
-        wages_naics4(noisy, employment, FixedNormals(z)).wage[12] - 1000 for z in (-1.0, 0.0, 1.0)
-    )
+    low, mid, high = (wages_naics4(noisy, employment, FixedNormals(z)).wage[12] - 1000 for z in (-1.0, 0.0, 1.0))
     assert np.sqrt(high) - np.sqrt(mid) == pytest.approx(np.sqrt(mid) - np.sqrt(low))
     assert high > mid > low

@@ -23,7 +23,7 @@ from gedp.synth.publish.leaves import (
     whole_at_random,
 )
 from gedp.synth.publish.tabulate import riskiest
-from synth_cbp_files import make_establishments, names_in, publish_world, read_rows
+from tests.synth_cbp_files import make_establishments, names_in, publish_world, read_rows
 
 LAYOUT = """
 fipstate fipscty naics empflag emp_nf emp qp1_nf qp1 ap_nf ap est n1_4 n5_9 n10_19 n20_49 n50_99 n100_249
@@ -77,9 +77,7 @@ def test_cbp_has_the_columns_of_the_record_layout(cbp: Rows) -> None:
 @pytest.mark.skipif(not DATA_DICTIONARY.exists(), reason="no ../shared/data with the CBP record layout")
 def test_the_columns_are_those_of_the_census_bureau() -> None:
     text = DATA_DICTIONARY.read_text(errors="replace").splitlines()
-    fields = [
-        line.split()[0].lower() for line in text if len(line.split()) > 1 and line.split()[1] in ("C", "N")
-    ]
+    fields = [line.split()[0].lower() for line in text if len(line.split()) > 1 and line.split()[1] in ("C", "N")]
     assert fields == LAYOUT.split()
 
 
@@ -119,9 +117,7 @@ def test_noise_adds_up(cbp: Rows) -> None:
         state, county, code = key_of(row)
         if code:
             children[state, county, parent_of(code)].append((state, county, code))
-    whole = [
-        parent for parent, inside in children.items() if parent in emp and all(key in emp for key in inside)
-    ]
+    whole = [parent for parent, inside in children.items() if parent in emp and all(key in emp for key in inside)]
     assert len(whole) > 20
     for parent in whole:
         assert emp[parent] == sum(emp[key] for key in children[parent])
@@ -138,9 +134,7 @@ def test_suppressed_shares_are_the_papers(world: tuple[pa.Table, Published]) -> 
 
 
 def test_reported_shares_are_those_in_the_files(world: tuple[pa.Table, Published], cbp: Rows) -> None:
-    reported = {
-        table.level: (table.cells, table.withheld) for table in world[1].tables if "CBP" in table.source
-    }
+    reported = {table.level: (table.cells, table.withheld) for table in world[1].tables if "CBP" in table.source}
     for digits, level in ((2, "county x sector"), (4, "county x NAICS-4"), (6, "county x NAICS-6")):
         rows = [row for row in cbp if len(key_of(row)[2]) == digits]
         assert reported[level] == (len(rows), sum(row["qp1_nf"] == "D" for row in rows))
@@ -158,9 +152,7 @@ def test_small_and_dominated_cells_go_first() -> None:
     assert withheld.tolist() == [True, True, False, True, False, False]
 
 
-def test_the_imputed_cbp_adds_up_and_keeps_what_is_published(
-    world: tuple[pa.Table, Published], cbp: Rows
-) -> None:
+def test_the_imputed_cbp_adds_up_and_keeps_what_is_published(world: tuple[pa.Table, Published], cbp: Rows) -> None:
     imputed = {key_of(row): int(row["emp"]) for row in read_rows(world[1].efsy)}
     assert set(imputed) == {key_of(row) for row in cbp}
     inside: dict[tuple[str, str, str], int] = defaultdict(int)
@@ -200,9 +192,7 @@ def test_qwi_is_near_the_truth(world: tuple[pa.Table, Published]) -> None:
         begin, end, least, jobs, wage = sums[row["geography"], row["industry"]]
         if row["Emp"]:
             assert int(row["Emp"]) == pytest.approx(begin, rel=LARGEST_NOISE, abs=0.5)
-            assert (row["sEmp"] == "9") == (
-                abs(int(row["Emp"]) - begin) > 0.05 * max(begin, 1)
-            ) or begin < 100
+            assert (row["sEmp"] == "9") == (abs(int(row["Emp"]) - begin) > 0.05 * max(begin, 1)) or begin < 100
         if row["EmpEnd"]:
             assert int(row["EmpEnd"]) == pytest.approx(end, rel=LARGEST_NOISE, abs=0.5)
         if row["EmpS"]:

@@ -27,6 +27,7 @@ from gedp.synth.qcew.read import read_qcew
 from gedp.synth.qcew.sources import TEXT, WHOLE
 from gedp.synth.qcew.tree import Tree, build_tree
 from gedp.synth.qcew.typical import typical_sizes
+from gedp.synth.states import find_states
 
 LEAVES = ("238111", "238112", "311811", "311991", "325412", "722511", "722513", "721110", "523930", "999999")
 Values = tuple[int, ...]  # establishments, three months, wages
@@ -426,3 +427,9 @@ def test_a_file_of_several_quarters(tmp_path: Path) -> None:
     path.write_text(csv_text(PUBLISHED, quarter="A"))
     with pytest.raises(FaultsError, match="a quarter is not there: the input holds 2016 quarter A"):
         read_qcew([path])
+
+
+def test_every_unknown_state_is_named() -> None:
+    codes, faults = find_states(["nj", "44", "1", "NJ", "ZZ", "03"])
+    assert codes == ("01", "34", "44")
+    assert [fault.place for fault in faults] == ["state 'ZZ'", "state '03'"]

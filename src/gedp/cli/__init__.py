@@ -12,7 +12,7 @@ from gedp._version import __version__
 from gedp.errors import GedpError
 
 COMMANDS = {
-    "demo": "Make a demonstration state of synthetic establishments and show its shape.",
+    "demo": "Make a demonstration state, show its shape, and explain a policy for it.",
     "examples": "List the spec files that come with gedp, or print one.",
     "explain": "What a policy promises and what it costs, before any data is touched.",
     "ledger": "What has been spent on a dataset, by whom, on what; verify it.",

@@ -7,6 +7,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _FRACTION_BITS = 24
+_SMALLEST_SUM = 1e-280  # weights that add up to less count as zero: totals cannot be divided by them
 
 
 def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | None = None) -> Ints:
@@ -22,9 +23,10 @@ def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | Non
         return np.zeros(0, np.int64)
     starts = np.cumsum(sizes) - sizes
     sums = np.add.reduceat(weights, starts)
-    if not np.all(sums > 0):
+    usable = sums > _SMALLEST_SUM
+    if not np.all(usable):
         other = np.ones(len(weights)) if fallback is None else fallback
-        weights = np.where(np.repeat(sums > 0, sizes), weights, other)
+        weights = np.where(np.repeat(usable, sizes), weights, other)
         if fallback is not None:
             return apportion(totals, weights, sizes)
         sums = np.add.reduceat(weights, starts)

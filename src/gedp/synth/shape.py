@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from gedp.synth.database import database
 from gedp.synth.sizes import LABELS, LOWER_EDGES
 
 
@@ -44,9 +45,7 @@ class Shape:
 
 def describe(establishments: Path) -> Shape:
     """The shape of a Parquet file with the 18 columns."""
-    import duckdb
-
-    with duckdb.connect() as connection:
+    with database() as connection:
 
         def ask(query: str) -> list[tuple[Any, ...]]:
             rows: list[tuple[Any, ...]] = connection.execute(query, [str(establishments)]).fetchall()

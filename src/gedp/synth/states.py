@@ -20,6 +20,14 @@ POSTAL_OF_FIPS = {fips: postal for postal, fips in FIPS_OF_POSTAL.items()}
 
 def state_fips(names: Iterable[str]) -> tuple[str, ...]:
     """FIPS codes, ordered and each once, of states named by postal code (any case) or FIPS code."""
+    codes, faults = find_states(names)
+    if faults:
+        raise FaultsError("states", faults)
+    return codes
+
+
+def find_states(names: Iterable[str]) -> tuple[tuple[str, ...], list[Fault]]:
+    """The same, with a fault for every name that is neither instead of an error."""
     codes: set[str] = set()
     faults = []
     for name in names:
@@ -29,6 +37,4 @@ def state_fips(names: Iterable[str]) -> tuple[str, ...]:
             codes.add(fips)
         else:
             faults.append(Fault(f"state {name!r}", "no such state", "Use a postal code (NJ) or a FIPS code (34)"))
-    if faults:
-        raise FaultsError("states", faults)
-    return tuple(sorted(codes))
+    return tuple(sorted(codes)), faults

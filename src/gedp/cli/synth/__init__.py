@@ -5,6 +5,8 @@ import click
 from gedp.cli import LazyGroup
 
 COMMANDS = {
+    "cbp": "From County Business Patterns, Quarterly Workforce Indicators and imputed CBP.",
+    "publish": "Write establishments as CBP, QWI and imputed CBP files, to try the route above.",
     "qcew": "From the published Quarterly Census of Employment and Wages.",
     "sizes": "Compare establishment sizes with published size classes.",
 }
@@ -15,6 +17,7 @@ def command() -> None:
     """Synthetic establishments from public files.
 
     \b
-    gedp synth qcew --qcew 2016_qtrly_singlefile.zip --quarter 1 --state NJ --out nj.parquet
-    gedp synth sizes ri.parquet --zbp zbp.parquet --state RI
+    Examples:
+      gedp synth qcew --qcew 2016_qtrly_singlefile.zip --quarter 1 --state NJ --out nj.parquet
+      gedp synth sizes ri.parquet --zbp zbp.parquet --state RI
     """

@@ -1,12 +1,9 @@
 """`gedp synth cbp`: establishments from CBP, QWI and the imputed CBP."""
 
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from gedp.errors import Fault, FaultsError
 
 if TYPE_CHECKING:
     from gedp.synth.cbp import RouteResult
@@ -19,13 +16,9 @@ _PATH = click.Path(path_type=Path)
 @click.option("--qwi", required=True, type=_PATH, help="Folder of QWI extracts (.csv, .csv.gz).")
 @click.option("--efsy", required=True, type=_PATH, help="Imputed CBP, such as efsy_cbp_2016.csv.")
 @click.option("--out", required=True, type=_PATH, help="Parquet file of establishments to write.")
-@click.option(
-    "--state", "states", multiple=True, help="A state by postal or FIPS code; repeatable. Default: all."
-)
+@click.option("--state", "states", multiple=True, help="A state by postal or FIPS code; repeatable. Default: all.")
 @click.option("--year", type=int, help="Year of the CBP file, where its name does not tell.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."
-)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws.")
 @click.option(
     "--spread",
     type=click.Choice(["skewed", "paper"]),
@@ -59,15 +52,20 @@ def command(
     Needs three public sources of the same year:
       the CBP county file (Census Bureau), QWI extracts of quarter 1 (counties; all industries and
       NAICS-4), and the CBP imputed by Eckert, Fort, Schott and Yang.
-    """
-    from gedp.cli.synth.steps import steps
-    from gedp.synth.cbp import EmploymentOptions, cells_from_sources, read_sources
 
-    _check_place(out)
-    write_establishments = import_module("gedp.synth.establishments").write_establishments
-    plots = import_module("gedp.synth.plots") if plot is not None else None
-    if plots is not None:
-        plots.check_plot(plot)
+    \b
+    Examples:
+      gedp synth cbp --cbp cbp16co.txt --qwi qwi/ --efsy efsy_cbp_2016.csv --state RI --out ri.parquet
+    """
+    from gedp.cli.progress import steps
+    from gedp.synth.cbp import EmploymentOptions, cells_from_sources, read_sources
+    from gedp.synth.establishments import write_establishments
+    from gedp.synth.output import check_writable
+    from gedp.synth.plots import check_plot, plot_sizes
+
+    check_writable(out)
+    if plot is not None:
+        check_plot(plot)
     options = EmploymentOptions(noise="prediction" if noise == "prediction" else "mean")
     with steps() as at:
         sources = read_sources(cbp, qwi, efsy, states=states, year=year, progress=at.step)
@@ -82,16 +80,10 @@ def command(
             spread=spread,
             progress=at.advance,
         )
-        if plots is not None:
+        if plot is not None:
             at.step("plotting")
-            plots.plot_sizes(out, plot)
+            plot_sizes(out, plot)
     _report(result, summary, out)
-
-
-def _check_place(out: Path) -> None:
-    if out.is_dir() or not out.absolute().parent.is_dir():
-        problem = "is a folder" if out.is_dir() else "is in a folder that does not exist"
-        raise FaultsError("the output", [Fault(str(out), problem, "Name a file in an existing folder")])
 
 
 def _report(result: "RouteResult", summary: Any, out: Path) -> None:

@@ -18,10 +18,14 @@ def command(establishments: Path, out: Path, seed: int) -> None:
 
     Figures carry noise, and as many are withheld as in the real files, so that `gedp synth cbp` can be
     tried at full size against a known truth.
+
+    \b
+    Examples:
+      gedp synth publish ri.parquet --out published/
     """
     from rich.console import Console
 
-    from gedp.cli.synth.steps import steps
+    from gedp.cli.progress import steps
     from gedp.synth.publish import publish
 
     with steps() as at:

@@ -47,10 +47,15 @@ def command(
     Reads the files of the Bureau of Labor Statistics as they are: the quarterly single file, by-area CSVs, a
     zip or folder of either, or Parquet with the same columns. Suppressed cells are filled from the levels
     above; every disclosed county figure is reproduced to the last unit.
+
+    \b
+    Examples:
+      gedp synth qcew --qcew 2016_qtrly_singlefile.zip --quarter 1 --state NJ --out nj.parquet
+      gedp synth qcew --qcew areas/ --year 2016 --quarter 1 --out nation.parquet --plot sizes.png
     """
     from rich.console import Console
 
-    from gedp.cli.synth.progress import bars
+    from gedp.cli.progress import steps
     from gedp.synth.establishments import write_establishments
     from gedp.synth.output import check_writable
     from gedp.synth.plots import check_plot, plot_sizes
@@ -66,23 +71,12 @@ def command(
     check_writable(out)
     if plot is not None:
         check_plot(plot)
-    size = sum(source.size for source in find_sources(inputs))
-    with bars() as progress:
-        reading = progress.add_task("reading", total=size)
-        published = read_qcew(
-            inputs,
-            states=wanted,
-            own=own,
-            year=year,
-            quarter=quarter,
-            progress=lambda amount: progress.advance(reading, amount),
-        )
-        progress.update(reading, completed=size)
-        filling_bar = progress.add_task("filling suppressed cells", total=None)
+    with steps() as at:
+        at.step("reading", sum(source.size for source in find_sources(inputs)))
+        published = read_qcew(inputs, states=wanted, own=own, year=year, quarter=quarter, progress=at.advance)
+        at.step("filling suppressed cells")
         filling = fill(build_tree(published.rows))
-        progress.update(filling_bar, total=1, completed=1)
-        establishments = int(filling.cells["estabs"].to_numpy().sum())
-        writing = progress.add_task("writing establishments", total=establishments)
+        at.step("writing establishments", int(filling.cells["estabs"].to_numpy().sum()))
         summary = write_establishments(
             filling.cells,
             out,
@@ -90,12 +84,11 @@ def command(
             quarter=published.quarter,
             seed=seed,
             spread=spread,
-            progress=lambda amount: progress.advance(writing, amount),
+            progress=at.advance,
         )
         if plot is not None:
-            plotting = progress.add_task("plotting", total=None)
+            at.step("plotting")
             plot_sizes(out, plot)
-            progress.update(plotting, total=1, completed=1)
     console = Console()
     console.print(filling_table(filling, f"Synthetic establishments, {published.year} quarter {published.quarter}"))
     console.print(sizes_table(summary))

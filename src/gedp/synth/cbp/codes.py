@@ -1,4 +1,4 @@
-"""Industry and state codes as CBP, QWI and the imputed CBP write them.
+"""Industry codes as CBP, QWI and the imputed CBP write them.
 
 CBP pads a NAICS prefix to six characters (`------`, `23----`, `236///`, `2361//`, `23611/`, `236116`) and
 names a sector that spans several prefixes by its first one (`31----`). QWI writes `00`, `31-33` and `2361`.
@@ -6,29 +6,13 @@ Inside this package an industry is its digits alone: "" (all industries), "31", 
 "236116".
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from gedp.errors import Fault
-
 SECTOR_OF_PREFIX = {"32": "31", "33": "31", "45": "44", "49": "48"}
 LEVELS = (0, 2, 3, 4, 5, 6)
-
-# fmt: off
-POSTAL_TO_FIPS = {
-    "AL": "01", "AK": "02", "AZ": "04", "AR": "05", "CA": "06", "CO": "08", "CT": "09", "DE": "10",
-    "DC": "11", "FL": "12", "GA": "13", "HI": "15", "ID": "16", "IL": "17", "IN": "18", "IA": "19",
-    "KS": "20", "KY": "21", "LA": "22", "ME": "23", "MD": "24", "MA": "25", "MI": "26", "MN": "27",
-    "MS": "28", "MO": "29", "MT": "30", "NE": "31", "NV": "32", "NH": "33", "NJ": "34", "NM": "35",
-    "NY": "36", "NC": "37", "ND": "38", "OH": "39", "OK": "40", "OR": "41", "PA": "42", "RI": "44",
-    "SC": "45", "SD": "46", "TN": "47", "TX": "48", "UT": "49", "VT": "50", "VA": "51", "WA": "53",
-    "WV": "54", "WI": "55", "WY": "56", "PR": "72", "VI": "78",
-}
-# fmt: on
-FIPS_TO_POSTAL = {fips: postal for postal, fips in POSTAL_TO_FIPS.items()}
 
 
 def sector_of(code: str) -> str:
@@ -74,18 +58,3 @@ def parent_sql(column: str) -> str:
         f"CASE length({column}) WHEN 2 THEN '' WHEN 3 THEN {sector_sql(column)} "
         f"ELSE substr({column}, 1, length({column}) - 1) END"
     )
-
-
-def fips_states(names: Sequence[str], faults: list[Fault]) -> tuple[str, ...]:
-    """States given by postal or FIPS code, as FIPS codes; what is neither goes to `faults`."""
-    found: list[str] = []
-    for name in names:
-        upper = name.strip().upper()
-        fips = POSTAL_TO_FIPS.get(upper, upper.zfill(2))
-        if fips in FIPS_TO_POSTAL:
-            found.append(fips)
-        else:
-            faults.append(
-                Fault(f"state {name!r}", "is not a state", "Give a postal or FIPS code, such as NJ or 34")
-            )
-    return tuple(sorted(set(found)))

@@ -63,8 +63,7 @@ def _read(source: CsvSource, states: Sequence[str], faults: list[Fault]) -> pa.T
     before = len(faults)
     wanted = pa.array([*states, *(state.lstrip("0") for state in states)], pa.string())
     batches = [
-        batch.filter(pc.is_in(batch["fipstate"], wanted)) if states else batch
-        for batch in read_batches(source, faults)
+        batch.filter(pc.is_in(batch["fipstate"], wanted)) if states else batch for batch in read_batches(source, faults)
     ]
     if not batches:
         if len(faults) == before:
@@ -87,7 +86,5 @@ def _area(table: pa.Table, path: Path, faults: list[Fault]) -> dict[str, pa.Chun
     for name, good in checks.items():
         bad = table.num_rows - (pc.sum(good).as_py() or 0)
         if bad:
-            faults.append(
-                Fault(str(path), f"column {name}: {bad} codes are malformed", "See the record layout of CBP")
-            )
+            faults.append(Fault(str(path), f"column {name}: {bad} codes are malformed", "See the record layout of CBP"))
     return columns

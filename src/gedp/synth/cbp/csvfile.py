@@ -36,9 +36,7 @@ def read_batches(source: CsvSource, faults: list[Fault]) -> Iterator[pa.RecordBa
     try:
         present = {name.lower(): name for name in header_of(path)}
     except (OSError, EOFError, UnicodeDecodeError) as error:
-        faults.append(
-            Fault(str(path), f"cannot be read ({reason(error)})", "Check the path or download it again")
-        )
+        faults.append(Fault(str(path), f"cannot be read ({reason(error)})", "Check the path or download it again"))
         return
     missing = [name for name in source.required if name.lower() not in present]
     if missing:
@@ -54,9 +52,7 @@ def read_batches(source: CsvSource, faults: list[Fault]) -> Iterator[pa.RecordBa
     in_file = [present[name.lower()] for name in wanted]
     if not _ends_with_a_line(path):
         faults.append(
-            Fault(
-                str(path), "its last line has no end", "It may be cut off: download it again, or end the line"
-            )
+            Fault(str(path), "its last line has no end", "It may be cut off: download it again, or end the line")
         )
     broken: list[int] = []
     yield from _batches(path, wanted, in_file, broken, faults)
@@ -101,14 +97,10 @@ def _batches(
             for batch in reader:
                 yield batch.rename_columns(wanted)
     except (pa.ArrowInvalid, OSError, EOFError) as error:
-        faults.append(
-            Fault(str(path), f"cannot be read to its end ({reason(error)})", "Download the file again")
-        )
+        faults.append(Fault(str(path), f"cannot be read to its end ({reason(error)})", "Download the file again"))
 
 
-def whole_numbers(
-    table: pa.Table, column: str, path: Path, faults: list[Fault], *, blank_is_null: bool = False
-) -> Any:
+def whole_numbers(table: pa.Table, column: str, path: Path, faults: list[Fault], *, blank_is_null: bool = False) -> Any:
     """A text column as float64 with nulls where it is blank; anything but whole numbers >= 0 is a fault."""
     text = pc.utf8_trim_whitespace(table[column])
     good = pc.match_substring_regex(text, r"^\d{1,15}(\.0*)?$")

@@ -13,7 +13,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gedp.synth.cbp.divide import Floats, Integers, group_sum
+from gedp.synth.apportion import Floats, Ints
+from gedp.synth.cbp.divide import group_sum
 from gedp.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
 
 PredictionNoise = Literal["prediction", "mean"]
@@ -26,7 +27,7 @@ class EmploymentInput:
 
     state: Labels
     sector: Labels
-    county: Integers  # index into the county arrays
+    county: Ints  # index into the county arrays
     establishments: Floats
     emp: Floats  # QWI, beginning of the quarter
     emp_end: Floats  # QWI, end of the quarter
@@ -79,7 +80,7 @@ def stable_floor(month: Floats, emp_stable: Floats) -> Floats:
 def adjust_to_county(
     m1: Floats,
     modelled: NDArray[np.bool_],
-    county: Integers,
+    county: Ints,
     county_emp: Floats,
     county_emp_elsewhere: Floats,
     *,

@@ -9,8 +9,8 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from gedp.synth.apportion import Floats, Ints
 from gedp.synth.cbp.codes import parent_sql, sector_sql
-from gedp.synth.cbp.divide import Floats, Integers
 from gedp.synth.cbp.employment import EmploymentInput
 from gedp.synth.cbp.inputs import Sources
 from gedp.synth.cbp.naics6 import Naics6Input
@@ -156,7 +156,7 @@ def _floats(table: pa.Table, name: str) -> Floats:
     return np.array(column, dtype=np.float64)
 
 
-def _integers(table: pa.Table, name: str) -> Integers:
+def _integers(table: pa.Table, name: str) -> Ints:
     return np.array(table[name].to_numpy(), dtype=np.int64)
 
 

@@ -8,10 +8,11 @@ import duckdb
 import pyarrow as pa
 
 from gedp.errors import Fault, FaultsError
-from gedp.synth.cbp.codes import LEVELS, fips_states, parent_sql
+from gedp.synth.cbp.codes import LEVELS, parent_sql
 from gedp.synth.cbp.county_patterns import cbp_year, efsy_year, read_cbp, read_efsy
 from gedp.synth.cbp.workforce import Workforce, read_qwi
 from gedp.synth.database import database
+from gedp.synth.states import find_states
 
 QUARTER = 1  # CBP's payroll is that of the first quarter
 UNMATCHED_SHARE = 0.05  # of the imputed CBP's NAICS-6 cells; beyond it the files are of different vintages
@@ -46,7 +47,8 @@ def read_sources(
     """
     say = progress or (lambda _: None)
     faults: list[Fault] = []
-    wanted = fips_states(states, faults)
+    wanted, state_faults = find_states(states)
+    faults += state_faults
     the_year = _year(cbp, efsy, year, faults)
     if faults:
         raise FaultsError("the request", faults)
@@ -74,14 +76,10 @@ def _year(cbp: Path, efsy: Path, year: int | None, faults: list[Fault]) -> int:
         faults.append(Fault(str(cbp), f"is of {of_cbp}, not of {year}", "Give the CBP file of that year"))
     the_year = year if year is not None else of_cbp
     if the_year is None:
-        faults.append(
-            Fault(str(cbp), "does not tell its year", "Name it cbp16co.txt (for 2016) or give the year")
-        )
+        faults.append(Fault(str(cbp), "does not tell its year", "Name it cbp16co.txt (for 2016) or give the year"))
         return 0
     if of_efsy is not None and of_efsy != the_year:
-        faults.append(
-            Fault(str(efsy), f"is of {of_efsy}, but CBP is of {the_year}", "Give files of the same year")
-        )
+        faults.append(Fault(str(efsy), f"is of {of_efsy}, but CBP is of {the_year}", "Give files of the same year"))
     return the_year
 
 
@@ -89,9 +87,7 @@ def _states_absent(path: Path, table: pa.Table, wanted: Sequence[str]) -> list[F
     absent = sorted(set(wanted) - set(table["state"].unique().to_pylist()))
     if not absent:
         return []
-    return [
-        Fault(str(path), f"has no row of state {', '.join(absent)}", "Choose states that all the files cover")
-    ]
+    return [Fault(str(path), f"has no row of state {', '.join(absent)}", "Choose states that all the files cover")]
 
 
 def _duplicate_faults(path: Path, cells: pa.Table) -> list[Fault]:
@@ -174,9 +170,7 @@ def _mismatch_faults(
         )
     if not shared:
         faults.append(
-            Fault(
-                str(qwi), "shares no county x NAICS-4 cell with CBP and the imputed CBP", "Check the extracts"
-            )
+            Fault(str(qwi), "shares no county x NAICS-4 cell with CBP and the imputed CBP", "Check the extracts")
         )
     return faults
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gedp.synth.cbp.divide import Floats, Integers, dirichlet_divider, group_sum, whole_parts
+from gedp.synth.apportion import Floats, Ints
+from gedp.synth.cbp.divide import dirichlet_divider, group_sum, whole_parts
 from gedp.synth.cbp.employment import Employment
 
 
@@ -18,7 +19,7 @@ from gedp.synth.cbp.employment import Employment
 class Naics6Input:
     """NAICS-6 cells of the imputed CBP and CBP inside the NAICS-4 cells, whose index is `parent`."""
 
-    parent: Integers
+    parent: Ints
     establishments: Floats
     imputed_emp: Floats
     payroll: Floats  # dollars, NaN where withheld
@@ -28,10 +29,10 @@ class Naics6Input:
 class Naics6Cells:
     """Whole employees of the three months and whole dollars, per NAICS-6 cell."""
 
-    m1: Integers
-    m2: Integers
-    m3: Integers
-    wage: Integers
+    m1: Ints
+    m2: Ints
+    m3: Ints
+    wage: Ints
 
 
 def emp_scale(imputed_emp_naics4: Floats, m3_naics4: Floats) -> Floats:
@@ -47,7 +48,7 @@ def scaled_month_three(cells: Naics6Input, imputed_emp_naics4: Floats, m3_naics4
     return np.where(_only_child(cells.parent, len(m3_naics4)), m3_naics4[cells.parent], scaled)
 
 
-def divide_wages(cells: Naics6Input, m3: Floats, wage_naics4: Floats, rng: np.random.Generator) -> Integers:
+def divide_wages(cells: Naics6Input, m3: Floats, wage_naics4: Floats, rng: np.random.Generator) -> Ints:
     """Wages per NAICS-6 cell: CBP's payroll where published; what that leaves of the NAICS-4 wage is divided
     among the withheld cells by the Dirichlet divider over month 3; an only child takes its parent's wage."""
     parents = len(wage_naics4)
@@ -78,12 +79,10 @@ def naics6_cells(
     m3_total = np.rint(group_sum(m3, group, parents)).astype(np.int64)
     m1_whole = whole_parts(m1, np.rint(employment.m1).astype(np.int64), group)
     m3_whole = whole_parts(m3, m3_total, group)
-    m2_whole = whole_parts(
-        (m1_whole + m3_whole).astype(np.float64), np.rint(employment.m2).astype(np.int64), group
-    )
+    m2_whole = whole_parts((m1_whole + m3_whole).astype(np.float64), np.rint(employment.m2).astype(np.int64), group)
     return Naics6Cells(m1_whole, m2_whole, m3_whole, divide_wages(cells, m3, wage_naics4, rng))
 
 
-def _only_child(parent: Integers, parents: int) -> NDArray[np.bool_]:
+def _only_child(parent: Ints, parents: int) -> NDArray[np.bool_]:
     alone: NDArray[np.bool_] = np.bincount(parent, minlength=parents)[parent] == 1
     return alone

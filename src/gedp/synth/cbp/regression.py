@@ -80,9 +80,7 @@ class Regression:
     outliers: NDArray[np.intp]
     results: Any = field(repr=False)
 
-    def predict(
-        self, numbers: Mapping[str, Floats], labels: Mapping[str, Labels]
-    ) -> tuple[Floats, Floats, Floats]:
+    def predict(self, numbers: Mapping[str, Floats], labels: Mapping[str, Labels]) -> tuple[Floats, Floats, Floats]:
         """Fitted values, standard errors of a prediction, and standard errors of the fitted mean."""
         prediction = self.results.get_prediction(self.design.matrix(numbers, labels)[:, self.independent])
         return (
@@ -209,7 +207,5 @@ def _statsmodels() -> Any:
     try:
         import statsmodels.regression.linear_model as linear_model
     except ImportError:
-        raise MissingExtraError(
-            "the regressions of this route need statsmodels: pip install gedp[synth]"
-        ) from None
+        raise MissingExtraError("the regressions of this route need statsmodels: pip install gedp[synth]") from None
     return linear_model

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gedp.synth.cbp.divide import Floats
+from gedp.synth.apportion import Floats
 from gedp.synth.cbp.employment import Employment, PredictionNoise
 from gedp.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
 

@@ -120,9 +120,7 @@ def _rows_of_file(
     bad = table.num_rows - (pc.sum(nests).as_py() or 0)
     if bad:
         faults.append(
-            Fault(
-                str(path), f"{bad} industry codes do not fit their ind_level", "Levels A and 4 are read here"
-            )
+            Fault(str(path), f"{bad} industry codes do not fit their ind_level", "Levels A and 4 are read here")
         )
     for name in VARIABLES:
         figures = whole_numbers(table, name, path, faults, blank_is_null=True)

@@ -93,10 +93,7 @@ def publish(
         covered=int(cbp[0].level.integers("est").sum()),
         tables=(
             *(_withheld(level, rates.cbp[digits]) for digits, level in cbp.items()),
-            *(
-                Withheld(f"QWI {name}", "county x NAICS-4", cells, n, rates.qwi[name])
-                for name, n in suppressed.items()
-            ),
+            *(Withheld(f"QWI {name}", "county x NAICS-4", cells, n, rates.qwi[name]) for name, n in suppressed.items()),
         ),
     )
 

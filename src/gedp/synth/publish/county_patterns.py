@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
+from gedp.synth.apportion import Floats, Ints
 from gedp.synth.cbp.codes import padded
-from gedp.synth.cbp.divide import Floats, Integers
 from gedp.synth.publish.leaves import SIZE_CLASSES
 from gedp.synth.publish.tabulate import Level, dominance, riskiest
 
@@ -36,7 +36,7 @@ class PublishedLevel:
     """A level of CBP as the public sees it: noisy employment, and which cells are withheld."""
 
     level: Level
-    emp: Integers
+    emp: Ints
     withheld: NDArray[np.bool_]
 
 
@@ -107,5 +107,5 @@ def _rows(published: PublishedLevel) -> pa.Table:
     return pa.table(columns)
 
 
-def _shown(figures: Floats, withheld: NDArray[np.bool_]) -> Integers:
+def _shown(figures: Floats, withheld: NDArray[np.bool_]) -> Ints:
     return np.where(withheld, 0, figures).astype(np.int64)

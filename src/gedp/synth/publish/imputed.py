@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
+from gedp.synth.apportion import Floats, Ints
 from gedp.synth.cbp.codes import LEVELS, padded, parent_of
-from gedp.synth.cbp.divide import Floats, Integers, group_sum, whole_parts
+from gedp.synth.cbp.divide import group_sum, whole_parts
 from gedp.synth.publish.county_patterns import EMPLOYMENT_FLAGS, PublishedLevel
 
 SLIVER = 1e-6  # weight of a cell whose size classes suggest no more than is known to be inside
@@ -42,9 +43,7 @@ TYPICAL_SIZE = {
 def suggested_employment(published: PublishedLevel) -> Floats:
     """Employment by the establishments' size classes, held inside the class of the employment flag."""
     level = published.level
-    total = sum(
-        (level.floats(name) * size for name, size in TYPICAL_SIZE.items()), np.zeros(len(published.emp))
-    )
+    total = sum((level.floats(name) * size for name, size in TYPICAL_SIZE.items()), np.zeros(len(published.emp)))
     lower = np.array([*EMPLOYMENT_FLAGS.values(), np.inf])
     at = np.searchsorted(lower, level.floats("true_emp"), side="right") - 1  # what the flag tells the public
     return np.clip(total, lower[at], np.minimum(lower[at + 1] - 1, 1e9))
@@ -54,11 +53,11 @@ def suggested_employment(published: PublishedLevel) -> Floats:
 class _Known:
     """What the published figures in a cell say of it: at least `least`, and exactly that where `exact`."""
 
-    least: Integers
+    least: Ints
     exact: NDArray[np.bool_]
 
 
-def impute(published: Mapping[int, PublishedLevel]) -> dict[int, Integers]:
+def impute(published: Mapping[int, PublishedLevel]) -> dict[int, Ints]:
     """Employment of every cell of every level: bottom-up what must be there, then top-down the rest of it."""
     parents = {digits: _parents(published[above], published[digits]) for above, digits in pairwise(LEVELS)}
     known = {LEVELS[-1]: _from_published(published[LEVELS[-1]])}
@@ -70,7 +69,7 @@ def impute(published: Mapping[int, PublishedLevel]) -> dict[int, Integers]:
     return result
 
 
-def _parents(above: PublishedLevel, below: PublishedLevel) -> Integers:
+def _parents(above: PublishedLevel, below: PublishedLevel) -> Ints:
     """The index of each cell's parent."""
     places = {key: at for at, key in enumerate(zip(*_keys(above), strict=True))}
     states, counties, codes = _keys(below)
@@ -82,7 +81,7 @@ def _from_published(level: PublishedLevel) -> _Known:
     return _Known(np.where(level.withheld, 0, level.emp), ~level.withheld)
 
 
-def _from_children(level: PublishedLevel, children: _Known, parent: Integers) -> _Known:
+def _from_children(level: PublishedLevel, children: _Known, parent: Ints) -> _Known:
     count = len(level.emp)
     inside = group_sum(children.least.astype(np.float64), parent, count).astype(np.int64)
     open_children = group_sum((~children.exact).astype(np.float64), parent, count)
@@ -90,7 +89,7 @@ def _from_children(level: PublishedLevel, children: _Known, parent: Integers) ->
     return _Known(least, ~level.withheld | (open_children == 0))
 
 
-def _divide(total: Integers, level: PublishedLevel, known: _Known, parent: Integers) -> Integers:
+def _divide(total: Ints, level: PublishedLevel, known: _Known, parent: Ints) -> Ints:
     left = total - group_sum(known.least.astype(np.float64), parent, len(total)).astype(np.int64)
     unknown = ~known.exact
     result = known.least.copy()

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError
-from gedp.synth.cbp.divide import Floats, Integers
+from gedp.synth.apportion import Floats, Ints
 from gedp.synth.database import database
 
 KEYS = ("state", "cnty", "naics", "own")
@@ -75,7 +75,7 @@ def noise_factors(count: int, rng: np.random.Generator) -> Floats:
     return factors
 
 
-def whole_at_random(values: Floats, rng: np.random.Generator) -> Integers:
+def whole_at_random(values: Floats, rng: np.random.Generator) -> Ints:
     """Rounds up or down at random, right on average: small employments would otherwise never change."""
     return np.floor(values + rng.random(len(values))).astype(np.int64)
 
@@ -107,9 +107,7 @@ def read_leaves(
             if progress:
                 progress(done, total)
         _check(path, used, negative, periods)
-        connection.execute(
-            f"CREATE TEMP TABLE leaves AS SELECT state, cnty, naics, {LEAF_SQL} FROM parts GROUP BY ALL"
-        )
+        connection.execute(f"CREATE TEMP TABLE leaves AS SELECT state, cnty, naics, {LEAF_SQL} FROM parts GROUP BY ALL")
         table = connection.sql("FROM leaves ORDER BY state, cnty, naics").to_arrow_table()
     year, quarter = periods.pop()
     return Leaves(table, year, quarter, used)
@@ -138,9 +136,7 @@ def _check(path: Path, used: int, negative: int, periods: set[tuple[int, int]]) 
     if len(periods) > 1:
         faults.append(Fault(str(path), "holds more than one quarter", "Publish one quarter at a time"))
     if any(quarter != 1 for _, quarter in periods):
-        faults.append(
-            Fault(str(path), "is not of quarter 1", "CBP's quarterly payroll is the first quarter's")
-        )
+        faults.append(Fault(str(path), "is not of quarter 1", "CBP's quarterly payroll is the first quarter's"))
     if faults:
         raise FaultsError("the establishments", faults)
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from gedp.synth.apportion import Floats, Ints
 from gedp.synth.cbp.codes import LEVELS, parent_sql
-from gedp.synth.cbp.divide import Floats, Integers
 from gedp.synth.database import database
 from gedp.synth.publish.leaves import LEAF_SQL
 
@@ -25,7 +25,7 @@ class Level:
         """A column as numbers."""
         return np.array(self.table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
 
-    def integers(self, name: str) -> Integers:
+    def integers(self, name: str) -> Ints:
         """A column as whole numbers."""
         return np.array(self.table[name].cast(pa.int64()).to_numpy(), dtype=np.int64)
 
@@ -56,7 +56,7 @@ def levels_of(leaves: pa.Table, present: str, wanted: Sequence[int] = LEVELS) ->
 
 
 def riskiest(
-    establishments: Integers, dominance: Floats, share: float, rng: np.random.Generator, jitter: float = 0.0
+    establishments: Ints, dominance: Floats, share: float, rng: np.random.Generator, jitter: float = 0.0
 ) -> NDArray[np.bool_]:
     """Marks a share of the cells as withheld: first those of one or two establishments, then those in which
     one establishment dominates most; ties at random. `jitter` blurs the order by that part of its length,

@@ -9,9 +9,10 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from gedp.synth.cbp.codes import FIPS_TO_POSTAL, qwi_code
-from gedp.synth.cbp.divide import Floats
+from gedp.synth.apportion import Floats
+from gedp.synth.cbp.codes import qwi_code
 from gedp.synth.publish.tabulate import Level, dominance, riskiest
+from gedp.synth.states import POSTAL_OF_FIPS
 
 JITTER = 0.03
 RELEASED, SUPPRESSED, DISTORTED, NOT_COMPUTABLE = "1", "5", "9", "-1"
@@ -83,7 +84,7 @@ def write_qwi(
     for kind, table in (("ns", pa.concat_tables([totals, sectors])), ("n4", cells)):
         state_of = pc.utf8_slice_codeunits(table["geography"], 0, 2)
         for state in sorted(set(state_of.to_pylist())):
-            name = f"qwi_{FIPS_TO_POSTAL.get(state, state).lower()}_sa_f_gc_{kind}_op_u.csv"
+            name = f"qwi_{POSTAL_OF_FIPS.get(state, state).lower()}_sa_f_gc_{kind}_op_u.csv"
             rows = table.filter(pc.equal(state_of, state))
             pacsv.write_csv(rows, folder / name, pacsv.WriteOptions(quoting_style="needed"))
     return suppressed
