@@ -73,7 +73,7 @@ def test_an_output_in_no_folder_is_refused_before_the_work(published: tuple[Path
     folder, _ = published
     result = run("cbp", *sources(folder), "--out", tmp_path / "nowhere" / "made.parquet")
     assert isinstance(result.exception, WriteError)
-    assert "folder that does not exist" in str(result.exception)
+    assert "no such file or directory" in str(result.exception)
 
 
 def test_help_names_the_subcommands() -> None:
