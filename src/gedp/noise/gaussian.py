@@ -28,7 +28,7 @@ ERROR = 2.0**-40
 TAIL = 2.0**-20
 
 MOST_BITS = 44
-#: |X| < 2**7 however long a draw is continued, so no draw reaches 2**55 and sums with steps below 2**62 are safe.
+#: |X| < 2**6 for every draw that `settle` ends, so none reaches 2**54 and sums with up to 2**62 steps are safe.
 LARGEST_SCALE = 2.0**48
 
 _CHUNK = 2**14  # the arrays of a chunk stay in the second-level cache

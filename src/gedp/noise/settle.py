@@ -14,8 +14,8 @@ from scipy.special import ndtri_exp
 
 from gedp.noise.entropy import EntropyError
 
-#: A draw that has used this many words has been next to a boundary, or 0, for thousands of bits.
-MOST_WORDS = 64
+#: Words of one draw. One that is still open has met only zeros, or followed a boundary bit by bit, for hundreds of bits.
+MOST_WORDS = 16
 
 
 def settle(m: int, scale: float, spare: Callable[[], int]) -> int:
@@ -23,7 +23,7 @@ def settle(m: int, scale: float, spare: Callable[[], int]) -> int:
     width = 63
     for _ in range(MOST_WORDS):
         k = _guess(m, width, scale)
-        while True:
+        while m:  # with all bits 0 so far, |X| has no upper end
             above = _side(m, width, 2 * k + 1, scale)
             below = _side(m, width, 2 * k - 1, scale) if k else "less"
             if above == "more" and below == "less":

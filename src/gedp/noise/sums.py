@@ -38,6 +38,8 @@ class SumGrid:
         sums = np.asarray(sums)
         if sums.dtype.kind not in "iu":
             raise DomainError(f"sums must be whole numbers, not {sums.dtype}")
+        if self.step.ndim and self.step.shape != sums.shape:
+            raise DomainError(f"{sums.size} sums on a grid for {self.step.size}")
         beyond = int(np.count_nonzero((sums > self.largest) | (sums < -self.largest)))
         if beyond:
             raise DomainError(f"{beyond} of {sums.size} sums are beyond {self.largest}, which the grid was made for")
@@ -47,8 +49,6 @@ class SumGrid:
         """Each sum with noise of its own; the only form in which it may leave."""
         steps = self.to_steps(sums)
         scale = self.sigma / self.step
-        if scale.ndim and scale.shape != steps.shape:
-            raise DomainError(f"{steps.size} sums on a grid for {scale.size}")
         noise = scaled_gaussian(steps.size, scale.ravel() if scale.ndim else scale, entropy)
         return (steps + noise.reshape(steps.shape)) * self.step
 
