@@ -14,7 +14,7 @@ from scipy.special import ndtri_exp
 
 from gedp.noise.entropy import EntropyError
 
-#: Words of one draw. One that is still open has met only zeros, or followed a boundary bit by bit, for hundreds of bits.
+#: Words of one draw. Still open after so many, it has met only zeros, or followed a boundary, for hundreds of bits.
 MOST_WORDS = 16
 
 
