@@ -6,10 +6,10 @@ to the middle between two whole numbers, the rounding is certain. The others are
 more bits of p as needed. docs/proofs/noise.md has the argument and the sum of the errors.
 """
 
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ LARGEST_SCALE = 2.0**48
 
 _CHUNK = 2**14  # the arrays of a chunk stay in the second-level cache
 _WORTH_A_THREAD = 2**16
+_MOST_THREADS = 2
 
 
 def rounded_gaussian(n: int, bits: int, entropy: Entropy) -> Steps:
@@ -71,10 +72,10 @@ def scaled_gaussian(n: int, scale: npt.ArrayLike, entropy: Entropy) -> Steps:
 
 
 def _pieces(n: int) -> list[slice]:
-    """The draws in parts for at most two threads; how they are cut changes no draw."""
-    workers = 2 if n >= 2 * _WORTH_A_THREAD and (os.cpu_count() or 1) > 1 else 1
-    size = math.ceil(n / workers)
-    return [slice(start, min(start + size, n)) for start in range(0, n, size)] if n else [slice(0, 0)]
+    """The draws in parts, one a thread; how they are cut changes no draw."""
+    threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1, n // _WORTH_A_THREAD))
+    cuts = [n * i // threads for i in range(threads + 1)]
+    return [slice(start, stop) for start, stop in pairwise(cuts)]
 
 
 def _round_where_certain(draws: Steps, scales: FloatArray, piece: slice) -> list[tuple[int, int]]:
