@@ -107,8 +107,9 @@ assert len(everything) == 4 * 71 and len(set(everything)) == 4 * 71, "a child re
 @pytest.mark.parametrize(
     "before",
     [
-        pytest.param("", id="hook"),
-        pytest.param("entropy._LIVE.clear()", id="process number"),
+        pytest.param("", id="as it is"),
+        pytest.param("source._own = lambda: None", id="hook alone"),
+        pytest.param("entropy._LIVE.clear()", id="process number alone"),
         pytest.param("held = source._lock; held.acquire(); os.register_at_fork(after_in_parent=lambda: "
                      "held.locked() and held.release())", id="lock held while forking"),
     ],

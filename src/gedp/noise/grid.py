@@ -110,8 +110,8 @@ def grid_for(
     return Grid(float_up(sigma), float(step), float_down(reach), float(charge / delta))
 
 
-def psi_grid(protection: Protection, mu: Number, bits: int = 24, largest_sum: int = LARGEST_SUM) -> Grid:
-    """The grid for ψ of group sums, and of single values, from 0 to `largest_sum` (public): sensitivity γ."""
+def psi_grid(protection: Protection, mu: Number, bits: int = 24, largest_sum: float = LARGEST_SUM) -> Grid:
+    """The grid for ψ of group sums, and of single values, up to `largest_sum` in size (public): sensitivity γ."""
     psi = protection.psi
     ends = [psi.at_zero, float(psi(float(largest_sum)))]
     if not math.isfinite(psi.at_zero):
