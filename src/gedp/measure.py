@@ -5,6 +5,7 @@ This is the only module in which the truth and the noise meet.
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -20,7 +21,7 @@ from gedp.accounting.composition import exact
 from gedp.accounting.ledger import Ledger, Reservation, spec_digest
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
-from gedp.errors import Refused
+from gedp.errors import GedpError, Refused
 from gedp.mechanisms import (
     ZETA,
     ClippingBounds,
@@ -82,10 +83,16 @@ def measure(
             reservation = ledger.reserve(
                 prices, policy.attributes, fingerprint=fingerprint, spec_digest=spec_digest(spec)
             )
-        job = _Job(table, spec, cells, mechanisms, entropy, zeta, writer, progress or (lambda *_: None))
-        tallies = job.draw_identity()
-        described = job.answer_groups(tallies)
-        release = writer.finish(_manifest(job, prices, reservation, described))
+        try:
+            job = _Job(table, spec, cells, mechanisms, entropy, zeta, writer, progress or (lambda *_: None))
+            tallies = job.draw_identity()
+            described = job.answer_groups(tallies)
+            release = writer.finish(_manifest(job, prices, reservation, described))
+        except BaseException as failure:
+            if ledger is not None and reservation is not None:
+                with suppress(GedpError):
+                    ledger.abandon(reservation.release_id, type(failure).__name__)
+            raise
     if ledger is not None and reservation is not None:
         digest = hashlib.sha256((release.folder / MANIFEST).read_bytes()).hexdigest()
         ledger.commit(reservation.release_id, digest)

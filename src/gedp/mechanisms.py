@@ -20,6 +20,7 @@ from gedp.neighbors import Linear, Log, NeighborFunction, Signed, Sqrt
 from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.grid import Grid, grid_for, psi_grid
+from gedp.noise.rounding import float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Attribute
 
@@ -107,7 +108,7 @@ def psi_mechanism(attribute: Attribute, mu: Fraction) -> PsiMechanism:
     protection, unit = attribute.protection, exact(attribute.unit)
     base = protection.psi.base if isinstance(protection.psi, Signed) else protection.psi
     if isinstance(base, Linear):
-        sensitivity = _raised(exact(attribute.closeness.gamma) / unit)
+        sensitivity = float_up(exact(attribute.closeness.gamma) / unit)
         return PsiMechanism(protection.psi, float(unit), sum_grid_for(sensitivity, mu, BITS, MOST_UNITS))
     grid = psi_grid(protection, mu, BITS, math.ceil(MOST_UNITS * unit))
     return PsiMechanism(protection.psi, float(unit), grid)
@@ -178,9 +179,3 @@ def estab_gaussian(
 def gaussian_baseline(sums: IntArray, largest_establishment: int, mu: Fraction, entropy: Entropy) -> FloatArray:
     """Establishment-level Gaussian DP: hides a whole establishment of up to this size. For comparison only."""
     return sum_grid_for(float(largest_establishment), mu, BITS, MOST_UNITS).noisy(sums, entropy)
-
-
-def _raised(value: Fraction) -> float:
-    """A float at or above the value."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else float(np.nextafter(nearest, np.inf))

@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "What a policy promises and what it costs, before any data is touched.",
     "ledger": "What has been spent on a dataset, by whom, on what; verify it.",
     "reproduce": "The paper's tables and figures, ours beside the printed ones.",
+    "run": "The release: answers with noise, recorded in the ledger first.",
     "synth": "Synthetic establishments from public files.",
 }
 
@@ -61,6 +62,8 @@ def cli() -> None:
       gedp examples                              the spec files that come with gedp
       gedp explain paper-equal                   what one of them promises
       gedp explain my.toml --html policy.html    a page for a policy meeting
+      gedp demo                                  a synthetic state to try things on
+      gedp run my.toml --dry-run                 check a table and a price
 
     Exit codes: 0 done, 1 refused (budget, verification), 2 bad input or usage.
     """

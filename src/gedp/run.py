@@ -1,0 +1,71 @@
+"""From a spec file to a release: opens the table and the ledger that the spec names, then measures.
+
+Paths in a spec are relative to the folder of the spec file.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gedp.accounting.ledger import Ledger
+from gedp.engines.local import LocalEngine
+from gedp.measure import Progress, measure
+from gedp.noise.entropy import Entropy
+from gedp.policy import PriceList, Spec, price, require_within_budget
+from gedp.release import Release
+from gedp.table import ConfidentialTable, open_table
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A spec with its paths resolved and its price known; nothing is spent yet."""
+
+    spec: Spec
+    table: ConfidentialTable
+    prices: PriceList
+    out: Path
+    ledger: Path | None
+
+
+def plan_run(spec: Spec, folder: Path, out: Path | None = None, ledger: Path | None = None) -> Plan:
+    """Checks everything that can be checked without spending: the price and the whole table.
+
+    A confidential table gets a ledger beside it unless one is named; a synthetic one has a ledger only if one is named.
+    """
+    prices = price(spec)
+    require_within_budget(prices)
+    source = folder / spec.data.source
+    table = open_table(LocalEngine(source), spec.data, spec.policy.attributes, spec.groupers, folder)
+    if ledger is None and not spec.data.synthetic:
+        ledger = source.with_name(re.sub(r"[*?\[\]]+", "_", source.name) + ".ledger")
+    return Plan(spec, table, prices, out or folder / spec.output.dir, ledger)
+
+
+def run(
+    plan: Plan, *, replace: bool = False, entropy: Entropy | None = None, progress: Progress | None = None
+) -> Release:
+    """Carries out the plan: this spends budget."""
+    with _opened(plan.ledger) as ledger:
+        return measure(
+            plan.table,
+            plan.spec.policy,
+            plan.spec.queries,
+            out=plan.out,
+            ledger=ledger,
+            entropy=entropy,
+            microdata=plan.spec.microdata,
+            output=plan.spec.output,
+            replace=replace,
+            progress=progress,
+        )
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[Ledger | None]:
+    if path is None:
+        yield None
+    else:
+        with Ledger.open(path) as ledger:
+            yield ledger
