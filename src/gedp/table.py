@@ -97,6 +97,8 @@ def open_table(
 def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
     """The finest cells of the workload, in one pass over the rows."""
     keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
+    if not keys:
+        return Cells(1, np.zeros(table.engine.rows(), dtype=np.int32), {}, {})
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
     labels: dict[str, list[str]] = {}
     translate: dict[str, CodeArray] = {}
@@ -108,11 +110,9 @@ def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
     sizes = [len(labels[key]) for key in keys]
     parts = []
     for batch in table.engine.scan(coded=list(dict.fromkeys(columns.values()))):
-        rows = len(next(iter(batch.codes.values()))) if batch.codes else batch.plain.num_rows
+        rows = len(next(iter(batch.codes.values())))
         combined, _ = _combine([translate[key][batch.codes[columns[key]]] for key in keys], sizes, rows)
         parts.append(combined)
-    if not keys:
-        return Cells(1, np.zeros(table.engine.rows(), dtype=np.int32), {}, {})
     present, of_row = _compact(np.concatenate(parts), int(np.prod(sizes, dtype=np.float64)))
     return Cells(len(present), of_row, dict(zip(keys, _split(present, sizes), strict=True)), labels)
 

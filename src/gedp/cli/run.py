@@ -55,7 +55,7 @@ def command(spec: str, out: Path | None, ledger: Path | None, force: bool, dry_r
         release = run(plan, replace=force, entropy=entropy, progress=at.reach)
     total = plan.prices.total.mu
     console.print(
-        f"Released {len(release.manifest['queries'])} queries about {release.manifest['establishments']:,} establishments "
+        f"Released {len(release.manifest['queries'])} queries, {release.manifest['establishments']:,} establishments, "
         f"to {release.folder}: no true value can be told from another inside its uncertainty interval better than "
         f"N(0,1) from N({total:.4g},1), which spent mu = {total:.6g} of a budget of {plan.prices.budget.mu:.6g}.",
         soft_wrap=True,
