@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: help demo test test-all lint types setup lock clean
 
 help:
-	@echo "make demo      set up, then explain a policy and check the paper's printed numbers"
+	@echo "make demo      set up, then make a synthetic state, explain a policy for it and release it"
 	@echo "make test      set up, then run the tests (under 10 minutes)"
 	@echo "make test-all  the tests with the long statistical runs"
 	@echo "make lint      ruff: rules and formatting"
@@ -25,12 +25,12 @@ $(READY): requirements.lock pyproject.toml
 	@touch $@
 
 demo: setup
-	@mkdir -p demo
-	$(BIN)/gedp explain paper-equal --html demo/explain.html
+	$(BIN)/gedp demo --out demo
+	$(BIN)/gedp run demo/policy.toml --force
 	$(BIN)/gedp reproduce intervals
 	$(BIN)/gedp reproduce semantics
 	$(BIN)/gedp reproduce frameworks --html demo/frameworks.html
-	@echo "Open demo/explain.html and demo/frameworks.html in a browser."
+	@echo "Open demo/policy.html and demo/frameworks.html in a browser; the protected tables are in demo/out/tables."
 
 test: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow"

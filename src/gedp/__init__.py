@@ -7,6 +7,12 @@ The modules in the order in which data flows, which is also a reading order:
     semantics    what it means to an establishment, a firm, a person
     policy       the spec file: attributes, queries, budget; its price
     explain      what a spec promises, on the terminal and on a page
+    noise        exact Gaussian noise from one source of randomness
+    engines      where tables are read; table, tally: validation and exact sums
+    mechanisms   psi, pnc, and the choice between them
+    measure      confidential table in, protected answers out; run does it from a spec file
+    release      the answers, frozen; what comes after never sees the truth
+    synth        synthetic establishments from public files
     reproduce    the paper's tables and figures
 
 The names below are imported on first use, so that `import gedp` and `gedp --help` stay quick.
@@ -19,7 +25,9 @@ from gedp._version import __version__
 
 if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
+    from gedp.accounting.ledger import Ledger
     from gedp.errors import GedpError
+    from gedp.measure import measure
     from gedp.neighbors import (
         Linear,
         Log,
@@ -31,10 +39,16 @@ if TYPE_CHECKING:
         widen,
     )
     from gedp.policy import Spec, parse_spec, price, read_spec, write_spec
+    from gedp.release import Release, read_release
+    from gedp.table import ConfidentialTable, open_table
 
 _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
+    "gedp.accounting.ledger": ("Ledger",),
     "gedp.errors": ("GedpError",),
+    "gedp.measure": ("measure",),
+    "gedp.release": ("Release", "read_release"),
+    "gedp.table": ("ConfidentialTable", "open_table"),
     "gedp.neighbors": (
         "Linear",
         "Log",
@@ -50,12 +64,15 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "ConfidentialTable",
     "GedpError",
+    "Ledger",
     "Linear",
     "Log",
     "PrivacyLoss",
     "Promise",
     "Protection",
+    "Release",
     "Signed",
     "Spec",
     "Sqrt",
@@ -63,9 +80,12 @@ __all__ = [
     "check_neighbor_function",
     "compose",
     "compose_publishers",
+    "measure",
     "narrow",
+    "open_table",
     "parse_spec",
     "price",
+    "read_release",
     "read_spec",
     "widen",
     "write_spec",

@@ -76,6 +76,7 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a terminal without Greek letters gets question marks
     try:
         cli(standalone_mode=False)
+        raise SystemExit(0)
     except click.ClickException as error:
         error.show()
         raise SystemExit(error.exit_code) from None
