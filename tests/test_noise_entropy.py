@@ -150,7 +150,7 @@ def test_no_copies_and_no_secrets_on_show(source: SystemEntropy | SeededEntropy)
 
 
 def test_a_seed_is_never_a_default() -> None:
-    """Only code that names the seeded source gets it: no default, no environment variable, one option that asks for it."""
+    """Only code that names the seeded source gets it: no default, no variable, one option for it."""
     users = {
         path.relative_to(SOURCE.parent).as_posix()
         for path in SOURCE.parent.rglob("*.py")

@@ -54,7 +54,18 @@ def test_parts_use_only_what_they_may(part: str) -> None:
 def test_the_truth_is_seen_in_few_places() -> None:
     """What comes after the release may never import the table, an engine or the noise source."""
     confidential = ("gedp.table", "gedp.engines", "gedp.noise", "gedp.tally", "gedp.measure", "gedp.mechanisms")
-    may_see = {"table.py", "tally.py", "measure.py", "mechanisms.py", "answers.py", "run.py", "engines", "noise", "cli"}
+    doors = {"__init__.py", "cli"}  # names them, and calls them
+    may_see = {
+        *doors,
+        "table.py",
+        "tally.py",
+        "measure.py",
+        "mechanisms.py",
+        "answers.py",
+        "run.py",
+        "engines",
+        "noise",
+    }
     for path in SOURCE.rglob("*.py"):
         if path.relative_to(SOURCE).parts[0] not in may_see:
             assert not {m for m in imports_of(path) if m.startswith(confidential)}, path
