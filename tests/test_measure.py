@@ -289,3 +289,18 @@ def test_a_release_is_read_back_whole_or_not_at_all(tmp_path: Path) -> None:
         read_release(tmp_path / "out")
     with pytest.raises(GedpError, match="missing"):
         read_release(tmp_path)
+
+
+def test_queries_that_cannot_be_protected_are_refused_before_anything_is_spent(tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "ledger")
+    table = table_of([("001", "1111", 3, 1, 0)])
+    for queries, problem in (
+        ([query("total", (), "psi", "1", "profit")], "both signs"),
+        ([query("total", (), "auto", "1", "profit")], "need its identity query"),
+        ([query("total", (), "pnc", "1", "emp")], "need its identity query"),
+        ([IDENTITY_EMP, replace(IDENTITY_EMP, name="again")], "more than one identity query"),
+    ):
+        with pytest.raises(GedpError, match=problem):
+            measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)
+    assert ledger.total().mu_squared == 0
+    assert not (tmp_path / "out").exists()

@@ -215,6 +215,12 @@ def test_pnc_needs_the_identity_query_of_that_attribute() -> None:
     assert "sums of wage need the identity query" in fault
 
 
+def test_the_identity_of_an_attribute_is_asked_once() -> None:
+    faults = faults_of(changed(('by = ["cnty"]', 'by = "establishment"')))
+    assert len(faults) == 2
+    assert "another identity query asks for emp, wage too" in faults[0]
+
+
 def test_sums_of_signed_values_are_never_left_to_psi() -> None:
     signed = changed(('emp = { psi = "sqrt"', 'emp = { signed = true, psi = "sqrt"'))
     assert parse_spec(signed).policy.attributes["emp"].protection == Protection(Signed(Sqrt()), 0.5)

@@ -4,6 +4,7 @@ This is the only module in which the truth and the noise meet.
 """
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from gedp.accounting.composition import exact
 from gedp.accounting.ledger import Ledger, Reservation, spec_digest
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
-from gedp.errors import GedpError, Refused
+from gedp.errors import DomainError, GedpError, Refused
 from gedp.mechanisms import (
     ZETA,
     ClippingBounds,
@@ -65,6 +66,7 @@ def measure(
     spec = Spec(table.data, policy, tuple(queries), table.groupers, microdata, output)
     prices = price(spec)
     require_within_budget(prices)
+    _require_sound(spec)
     if ledger is None and not table.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     if entropy is not None and entropy.kind != "system" and not table.data.synthetic:
@@ -97,6 +99,23 @@ def measure(
         digest = hashlib.sha256((release.folder / MANIFEST).read_bytes()).hexdigest()
         ledger.commit(reservation.release_id, digest)
     return release
+
+
+def _require_sound(spec: Spec) -> None:
+    """What the spec's reader refuses in a file, refused for queries made in Python too."""
+    identity = Counter(name for query in spec.queries if query.is_identity for name in query.mu)
+    if twice := [name for name, times in identity.items() if times > 1]:
+        raise DomainError(f"more than one identity query asks for {', '.join(twice)}")
+    for query in spec.queries:
+        for name in query.mu:
+            psi = spec.policy.attributes[name].protection.psi
+            needs_bounds = query.mechanism == "pnc" or not psi.contracts_in_sums
+            if query.is_identity or not needs_bounds:
+                continue
+            if query.mechanism == "psi":
+                raise DomainError(f"psi cannot protect sums of {name}, whose values have both signs")
+            if name not in identity:
+                raise DomainError(f"{query.name}: clipped sums of {name} need its identity query")
 
 
 @dataclass(frozen=True, repr=False)

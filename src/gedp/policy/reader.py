@@ -232,9 +232,12 @@ def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | No
 
 def _check_mechanisms(sections: list[Section], queries: list[Query], attributes: dict[str, Attribute]) -> None:
     """pnc takes its bounds from the identity answers; ψ of a sum is unsafe where values have both signs."""
-    identified = {name for query in queries if query.is_identity for name in query.mu}
+    identified = Counter(name for query in queries if query.is_identity for name in query.mu)
     for section, query in zip(sections, queries, strict=True):
         if query.is_identity:
+            if twice := [name for name in query.mu if identified[name] > 1]:
+                problem = f"another identity query asks for {', '.join(twice)} too"
+                section.fault("by", problem, "Ask once, with a larger mu")
             if query.mechanism == "pnc":
                 section.fault("mechanism", "pnc needs the identity answers and cannot give them", "Use psi or auto")
             continue
