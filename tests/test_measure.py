@@ -122,13 +122,25 @@ def test_the_core_of_every_answer_is_what_plain_python_finds(
             assert {a["mechanism"] for a in answers if a["attribute"] == "profit"} == {"pnc"}
 
 
+class Low(Silence):
+    """Words that make every X about -6."""
+
+    def words(self, n: int) -> Words:
+        return np.full(n, 2**64 - int(1e-9 * 2**64), dtype=np.uint64)
+
+
+def test_errors_are_in_the_units_of_the_values(tmp_path: Path) -> None:
+    identity = Query("identity", ("establishment",), {"wage": Decimal(5)})
+    total = Query("total", (), {"wage": Decimal(2)}, "pnc")
+    rows = [("001", "1111", 0, 12_345, 0), ("001", "1111", 0, 655, 0)]
+    release = measure(table_of(rows), POLICY, [identity, total], out=tmp_path / "out", entropy=Low())
+    (answer,) = release.answers("total").to_pylist()
+    assert (answer["estimate"] - 130.0) / answer["std_error"] == pytest.approx(-6.0, abs=0.2)
+    assert answer["ci_high"] - answer["estimate"] == pytest.approx(1.959964 * answer["std_error"])
+
+
 def test_values_above_a_bound_are_clipped_group_by_group(tmp_path: Path) -> None:
     """Identity answers far too low, by a source that pulls every draw down: then bounds bite."""
-
-    class Low(Silence):
-        def words(self, n: int) -> Words:  # X about -6
-            return np.full(n, 2**64 - int(1e-9 * 2**64), dtype=np.uint64)
-
     rows = [("001", "1111", 10_000, 1, 0), ("001", "1111", 20, 1, 0), ("003", "1122", 900, 1, 0)]
     queries = [
         query("identity", ("establishment",), "auto", "0.2", "emp"),
