@@ -6,7 +6,7 @@ one draw. Losses compose as μ² = Σ μᵢ², so μ² is what is added up, as a
 
 import math
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,7 +14,6 @@ from numbers import Rational
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
 from gedp.errors import DomainError
@@ -122,7 +121,7 @@ def epsilon(mu: float, delta: float) -> float:
         return 0.0
     rho = mu * mu / 2
     most = rho + 2 * math.sqrt(rho * math.log(1 / delta)) + 1  # the bound through zCDP, and a margin
-    root = float(brentq(lambda e: _delta(mu, e) - delta, 0.0, most, xtol=1e-300, rtol=1e-14))
+    root = _root(lambda e: _delta(mu, e) - delta, most)
     while _delta(mu, root) > delta:
         root *= 1 + 1e-14
     return root
@@ -134,7 +133,7 @@ def mu_for_epsilon_delta(epsilon: float, delta: float) -> float:
     most = 1.0
     while _delta(most, epsilon) <= delta:
         most *= 2
-    root = float(brentq(lambda mu: _delta(mu, epsilon) - delta, 0.0, most, xtol=1e-300, rtol=1e-14))
+    root = _root(lambda mu: _delta(mu, epsilon) - delta, most)
     while _delta(root, epsilon) > delta:
         root *= 1 - 1e-14
     return root
@@ -165,6 +164,13 @@ def compose_publishers(a: Promise, b: Promise) -> Promise:
             except DomainError as error:
                 raise DomainError(f"{name}: {error}") from None
     return Promise(protections, a.loss + b.loss)
+
+
+def _root(function: Callable[[float], float], most: float) -> float:
+    """Where the function is 0 between 0 and `most`."""
+    from scipy.optimize import brentq  # takes as long to import as everything else here
+
+    return float(brentq(function, 0.0, most, xtol=1e-300, rtol=1e-14))
 
 
 def _probability(value: npt.ArrayLike) -> FloatArray:
