@@ -1,7 +1,7 @@
-"""The answers of one query and attribute, group by group, as columns of the release."""
+"""The answers of one query, attribute by attribute and group by group, as columns of the release."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,10 @@ from gedp.policy import Query
 from gedp.release import ANSWER_SCHEMA
 from gedp.table import Groups
 
+MECHANISMS = ("psi", "pnc")
+VARIANCE_KINDS = ("exact", "estimated")
+Positions = npt.NDArray[np.int8]
+
 
 @dataclass(frozen=True, repr=False)
 class Answers:
@@ -21,14 +25,15 @@ class Answers:
     variance: FloatArray
     ci_low: FloatArray
     ci_high: FloatArray
-    mechanism: npt.NDArray[Any]
-    variance_kind: npt.NDArray[Any]
+    mechanism: Positions  # in MECHANISMS
+    variance_kind: Positions  # in VARIANCE_KINDS
 
     @classmethod
     def empty(cls, groups: int) -> "Answers":
         """Nothing answered yet."""
-        names = [np.full(groups, "", dtype=object) for _ in range(2)]
-        return cls(np.zeros(groups), np.zeros(groups), np.zeros(groups), np.zeros(groups), names[0], names[1])
+        mechanism, variance_kind = np.full((2, groups), -1, dtype=np.int8)
+        estimate, variance, low, high = np.zeros((4, groups))
+        return cls(estimate, variance, low, high, mechanism, variance_kind)
 
     def put(
         self,
@@ -42,21 +47,29 @@ class Answers:
         """Fills in the answers of some groups."""
         self.estimate[where], self.variance[where] = estimate, variance
         self.ci_low[where], self.ci_high[where] = interval
-        self.mechanism[where], self.variance_kind[where] = mechanism, variance_kind
+        self.mechanism[where] = MECHANISMS.index(mechanism)
+        self.variance_kind[where] = VARIANCE_KINDS.index(variance_kind)
 
 
-def answer_table(query: Query, attribute: str, groups: Groups, answers: Answers) -> pa.Table:
-    """The answers with their keys, as a release holds them."""
-    columns = {
-        "attribute": [attribute] * groups.count,
-        "estimate": answers.estimate,
-        "variance": answers.variance,
-        "std_error": np.sqrt(answers.variance),
-        "ci_low": answers.ci_low,
-        "ci_high": answers.ci_high,
-        "mechanism": answers.mechanism,
-        "variance_kind": answers.variance_kind,
-    }
-    arrays = [pa.array(columns[item.name], item.type) for item in ANSWER_SCHEMA]
+def answer_table(query: Query, groups: Groups, answers: Mapping[str, Answers]) -> pa.Table:
+    """The answers for each attribute with their keys, as a release holds them."""
     keys = {key: pa.array(groups.keys[key], pa.string()) for key in query.by}
-    return pa.table({**keys, **dict(zip(ANSWER_SCHEMA.names, arrays, strict=True))})
+    tables = []
+    for attribute, found in answers.items():
+        columns = {
+            "attribute": pa.repeat(attribute, groups.count),
+            "estimate": pa.array(found.estimate),
+            "variance": pa.array(found.variance),
+            "std_error": pa.array(np.sqrt(found.variance)),
+            "ci_low": pa.array(found.ci_low),
+            "ci_high": pa.array(found.ci_high),
+            "mechanism": _texts(MECHANISMS, found.mechanism),
+            "variance_kind": _texts(VARIANCE_KINDS, found.variance_kind),
+        }
+        schema = pa.schema([*((key, pa.string()) for key in keys), *ANSWER_SCHEMA])
+        tables.append(pa.table({**keys, **columns}, schema=schema))
+    return pa.concat_tables(tables)
+
+
+def _texts(names: Sequence[str], positions: Positions) -> pa.Array:
+    return pa.array(names, pa.string()).take(pa.array(positions))

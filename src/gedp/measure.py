@@ -148,7 +148,6 @@ class _Job:
         tallies = {name: CellTally(self.cells.count) for name in self.attributes}
         data = self.spec.data
         plain = [*([data.id] if data.id else []), *data.public] if self.identity else []
-        writer = None
         done, rows = 0, len(self.cells.of_row)
         for of_row, batch in scan_cells(self.table, self.cells, self.attributes, plain):
             columns = dict(zip(plain, batch.plain.columns, strict=True))
@@ -156,17 +155,14 @@ class _Job:
                 tally.add(of_row, batch.amounts[name])
                 if name in self.identity:
                     answers = self.identity[name].answer(batch.amounts[name], self.entropy)
-                    tally.add_identity(of_row, answers)
+                    estimates = answers.estimate()
+                    tally.add_identity(of_row, answers.omega, estimates)
                     columns[f"{name}__psi"] = pa.array(answers.omega)
-                    columns[name] = pa.array(answers.estimate())
+                    columns[name] = pa.array(estimates)
             if self.identity:
-                record = pa.table(columns)
-                writer = writer or self.writer.identity_writer(record.schema)
-                writer.write_table(record)
+                self.writer.write_identity(pa.table(columns), data.public)
             done += len(of_row)
             self.progress("establishments", done, rows)
-        if writer:
-            writer.close()
         return tallies
 
     def answer_groups(self, tallies: Mapping[str, CellTally]) -> list[dict[str, Any]]:
@@ -181,15 +177,14 @@ class _Job:
         excess = self._excess(plans, groups, tallies)
         described = []
         for done, query in enumerate(group_queries, 1):
-            tables = []
+            answers = {}
             for name in query.mu:
                 plan, of_cell = plans[query.name, name], groups[query.name].of_cell
                 sums = np.zeros(groups[query.name].count, dtype=np.int64)
                 np.add.at(sums, of_cell, tallies[name].sums)
                 clipped = sums - excess.get(name, {}).get(query.name, np.zeros_like(sums))
-                answers = self._answer(query, name, plan, sums, clipped)
-                tables.append(answer_table(query, name, groups[query.name], answers))
-            file = self.writer.write_answers(query.name, pa.concat_tables(tables))
+                answers[name] = self._answer(query, name, plan, sums, clipped)
+            file = self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
             described.append(self._describe(query, groups[query.name], plans, file))
             self.progress("queries", done, len(group_queries))
         return [*self._describe_identity(), *described]

@@ -8,8 +8,9 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -93,7 +94,10 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
 
 
 class ReleaseWriter:
-    """Collects the files of a release in a temporary folder; `finish` gives it its name, all at once."""
+    """Collects the files of a release in a temporary folder; `finish` gives it its name, all at once.
+
+    Files are written by threads of its own while the caller works on what comes next; `finish` waits for them.
+    """
 
     def __init__(self, target: Path, *, replace: bool = False) -> None:
         self.target = target
@@ -108,6 +112,10 @@ class ReleaseWriter:
             target.parent.mkdir(parents=True, exist_ok=True)
             self.folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
             (self.folder / "tables").mkdir()
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="gedp-write")
+        self._identity: pq.ParquetWriter | None = None
+        self._batch: Future[None] | None = None
+        self._tables: list[Future[None]] = []
 
     def __enter__(self) -> "ReleaseWriter":
         return self
@@ -115,25 +123,45 @@ class ReleaseWriter:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        if self._identity:
+            with suppress(OSError):
+                self._identity.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def identity_writer(self, schema: pa.Schema) -> pq.ParquetWriter:
-        """A writer for the establishments, batch by batch."""
-        return pq.ParquetWriter(self.folder / IDENTITY, schema, compression="zstd")
+    def write_identity(self, batch: pa.Table, public: Sequence[str]) -> None:
+        """Adds establishments; returns when the batch before this one is written.
+
+        Only public columns repeat their values, so only they get a dictionary: one of noisy values takes most of the
+        time and makes the file larger.
+        """
+        with _writing(self.target):
+            if self._identity is None:
+                path = self.folder / IDENTITY
+                self._identity = pq.ParquetWriter(path, batch.schema, compression="zstd", use_dictionary=list(public))
+            if self._batch:
+                self._batch.result()
+            self._batch = self._threads.submit(self._identity.write_table, batch)
 
     def write_answers(self, query: str, table: pa.Table) -> str:
         """Writes the answers of a query as Parquet and CSV; returns the name of the former."""
-        name = f"tables/{query}.parquet"
-        with _writing(self.target):
-            pq.write_table(table, self.folder / name)
-            pa.csv.write_csv(table, self.folder / f"tables/{query}.csv")
+        name, texts = f"tables/{query}.parquet", [item.name for item in table.schema if item.type == pa.string()]
+        self._tables += [
+            self._threads.submit(pq.write_table, table, self.folder / name, use_dictionary=texts),
+            self._threads.submit(pa.csv.write_csv, table, self.folder / f"tables/{query}.csv"),
+        ]
         return name
 
     def finish(self, manifest: Mapping[str, Any]) -> Release:
         """Writes the manifest with the checksum of every file, and gives the folder its name."""
         with _writing(self.target):
+            for writing in (*([self._batch] if self._batch else []), *self._tables):
+                writing.result()
+            if self._identity:
+                self._identity.close()
             paths = sorted(path for path in self.folder.rglob("*") if path.is_file())
-            files = {path.relative_to(self.folder).as_posix(): _sha256(path) for path in paths}
+            digests = self._threads.map(_sha256, paths)
+            files = {path.relative_to(self.folder).as_posix(): d for path, d in zip(paths, digests, strict=True)}
             whole = {"format": FORMAT, **manifest, "files": files}
             text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
             (self.folder / MANIFEST).write_text(text, encoding="utf-8")

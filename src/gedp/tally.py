@@ -8,7 +8,6 @@ import numpy as np
 from gedp.accounting.composition import exact
 from gedp.engines import Batch, CodeArray, IntArray
 from gedp.errors import GedpError
-from gedp.mechanisms import PsiAnswers
 from gedp.neighbors.functions import FloatArray
 from gedp.table import Cells, ConfidentialTable
 
@@ -33,11 +32,11 @@ class CellTally:
         """Adds rows to the exact sums."""
         np.add.at(self.sums, of_row, amounts)
 
-    def add_identity(self, of_row: CodeArray, answers: PsiAnswers) -> None:
+    def add_identity(self, of_row: CodeArray, omega: FloatArray, estimates: FloatArray) -> None:
         """Notes the identity answers of rows: the sum of their estimates, and the extremes of ω."""
-        self.estimates += np.bincount(of_row, weights=answers.estimate(), minlength=self.cells)
-        np.maximum.at(self.highest, of_row, answers.omega)
-        np.minimum.at(self.lowest, of_row, answers.omega)
+        np.add.at(self.estimates, of_row, estimates)
+        np.maximum.at(self.highest, of_row, omega)
+        np.minimum.at(self.lowest, of_row, omega)
 
 
 @dataclass(frozen=True, repr=False)
