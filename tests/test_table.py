@@ -26,9 +26,9 @@ GROUPERS = {"naics2": Grouper("naics2", "naics", prefix=2)}
 CANARY = 918273645546372819
 
 
-def table_of(**columns: Sequence[object]) -> pa.Table:
+def table_of(**columns: Sequence[object] | pa.Array) -> pa.Table:
     rows = len(next(iter(columns.values()))) if columns else 2
-    whole: dict[str, Sequence[object]] = {
+    whole: dict[str, Sequence[object] | pa.Array] = {
         "key": [f"k{i}" for i in range(rows)],
         "cnty": ["001"] * rows,
         "naics": ["1111"] * rows,
@@ -101,6 +101,48 @@ def test_negative_values_need_a_signed_attribute() -> None:
 )
 def test_whole_numbers_in_units_are_exact(values: list[object], unit: str, whole: list[int]) -> None:
     assert amounts(table_of(emp=values), unit) == whole
+
+
+@given(
+    st.lists(st.integers(-(2**50), 2**50), min_size=1, max_size=20),
+    st.sampled_from(["1", "1/100", "1/10", "1/4", "1000"]),
+    st.sampled_from([pa.float64(), pa.float32()]),
+)
+@settings(max_examples=40, deadline=None)
+def test_floats_are_whole_where_they_are_nearest_to_a_multiple(units: list[int], unit: str, kind: pa.DataType) -> None:
+    if kind == pa.float32():
+        units = [k % 1000 for k in units]
+    exact = [k * Fraction(unit) for k in units]
+    column = pa.array([float(value) for value in exact], kind)
+    assert amounts(table_of(emp=column), unit) == units
+
+    # Halfway to the next multiple there is none, and it must not be rounded to one.
+    beside = pa.array([float(value) for value in exact] + [float(Fraction(unit) / 2)], kind)
+    counts = LocalEngine(table_of(emp=beside)).count_faults({"emp": Fraction(unit)})["emp"]
+    assert (counts.not_whole, counts.total) == (1, sum(map(abs, units)))
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(-(10**20), 10**20).map(str),
+            st.decimals(-(10**9), 10**9, places=2).map(str),
+            st.sampled_from(["007", "+5", " 5", "1e3", "-0", "5.", "9" * 18, "9" * 19]),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+@settings(max_examples=40, deadline=None)
+def test_texts_are_read_as_decimals_are(texts: list[str]) -> None:
+    counts = LocalEngine(table_of(emp=texts)).count_faults({"emp": Fraction(1)})["emp"]
+    exact = [Decimal(text) for text in texts]
+    whole = [int(value) for value in exact if value == int(value)]
+    assert counts.not_whole == len(texts) - len(whole)
+    assert counts.total == sum(map(abs, whole))
+    assert (counts.negatives, counts.zeros) == (sum(value < 0 for value in exact), exact.count(Decimal(0)))
+    small = [str(k) for k in whole if abs(k) < 2**63] or ["1"]
+    assert amounts(table_of(emp=small)) == [int(text) for text in small]
 
 
 @pytest.mark.parametrize(("values", "unit"), [([1.5, 1], "1"), ([1500, 1000], "1000"), (["1.5", "1"], "1")])
@@ -196,6 +238,28 @@ def test_groups_are_what_plain_python_finds(rows: list[tuple[str, str]], by: tup
         expected[tuple(values[key] for key in by)].add(i)
     assert found == expected
     assert list(zip(*groups.keys.values(), strict=True)) == sorted(expected) or not by
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(0, 30)), min_size=1, max_size=60), st.sampled_from([1, 7, 1000]))
+@settings(max_examples=30, deadline=None)
+def test_repeated_ids_are_counted_part_by_part(ids: list[int | None], at_once: int) -> None:
+    known = [key for key in ids if key is not None]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local, "IDS_AT_ONCE", at_once)
+        for keys in (pa.array(ids, pa.int64()), pa.array(ids, pa.int64()).cast(pa.string())):
+            assert LocalEngine(table_of(key=keys)).duplicates("key") == len(known) - len(set(known))
+
+
+def test_what_does_not_fit_into_memory_is_not_written_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = 500_000
+    ones = np.ones(rows, dtype=np.int64)
+    engine = LocalEngine(pa.table({"key": np.arange(rows), "emp": ones}))
+    engine._connection.execute("SET memory_limit = '8MB'")
+    with pytest.raises(FaultsError, match=r"cannot be read \(OutOfMemoryException\)"):
+        engine.duplicates("key")
+    assert sum(len(batch.amounts["emp"]) for batch in engine.scan(amounts={"emp": Fraction(1)})) == rows
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_rows_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gedp.accounting.composition import exact
-from gedp.engines import MOST_UNITS, CodeArray, Engine
+from gedp.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine
 from gedp.errors import Fault, FaultsError
 from gedp.policy import Attribute, Data, Grouper, Query
 
@@ -75,16 +75,17 @@ def open_table(
     ]
     if not engine.rows():
         faults.append(Fault("the table", "it has no rows", "Check the file"))
-    for name in (*data.public, *([data.id] if data.id else [])):
-        if name not in missing and (nulls := engine.nulls(name)):
+    plain = [name for name in (*data.public, *([data.id] if data.id else [])) if name not in missing]
+    for name, nulls in engine.nulls(plain).items():
+        if nulls:
             faults.append(
                 Fault(f"column {name}", f"{_rows(nulls)} null", "Fill in a code; public columns are never empty")
             )
     if data.id and data.id not in missing and (repeated := engine.duplicates(data.id)):
         faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that came before", "Ids must be unique"))
-    for name, attribute in attributes.items():
-        if name not in missing:
-            faults += _attribute_faults(engine, name, attribute)
+    units = {name: exact(attribute.unit) for name, attribute in attributes.items() if name not in missing}
+    for name, counts in engine.count_faults(units).items():
+        faults += _attribute_faults(counts, attributes[name])
     lookups = {}
     for grouper in (groupers or {}).values():
         if grouper.column not in missing:
@@ -121,9 +122,8 @@ def _rows(count: int) -> str:
     return f"{count:,} row has" if count == 1 else f"{count:,} rows have"
 
 
-def _attribute_faults(engine: Engine, name: str, attribute: Attribute) -> Iterator[Fault]:
-    counts = engine.count_faults(name, exact(attribute.unit))
-    place = f"column {name}"
+def _attribute_faults(counts: ColumnCounts, attribute: Attribute) -> Iterator[Fault]:
+    place = f"column {attribute.name}"
     if counts.nulls:
         yield Fault(place, f"{_rows(counts.nulls)} null", "Fill in a number, or leave the establishments out")
     if counts.not_numbers:

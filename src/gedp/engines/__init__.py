@@ -50,14 +50,14 @@ class Engine(Protocol):
     def rows(self) -> int:
         """The number of rows."""
 
-    def nulls(self, column: str) -> int:
-        """The number of nulls in a column."""
+    def nulls(self, columns: Sequence[str]) -> dict[str, int]:
+        """The number of nulls in each of these columns."""
 
     def duplicates(self, column: str) -> int:
         """The number of rows whose value in `column` appeared in a row before."""
 
-    def count_faults(self, column: str, unit: Fraction) -> ColumnCounts:
-        """What is wrong with a column that should hold whole multiples of `unit`."""
+    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
+        """What is wrong with columns that should hold whole multiples of their units."""
 
     def distinct(self, column: str) -> list[str]:
         """The distinct values of a public column as text, sorted; their positions are its codes."""

@@ -3,7 +3,9 @@
 import glob
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +16,22 @@ from gedp.engines import Batch, ColumnCounts
 from gedp.errors import Fault, FaultsError
 
 BATCH_ROWS = 1_000_000
+#: A set of ids takes about 50 bytes each; larger tables are searched for repeated ids part by part.
+IDS_AT_ONCE = 2**24
+
+_WHOLE_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 
 
 class LocalEngine:
-    """A table that DuckDB can read. Its repr names the source and no content."""
+    """A table that DuckDB can read. Its repr names the source and no content.
+
+    DuckDB gets no folder for temporary files: a query too large for memory fails rather than leave confidential columns
+    on disk. None grows with the table: rows are streamed, and sums and sets of ids are bounded.
+    """
 
     def __init__(self, source: str | Path | Any) -> None:
-        self._connection = duckdb.connect(config={"preserve_insertion_order": "true"})
+        self._connection = duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": ""})
+        self._connection.execute("SET enable_progress_bar = false")
         self._codes: set[str] = set()
         self._files: list[Path] = []
         if isinstance(source, str | Path):
@@ -49,29 +60,38 @@ class LocalEngine:
 
     def rows(self) -> int:
         """The number of rows."""
-        return self._number("SELECT count(*) FROM source")
+        return self._numbers(["count(*)"])[0]
 
-    def nulls(self, column: str) -> int:
-        """The number of nulls in a column."""
-        return self._number(f"SELECT count(*) - count({_quoted(column)}) FROM source")
+    def nulls(self, columns: Sequence[str]) -> dict[str, int]:
+        """The number of nulls in each column, in one pass."""
+        return dict(zip(columns, self._numbers([f"count(*) - count({_quoted(c)})" for c in columns]), strict=True))
 
     def duplicates(self, column: str) -> int:
         """Rows beyond the first of each value."""
-        return self._number(f"SELECT count({_quoted(column)}) - count(DISTINCT {_quoted(column)}) FROM source")
+        name, parts = _quoted(column), 1 + self.rows() // IDS_AT_ONCE
+        repeated = f"count({name}) - count(DISTINCT {name})"
+        return sum(self._numbers([repeated], f"hash({name}) % {parts} = {part}")[0] for part in range(parts))
 
-    def count_faults(self, column: str, unit: Fraction) -> ColumnCounts:
-        """One aggregate over the column."""
+    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
+        """Aggregates over the columns, in one pass."""
+        aggregates = [self._fault_counts(column, unit) for column, unit in units.items()]
+        numbers = iter(self._numbers([sql for of_column in aggregates for sql in of_column]))
+        return {column: ColumnCounts(*islice(numbers, len(fields(ColumnCounts)))) for column in units}
+
+    def _fault_counts(self, column: str, unit: Fraction) -> list[str]:
+        """SQL for each field of ColumnCounts, in order."""
         name, number = _quoted(column), f"TRY_CAST({_quoted(column)} AS DOUBLE)"
         whole = f"({self._whole(column, unit)})"
         finite = f"({number} IS NOT NULL AND isfinite({number}))"
-        (row,) = self._rows_of(
-            f"SELECT count(*) FILTER ({name} IS NULL), "
-            f"count(*) FILTER ({name} IS NOT NULL AND {number} IS NULL), "
-            f"count(*) FILTER ({number} IS NOT NULL AND NOT isfinite({number})), "
-            f"count(*) FILTER ({finite} AND {number} < 0), count(*) FILTER ({number} = 0), "
-            f"count(*) FILTER ({finite} AND {whole} IS NULL), coalesce(sum(abs({whole}::HUGEINT)), 0) FROM source"
-        )
-        return ColumnCounts(*(int(value) for value in row))
+        return [
+            f"count(*) FILTER ({name} IS NULL)",
+            f"count(*) FILTER ({name} IS NOT NULL AND {number} IS NULL)",
+            f"count(*) FILTER ({number} IS NOT NULL AND NOT isfinite({number}))",
+            f"count(*) FILTER ({finite} AND {number} < 0)",
+            f"count(*) FILTER ({number} = 0)",
+            f"count(*) FILTER ({finite} AND {whole} IS NULL)",
+            f"coalesce(sum(abs({whole}::HUGEINT)), 0)",
+        ]
 
     def distinct(self, column: str) -> list[str]:
         """The distinct texts; asking makes them the codes of the column."""
@@ -109,20 +129,22 @@ class LocalEngine:
             )
 
     def _whole(self, column: str, unit: Fraction) -> str:
-        """SQL for the column in units, NULL where it is no whole multiple of the unit."""
-        name = _quoted(column)
-        if unit == 1 and self._types[column] in {
-            "TINYINT",
-            "SMALLINT",
-            "INTEGER",
-            "BIGINT",
-            "UTINYINT",
-            "USMALLINT",
-            "UINTEGER",
-        }:
+        """SQL for the column in units, NULL where it is no whole multiple of the unit.
+
+        A float is one if it is the float nearest to one. Texts of digits alone, as nearly all are, need no decimals.
+        """
+        name, kind = _quoted(column), self._types[column]
+        if unit == 1 and kind in _WHOLE_TYPES:
             return f"{name}::BIGINT"
+        if kind in {"FLOAT", "DOUBLE"}:
+            units = f"round({name}::DOUBLE * {unit.denominator} / {unit.numerator})"
+            nearest = f"({units} * {unit.numerator} / {unit.denominator})::{kind}"
+            return f"CASE WHEN {nearest} = {name} AND abs({units}) < 1e28 THEN {units}::HUGEINT END"
         exact = f"TRY(TRY_CAST({name} AS DECIMAL(38, 10)) * {unit.denominator})"
-        return f"CASE WHEN {exact} % {unit.numerator} = 0 THEN TRY_CAST({exact} AS HUGEINT) // {unit.numerator} END"
+        whole = f"WHEN {exact} % {unit.numerator} = 0 THEN TRY_CAST({exact} AS HUGEINT) // {unit.numerator}"
+        if unit == 1 and kind == "VARCHAR":
+            return f"CASE WHEN regexp_full_match({name}, '-?[0-9]{{1,18}}') THEN {name}::HUGEINT {whole} END"
+        return f"CASE {whole} END"
 
     def _rows_of(self, sql: str) -> list[tuple[Any, ...]]:
         with self._silent():
@@ -139,8 +161,12 @@ class LocalEngine:
                 self.name, [Fault("the table", f"it cannot be read ({kind})", "Check the file")]
             ) from None
 
-    def _number(self, sql: str) -> int:
-        return int(self._rows_of(sql)[0][0])
+    def _numbers(self, aggregates: Sequence[str], condition: str = "true") -> list[int]:
+        """Whole numbers from one pass over the rows."""
+        if not aggregates:
+            return []
+        (row,) = self._rows_of(f"SELECT {', '.join(aggregates)} FROM source WHERE {condition}")
+        return [int(number) for number in row]
 
 
 def _reader(source: str) -> str:
