@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from gedp.engines import local
 from gedp.engines.local import LocalEngine
-from gedp.errors import FaultsError
+from gedp.errors import FaultsError, GedpError
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
-from gedp.table import ConfidentialTable, find_cells, open_table
+from gedp.table import ConfidentialTable, _combine, _compact, find_cells, open_table
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
 DATA = Data("x", ("cnty", "naics"), "key")
@@ -274,13 +274,21 @@ def test_rows_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch, tmp
         assert batches[1].plain.column("key")[0].as_py() == f"k{batches[1].amounts['emp'][0]}"
 
 
-def test_many_combinations_are_found_without_a_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    from gedp import table as module
+@given(st.lists(st.lists(st.sampled_from([0, 3, 5, 10**9, 2**62]), max_size=8), max_size=5))
+def test_numbers_are_compacted_batch_by_batch_as_all_at_once(batches: list[list[int]]) -> None:
+    arrays = [np.array(batch, dtype=np.int64) for batch in batches]
+    whole = np.concatenate([np.empty(0, dtype=np.int64), *arrays])
+    present, of_row = _compact(iter(arrays), len(whole))
+    expected, positions = np.unique(whole, return_inverse=True)
+    assert np.array_equal(present, expected)
+    assert np.array_equal(of_row, positions)
+    for rows in (len(whole) - 1, len(whole) + 1):
+        with pytest.raises(GedpError, match="changed"):
+            _compact(iter(arrays), max(rows, 0) if len(whole) else 1)
 
-    combined = np.array([5, 3, 5, 10**9], dtype=np.int64)
-    small = module._compact(combined[:3], 10)
-    large = module._compact(combined, 1e12)
-    assert small[0].tolist() == [3, 5]
-    assert small[1].tolist() == [1, 0, 1]
-    assert large[0].tolist() == [3, 5, 10**9]
-    assert large[1].tolist() == [1, 0, 1, 2]
+
+def test_too_many_combinations_are_refused() -> None:
+    codes = [np.zeros(1, dtype=np.int32)] * 3
+    assert _combine(codes, [2**20, 2**20, 2**20]).tolist() == [0]
+    with pytest.raises(FaultsError, match="too many combinations"):
+        _combine(codes, [2**21, 2**21, 2**21])

@@ -5,16 +5,17 @@ occur; every group of every query is a union of such cells, so a row needs to kn
 """
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
 from gedp.accounting.composition import exact
-from gedp.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine
-from gedp.errors import Fault, FaultsError
+from gedp.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine, IntArray
+from gedp.errors import Fault, FaultsError, GedpError
 from gedp.policy import Attribute, Data, Grouper, Query
 
 
@@ -52,7 +53,9 @@ class Cells:
 
     def groups(self, by: Sequence[str]) -> Groups:
         """The groups by these keys that occur, in the order of their labels."""
-        combined, _ = _combine([self.codes[key] for key in by], [len(self.labels[key]) for key in by], self.count)
+        if not by:
+            return Groups({}, np.zeros(self.count, dtype=np.int32), 1)
+        combined = _combine([self.codes[key] for key in by], [len(self.labels[key]) for key in by])
         present, first, of_cell = np.unique(combined, return_index=True, return_inverse=True)
         keys = {key: [self.labels[key][code] for code in self.codes[key][first]] for key in by}
         return Groups(keys, of_cell.astype(np.int32), len(present))
@@ -109,12 +112,11 @@ def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
         labels[key], codes = _dense(groups)
         translate[key] = codes
     sizes = [len(labels[key]) for key in keys]
-    parts = []
-    for batch in table.engine.scan(coded=list(dict.fromkeys(columns.values()))):
-        rows = len(next(iter(batch.codes.values())))
-        combined, _ = _combine([translate[key][batch.codes[columns[key]]] for key in keys], sizes, rows)
-        parts.append(combined)
-    present, of_row = _compact(np.concatenate(parts), int(np.prod(sizes, dtype=np.float64)))
+    combined = (
+        _combine([translate[key][batch.codes[columns[key]]] for key in keys], sizes)
+        for batch in table.engine.scan(coded=list(dict.fromkeys(columns.values())))
+    )
+    present, of_row = _compact(combined, table.engine.rows())
     return Cells(len(present), of_row, dict(zip(keys, _split(present, sizes), strict=True)), labels)
 
 
@@ -176,21 +178,20 @@ def _dense(groups: Sequence[str]) -> tuple[list[str], CodeArray]:
     return labels, np.array([position[group] for group in groups], dtype=np.int32)
 
 
-def _combine(codes: Sequence[CodeArray], sizes: Sequence[int], rows: int) -> tuple[npt.NDArray[np.int64], int]:
+def _combine(codes: Sequence[CodeArray], sizes: Sequence[int]) -> IntArray:
     """One mixed-radix number for the codes of several keys."""
-    combined = np.zeros(rows, dtype=np.int64)
-    most = 1
-    for code, size in zip(codes, sizes, strict=True):
-        combined = combined * size + code
-        most *= size
-    if most >= 2**63:
+    if math.prod(sizes) >= 2**63:
         raise FaultsError(
             "queries", [Fault("by", "the groupings have too many combinations", "Use fewer or coarser keys")]
         )
-    return combined, most
+    combined = codes[0].astype(np.int64)
+    for code, size in zip(codes[1:], sizes[1:], strict=True):
+        combined *= size
+        combined += code
+    return combined
 
 
-def _split(combined: npt.NDArray[np.int64], sizes: Sequence[int]) -> list[CodeArray]:
+def _split(combined: IntArray, sizes: Sequence[int]) -> list[CodeArray]:
     codes = []
     for size in reversed(sizes):
         combined, code = np.divmod(combined, size)
@@ -198,14 +199,23 @@ def _split(combined: npt.NDArray[np.int64], sizes: Sequence[int]) -> list[CodeAr
     return codes[::-1]
 
 
-def _compact(combined: npt.NDArray[np.int64], most: float) -> tuple[npt.NDArray[np.int64], CodeArray]:
-    """The numbers that occur, and the position of each row's number among them; by a table where it is small."""
-    if most <= 50_000_000:
-        seen = np.zeros(int(most), dtype=bool)
-        seen[combined] = True
-        present = np.flatnonzero(seen)
-        position = np.zeros(int(most), dtype=np.int32)
-        position[present] = np.arange(len(present), dtype=np.int32)
-        return present, position[combined]
-    present, of_row = np.unique(combined, return_inverse=True)
-    return present, of_row.astype(np.int32)
+def _compact(batches: Iterable[IntArray], rows: int) -> tuple[IntArray, CodeArray]:
+    """The numbers that occur, in order, and the position of each row's number among them: 4 bytes a row."""
+    of_row = np.empty(rows, dtype=np.int32)
+    found: list[tuple[slice, IntArray]] = []
+    start = 0
+    for numbers in batches:
+        places = slice(start, start + len(numbers))
+        if places.stop > rows:
+            raise GedpError("the table changed while it was read; nothing was published")
+        encoded = pa.array(numbers).dictionary_encode()
+        of_row[places] = encoded.indices.to_numpy()  # among those of the batch, until all are known
+        found.append((places, encoded.dictionary.to_numpy()))
+        start = places.stop
+    if start != rows:
+        raise GedpError("the table changed while it was read; nothing was published")
+    everything = np.concatenate([np.empty(0, dtype=np.int64), *(numbers for _, numbers in found)])
+    present = np.sort(pa.array(everything).unique().to_numpy())
+    for places, numbers in found:
+        of_row[places] = np.searchsorted(present, numbers).astype(np.int32)[of_row[places]]
+    return present, of_row
