@@ -1,0 +1,107 @@
+"""Files of a release are written in the background: whole, in order, the same for the same seed, and not silently."""
+
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from gedp.engines import local
+from gedp.engines.local import LocalEngine
+from gedp.errors import GedpError
+from gedp.measure import measure
+from gedp.noise.entropy import SeededEntropy
+from gedp.policy import Attribute, Closeness, Data, Policy, Query
+from gedp.release import Release, ReleaseWriter
+from gedp.table import open_table
+
+ROWS = 20_000
+ATTRIBUTES = {name: Attribute(name, Closeness("sqrt", Decimal("0.5"))) for name in ("emp", "wage")}
+QUERIES = [
+    Query("identity", ("establishment",), dict.fromkeys(ATTRIBUTES, Decimal(1))),
+    Query("county", ("cnty",), dict.fromkeys(ATTRIBUTES, Decimal(1))),
+]
+
+
+def released(folder: Path, name: str) -> Release:
+    """A seeded release of a table that takes several batches."""
+    source = folder / "t.parquet"
+    if not source.exists():
+        rng = np.random.default_rng(3)
+        columns = {
+            "key": np.arange(ROWS),
+            "cnty": rng.choice(["001", "003"], ROWS),
+            "emp": rng.integers(0, 900, ROWS),
+            "wage": rng.integers(0, 10**6, ROWS),
+        }
+        pq.write_table(pa.table(columns), source, row_group_size=2500)
+    table = open_table(LocalEngine(source), Data("x", ("cnty",), "key", synthetic=True), ATTRIBUTES)
+    policy = Policy(ATTRIBUTES, Decimal(10))
+    return measure(table, policy, QUERIES, out=folder / name, entropy=SeededEntropy(9))
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(local, "BATCH_ROWS", 2048)
+
+
+def test_batches_are_written_in_order_and_the_same_for_the_same_seed(tmp_path: Path) -> None:
+    releases = [released(tmp_path, name) for name in ("a", "b")]
+    assert releases[0].manifest["files"] == releases[1].manifest["files"]
+    written = pq.ParquetFile(releases[0].folder / "identity.parquet")
+    assert written.num_row_groups > 5
+    assert written.read(["key"]).column("key").to_pylist() == list(range(ROWS))
+
+
+def test_a_table_is_the_same_in_parquet_and_csv(tmp_path: Path) -> None:
+    release = released(tmp_path, "out")
+    texts = pa.csv.ConvertOptions(column_types=release.answers("county").schema)
+    again = pa.csv.read_csv(release.folder / "tables" / "county.csv", convert_options=texts)
+    assert again.equals(release.answers("county").combine_chunks())
+
+
+def test_only_columns_that_repeat_get_a_dictionary(tmp_path: Path) -> None:
+    release = released(tmp_path, "out")
+
+    def coded(file: str) -> set[str]:
+        group = pq.ParquetFile(release.folder / file).metadata.row_group(0)
+        columns = [group.column(i) for i in range(group.num_columns)]
+        return {column.path_in_schema for column in columns if column.dictionary_page_offset is not None}
+
+    assert coded("identity.parquet") == {"cnty"}
+    assert coded("tables/county.parquet") == {"cnty", "attribute", "mechanism", "variance_kind"}
+
+
+@pytest.mark.parametrize(
+    ("where", "function"), [(pq.ParquetWriter, "write_table"), (pq, "write_table"), (pa.csv, "write_csv")]
+)
+def test_a_full_disk_ends_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: Any, function: str
+) -> None:
+    released(tmp_path, "good")
+
+    def full(*_: object, **__: object) -> NoReturn:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(where, function, full)
+    with pytest.raises(GedpError, match=r"cannot write .*no space left"):
+        released(tmp_path, "bad")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good", "t.parquet"]
+
+
+def test_leaving_early_waits_for_what_is_being_written(tmp_path: Path) -> None:
+    batch = pa.table({"cnty": ["001"] * 1000, "emp": np.arange(1000.0)})
+
+    def leave_early() -> NoReturn:
+        with ReleaseWriter(tmp_path / "out") as writer:
+            for _ in range(3):
+                writer.write_identity(batch, ["cnty"])
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        leave_early()
+    assert list(tmp_path.iterdir()) == []
