@@ -24,6 +24,13 @@ class BudgetExceededError(Refused):
     """The queries cost more than the budget allows."""
 
 
+class TableChangedError(GedpError):
+    """The confidential table is no longer the one that was checked."""
+
+    def __init__(self) -> None:
+        super().__init__("the table changed while it was read; nothing was published. Run again once it is final")
+
+
 @dataclass(frozen=True)
 class Fault:
     """One thing wrong with an input: where, what, and what to do about it."""

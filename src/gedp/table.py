@@ -73,9 +73,9 @@ def open_table(
     columns = engine.columns()
     needed = [*data.public, *attributes, *([data.id] if data.id else [])]
     missing = [name for name in needed if name not in columns]
-    faults += [
-        Fault(f"column {name}", "there is no such column", f"The table has: {', '.join(columns)}") for name in missing
-    ]
+    # Where no name is known, the first line of the file may be a record.
+    hint = "Is there a first line with names?" if missing == needed else f"The table has: {', '.join(columns)}"
+    faults += [Fault(f"column {name}", "there is no such column", hint) for name in missing]
     if not engine.rows():
         faults.append(Fault("the table", "it has no rows", "Check the file"))
     plain = [name for name in (*data.public, *([data.id] if data.id else [])) if name not in missing]

@@ -7,7 +7,7 @@ import numpy as np
 
 from gedp.accounting.composition import exact
 from gedp.engines import Batch, CodeArray, IntArray
-from gedp.errors import GedpError
+from gedp.errors import TableChangedError
 from gedp.neighbors.functions import FloatArray
 from gedp.table import Cells, ConfidentialTable
 
@@ -60,7 +60,7 @@ def scan_cells(
         yield cells.of_row[start : start + rows], batch
         start += rows
     if start != len(cells.of_row):
-        raise GedpError("the table changed while it was read; nothing was published")
+        raise TableChangedError
 
 
 def clipped_excess(
@@ -91,5 +91,5 @@ def clipped_excess(
                 over = np.where(bound > 0, np.maximum(np.abs(amounts[above]) - bound, 0), 0)
                 np.add.at(excess[name][clipping.query], clipping.group_of_cell[cell], np.sign(amounts[above]) * over)
     if any(not np.array_equal(again[name], unclipped[name]) for name in clippings):
-        raise GedpError("the table changed while it was read; nothing was published")
+        raise TableChangedError
     return excess

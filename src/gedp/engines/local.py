@@ -1,25 +1,30 @@
 """The engine for one machine: DuckDB over Parquet or CSV files or an Arrow table, in batches of bounded size."""
 
 import glob
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import gzip
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import duckdb
 import numpy as np
+import pyarrow as pa
 
 from gedp.engines import Batch, ColumnCounts
-from gedp.errors import Fault, FaultsError
+from gedp.errors import Fault, FaultsError, TableChangedError
 
 BATCH_ROWS = 1_000_000
 #: A set of ids takes about 50 bytes each; larger tables are searched for repeated ids part by part.
 IDS_AT_ONCE = 2**24
 
 _WHOLE_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+DELIMITERS = ",;\t|"
+
+T = TypeVar("T")
+Stamp = tuple[int, int, int]  # inode, size, time of the last change
 
 
 class LocalEngine:
@@ -33,26 +38,25 @@ class LocalEngine:
         self._connection = duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": ""})
         self._connection.execute("SET enable_progress_bar = false")
         self._codes: set[str] = set()
-        self._files: list[Path] = []
+        self._stamps: dict[Path, Stamp] | None = None
         if isinstance(source, str | Path):
             self.name = str(source)
-            self._files = [Path(path) for path in sorted(glob.glob(self.name))]  # noqa: PTH207 - a pattern
-            if not self._files:
+            self._stamps = _stamps(self.name)
+            if not self._stamps:
                 missing = Fault("the file", "there is no such file", "Check the path in data.source")
                 raise FaultsError(self.name, [missing])
-            with self._silent():
-                self._connection.execute(f"CREATE VIEW source AS SELECT * FROM {_reader(self.name)}")
+            self._execute(f"CREATE VIEW source AS SELECT * FROM {_reader(self.files())}")
         else:
             self.name = "a table in memory"
             self._connection.register("source", source)
-        self._types = {str(row[0]): str(row[1]) for row in self._rows_of("DESCRIBE source")}
+        self._types = {str(row[0]): str(row[1]) for row in self._execute("DESCRIBE source")}
 
     def __repr__(self) -> str:
         return f"LocalEngine({self.name})"
 
     def files(self) -> list[Path]:
         """The files that are read; none for a table in memory."""
-        return self._files
+        return list(self._stamps or ())
 
     def columns(self) -> list[str]:
         """The names of the columns."""
@@ -98,12 +102,9 @@ class LocalEngine:
         enum = _quoted(f"codes of {column}")
         if column not in self._codes:
             texts = f"SELECT DISTINCT {_quoted(column)}::VARCHAR AS text FROM source"
-            with self._silent():
-                self._connection.execute(
-                    f"CREATE TYPE {enum} AS ENUM (SELECT text FROM ({texts}) WHERE text IS NOT NULL ORDER BY 1)"
-                )
+            self._execute(f"CREATE TYPE {enum} AS ENUM (SELECT text FROM ({texts}) WHERE text IS NOT NULL ORDER BY 1)")
             self._codes.add(column)
-        ((values,),) = self._rows_of(f"SELECT enum_range(NULL::{enum})")
+        ((values,),) = self._execute(f"SELECT enum_range(NULL::{enum})")
         return list(values)
 
     def scan(
@@ -118,10 +119,11 @@ class LocalEngine:
             *(f"({self._whole(c, unit)})::BIGINT" for c, unit in amounts.items()),
             *map(_quoted, plain),
         ]
-        with self._silent():
-            reader = self._connection.sql(f"SELECT {', '.join(columns)} FROM source").to_arrow_reader(BATCH_ROWS)
-        for record in reader:
-            arrays = [column.to_numpy(zero_copy_only=False) for column in record.columns[: len(coded) + len(amounts)]]
+        for record in self._records(f"SELECT {', '.join(columns)} FROM source"):
+            numbers = record.columns[: len(coded) + len(amounts)]
+            if any(column.null_count for column in numbers):  # there were none when the table was checked
+                raise TableChangedError
+            arrays = [column.to_numpy(zero_copy_only=False) for column in numbers]
             yield Batch(
                 {c: array.astype(np.int32, copy=False) for c, array in zip(coded, arrays, strict=False)},
                 dict(zip(amounts, arrays[len(coded) :], strict=True)),
@@ -146,36 +148,79 @@ class LocalEngine:
             return f"CASE WHEN regexp_full_match({name}, '-?[0-9]{{1,18}}') THEN {name}::HUGEINT {whole} END"
         return f"CASE {whole} END"
 
-    def _rows_of(self, sql: str) -> list[tuple[Any, ...]]:
-        with self._silent():
-            return self._connection.execute(sql).fetchall()
+    def _execute(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._silent(lambda: self._connection.execute(sql).fetchall())
 
-    @contextmanager
-    def _silent(self) -> Iterator[None]:
-        """DuckDB's messages can quote rows, so only the kind of an error gets through."""
+    def _records(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """The rows in batches, of a table that stays what it was when it was opened."""
+        self._require_unchanged()
+        reader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+        while (record := self._silent(lambda: next(reader, None))) is not None:
+            yield record
+        self._require_unchanged()
+
+    def _silent(self, action: Callable[[], T]) -> T:
+        """DuckDB's messages can quote rows, so only the kind of an error gets through.
+
+        What is raised here is raised after the error was handled, so that it does not hang on as its context.
+        """
         try:
-            yield
-        except duckdb.Error as error:
+            return action()
+        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
             kind = type(error).__name__
-            raise FaultsError(
-                self.name, [Fault("the table", f"it cannot be read ({kind})", "Check the file")]
-            ) from None
+            interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
+        if interrupted:  # DuckDB puts an error of its own in the place of this one
+            raise KeyboardInterrupt
+        self._require_unchanged()
+        raise FaultsError(self.name, [Fault("the table", f"it cannot be read ({kind})", "Check the file")])
+
+    def _require_unchanged(self) -> None:
+        if self._stamps is not None and _stamps(self.name) != self._stamps:
+            raise TableChangedError
 
     def _numbers(self, aggregates: Sequence[str], condition: str = "true") -> list[int]:
         """Whole numbers from one pass over the rows."""
         if not aggregates:
             return []
-        (row,) = self._rows_of(f"SELECT {', '.join(aggregates)} FROM source WHERE {condition}")
+        (row,) = self._execute(f"SELECT {', '.join(aggregates)} FROM source WHERE {condition}")
         return [int(number) for number in row]
 
 
-def _reader(source: str) -> str:
-    """DuckDB's table function for a path or glob. CSV columns stay text, so that codes keep their zeros."""
-    quoted = "'" + source.replace("'", "''") + "'"
-    suffixes = [suffix.lower() for suffix in Path(source).suffixes[-2:]]
-    if ".csv" in suffixes:
-        return f"read_csv({quoted}, all_varchar = true, header = true)"
-    return f"read_parquet({quoted})"
+def _stamps(source: str) -> dict[Path, Stamp]:
+    """The files of a path or glob, and what tells whether they are still the same."""
+    names = [source] if Path(source).is_file() else sorted(glob.glob(source))  # noqa: PTH207 - a pattern
+    stamps = {}
+    for path in filter(Path.is_file, map(Path, names)):
+        status = path.stat()
+        stamps[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return stamps
+
+
+def _reader(files: Sequence[Path]) -> str:
+    """DuckDB's table function for these files. CSV columns stay text, so that codes keep their zeros.
+
+    Nothing about a CSV file is guessed from its rows: a guess can drop a line that does not fit, or take it for the
+    header, and then messages that name columns would quote a record.
+    """
+    quoted = ", ".join(_literal(glob.escape(str(path))) for path in files)
+    if ".csv" not in [suffix.lower() for suffix in files[0].suffixes[-2:]]:
+        return f"read_parquet([{quoted}], union_by_name = {len(files) > 1})"  # else the first file's types round others
+    dialect = f"delim = {_literal(_delimiter(files[0]))}, quote = '\"', escape = '\"', comment = '', skip = 0"
+    return f"read_csv([{quoted}], all_varchar = true, header = true, {dialect})"
+
+
+def _delimiter(path: Path) -> str:
+    """The one of the usual delimiters that the first line has most of."""
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            line = file.readline(1_000_000)
+    except OSError:
+        return ","  # DuckDB will say what is wrong with the file
+    return max(DELIMITERS, key=lambda delimiter: line.count(delimiter.encode()))
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def _quoted(name: str) -> str:
