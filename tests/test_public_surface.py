@@ -36,7 +36,7 @@ MAY_USE = {
     "semantics.py": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "policy": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "noise": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
-    "release.py": {"gedp.errors"},
+    "release.py": {"gedp.errors", "gedp.files"},
     "web": {"gedp.errors"},
 }
 

@@ -4,6 +4,7 @@ This is the only module in which the truth and the noise meet.
 """
 
 import hashlib
+import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,7 @@ from scipy.special import ndtri
 from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.accounting.ledger import Ledger, Reservation, spec_digest
+from gedp.accounting.ledger.amounts import mu_up
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
 from gedp.errors import DomainError, GedpError, Refused
@@ -38,12 +41,14 @@ from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.policy import Microdata, Output, Policy, PriceList, Query, Spec, price, require_within_budget, write_spec
 from gedp.release import MANIFEST, Release, ReleaseWriter
+from gedp.sealing import sealed
 from gedp.table import Cells, ConfidentialTable, Groups, find_cells
 from gedp.tally import CellTally, Clipping, clipped_excess, scan_cells
 
 Progress = Callable[[str, int, int], None]  # what, done, of how many
 
 
+@sealed
 def measure(
     table: ConfidentialTable,
     policy: Policy,
@@ -92,13 +97,29 @@ def measure(
             release = writer.finish(_manifest(job, prices, reservation, described))
         except BaseException as failure:
             if ledger is not None and reservation is not None:
-                with suppress(GedpError):
-                    ledger.abandon(reservation.release_id, type(failure).__name__)
+                _abandon(ledger, reservation, failure)
             raise
     if ledger is not None and reservation is not None:
+        _commit(ledger, reservation, release)
+    return release
+
+
+def _abandon(ledger: Ledger, reservation: Reservation, failure: BaseException) -> None:
+    spent, release = mu_up(reservation.loss), reservation.release_id
+    failure.add_note(f"Noise may have been drawn, so mu = {spent} counts as spent (release {release})")
+    with suppress(GedpError):  # then it stays a reservation, which counts as well
+        ledger.abandon(release, type(failure).__name__)
+
+
+def _commit(ledger: Ledger, reservation: Reservation, release: Release) -> None:
+    try:
         digest = hashlib.sha256((release.folder / MANIFEST).read_bytes()).hexdigest()
         ledger.commit(reservation.release_id, digest)
-    return release
+    except BaseException as failure:
+        failure.add_note(
+            f"The release in {release.folder} is whole and paid for, but the ledger does not call it finished"
+        )
+        raise
 
 
 def _require_sound(spec: Spec) -> None:
@@ -321,3 +342,12 @@ def _manifest(
         "queries": described,
         "spec": write_spec(spec),
     }
+
+
+class _CallableModule(ModuleType):
+    """The package has a module and a function of this name; `gedp.measure` is both, whichever was imported first."""
+
+    __call__ = staticmethod(measure)
+
+
+sys.modules[__name__].__class__ = _CallableModule

@@ -21,6 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError, GedpError, Refused
+from gedp.files import swap
 
 MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
@@ -77,8 +78,8 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
     folder = Path(folder)
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        files = dict(manifest["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+        files = {str(name): digest for name, digest in manifest["files"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
     if manifest.get("format") != FORMAT:
@@ -93,6 +94,17 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
     return Release(folder, manifest)
 
 
+def require_free(target: Path, *, replace: bool = False) -> None:
+    """Refuses a folder that is taken, unless it is empty or a release that may be replaced."""
+    if not os.path.lexists(_followed(target)):
+        return
+    with _writing(target):
+        ours = _is_release_or_empty(target)
+    if not (replace and ours):
+        hint = "Use --force to replace it" if ours else "It is no release; choose another folder"
+        raise ReleaseExistsError(f"{target} exists already and nothing was spent. {hint}")
+
+
 class ReleaseWriter:
     """Collects the files of a release in a temporary folder; `finish` gives it its name, all at once.
 
@@ -100,17 +112,12 @@ class ReleaseWriter:
     """
 
     def __init__(self, target: Path, *, replace: bool = False) -> None:
-        self.target = target
-        if target.exists() and not (replace and _is_release_or_empty(target)):
-            hint = (
-                "Use --force to replace it"
-                if _is_release_or_empty(target)
-                else "It is no release; choose another folder"
-            )
-            raise ReleaseExistsError(f"{target} exists already and nothing was spent. {hint}")
+        require_free(target, replace=replace)
+        self.target = _followed(target)
+        self.replace = replace
         with _writing(target):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            self.folder = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            self.folder = Path(tempfile.mkdtemp(dir=self.target.parent, prefix=f".{self.target.name}."))
             (self.folder / "tables").mkdir()
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="gedp-write")
         self._identity: pq.ParquetWriter | None = None
@@ -127,6 +134,7 @@ class ReleaseWriter:
         if self._identity:
             with suppress(OSError):
                 self._identity.close()
+            self._identity.is_open = False  # or it tries again, and complains, when it is collected
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def write_identity(self, batch: pa.Table, public: Sequence[str]) -> None:
@@ -168,14 +176,17 @@ class ReleaseWriter:
             for path in (*paths, self.folder / MANIFEST, self.folder / "tables", self.folder):
                 _sync(path)
             self.folder.chmod(0o755)
-            if self.target.exists():
-                with tempfile.TemporaryDirectory(dir=self.target.parent, prefix=f".{self.target.name}.old.") as old:
-                    self.target.replace(Path(old) / "release")
-                    self.folder.replace(self.target)
+            if self.replace and self.target.exists():
+                swap(self.folder, self.target)  # the release before is now in the temporary folder
             else:
-                self.folder.replace(self.target)
+                self.folder.replace(self.target)  # fails if somebody else put a release there
             _sync(self.target.parent)
         return Release(self.target, whole)
+
+
+def _followed(target: Path) -> Path:
+    """Where a link leads, so that the link is kept; other paths as they are."""
+    return Path(os.path.realpath(target)) if target.is_symlink() else target
 
 
 def _is_release_or_empty(folder: Path) -> bool:
@@ -203,4 +214,5 @@ def _writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise GedpError(f"cannot write {target}: {(error.strerror or 'the file system refused').lower()}") from None
+        reason = os.strerror(error.errno) if error.errno else "the file system refused"
+        raise GedpError(f"cannot write {target}: {reason.lower()}") from None

@@ -17,6 +17,7 @@ from gedp.accounting.composition import exact
 from gedp.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine, IntArray
 from gedp.errors import Fault, FaultsError, GedpError
 from gedp.policy import Attribute, Data, Grouper, Query
+from gedp.sealing import sealed
 
 
 @dataclass(frozen=True, repr=False)
@@ -61,6 +62,7 @@ class Cells:
         return Groups(keys, of_cell.astype(np.int32), len(present))
 
 
+@sealed
 def open_table(
     engine: Engine,
     data: Data,
@@ -98,6 +100,7 @@ def open_table(
     return ConfidentialTable(engine, data, attributes, groupers or {}, lookups)
 
 
+@sealed
 def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
     """The finest cells of the workload, in one pass over the rows."""
     keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
