@@ -1,6 +1,7 @@
 """The command line: one small module a command, imported only when it is called."""
 
 import io
+import signal
 import sys
 from collections.abc import Mapping
 from importlib import import_module
@@ -9,6 +10,7 @@ from typing import Any
 import click
 
 from gedp._version import __version__
+from gedp.cli.signals import interrupts
 from gedp.errors import GedpError
 
 COMMANDS = {
@@ -65,7 +67,7 @@ def cli() -> None:
       gedp demo                                  a synthetic state to try things on
       gedp run my.toml --dry-run                 check a table and a price
 
-    Exit codes: 0 done, 1 refused (budget, verification), 2 bad input or usage.
+    Exit codes: 0 done, 1 refused (budget, verification), 2 bad input or usage, 130 interrupted.
     """
 
 
@@ -74,18 +76,26 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without Greek letters gets question marks
-    try:
-        cli(standalone_mode=False)
-        raise SystemExit(0)
-    except click.ClickException as error:
-        error.show()
-        raise SystemExit(error.exit_code) from None
-    except click.Abort:
-        click.echo("gedp: interrupted", err=True)
-        raise SystemExit(130) from None
-    except GedpError as error:
-        click.echo(f"gedp: {error}", err=True)
-        raise SystemExit(error.exit_code) from None
-    except OSError as error:
-        click.echo(f"gedp: {error.filename or 'output'}: {(error.strerror or 'it failed').lower()}", err=True)
-        raise SystemExit(2) from None
+    with interrupts() as came:
+        try:
+            cli(standalone_mode=False)
+            raise SystemExit(0)
+        except click.ClickException as error:
+            error.show()
+            raise SystemExit(error.exit_code) from None
+        except (click.Abort, KeyboardInterrupt) as error:
+            word = "terminated" if came else "interrupted"
+            click.echo(_message(word, error.__cause__ or error), err=True)
+            raise SystemExit(128 + (came[0] if came else signal.SIGINT)) from None
+        except GedpError as error:
+            click.echo(_message(str(error), error), err=True)
+            raise SystemExit(error.exit_code) from None
+        except OSError as error:
+            reason = f"{error.filename or 'output'}: {(error.strerror or 'it failed').lower()}"
+            click.echo(_message(reason, error), err=True)
+            raise SystemExit(2) from None
+
+
+def _message(text: str, error: BaseException) -> str:
+    """The message and what was noted on the way, such as that budget is spent all the same."""
+    return ". ".join([f"gedp: {text}", *getattr(error, "__notes__", ())])

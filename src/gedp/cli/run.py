@@ -37,6 +37,7 @@ def command(spec: str, out: Path | None, ledger: Path | None, force: bool, dry_r
     from gedp.cli.progress import steps
     from gedp.explain import terminal
     from gedp.noise.entropy import SeededEntropy
+    from gedp.release import require_free
     from gedp.run import plan_run, run
     from gedp.specs import find_spec
 
@@ -46,6 +47,7 @@ def command(spec: str, out: Path | None, ledger: Path | None, force: bool, dry_r
     if dry_run:
         plan = plan_run(read, folder, out, ledger)
         terminal.print_prices(console, plan.prices)
+        require_free(plan.out, replace=force)
         console.print(_dry_sentence(plan.ledger, plan.prices), soft_wrap=True)
         return
     with steps() as at:
@@ -65,12 +67,17 @@ def command(spec: str, out: Path | None, ledger: Path | None, force: bool, dry_r
 
 
 def _dry_sentence(ledger: Path | None, prices: "PriceList") -> str:
+    """What remains; refuses what the release itself would refuse."""
     from gedp.accounting.ledger import Ledger
+    from gedp.accounting.ledger.amounts import mu_down
+    from gedp.errors import BudgetExceededError
 
     if ledger is None:
         return "The table is sound. Nothing was spent; synthetic data needs no ledger."
     if not ledger.exists():
         return f"The table is sound and nothing was published from it yet (there is no {ledger}). Nothing was spent."
     left = Ledger.open(ledger, create=False).remaining(prices.budget)
-    verdict = "enough" if prices.total <= left else "NOT enough"
-    return f"The table is sound. Of the budget mu = {left.mu:.6g} is left in {ledger}: {verdict}. Nothing was spent."
+    remains = f"Of the budget mu = {mu_down(left)} is left in {ledger}"
+    if prices.total > left:
+        raise BudgetExceededError(f"over budget: the table is sound, but not enough is left. {remains}")
+    return f"The table is sound. {remains}: enough. Nothing was spent."
