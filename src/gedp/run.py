@@ -17,6 +17,8 @@ from gedp.policy import PriceList, Spec, price, require_within_budget
 from gedp.release import Release
 from gedp.table import ConfidentialTable, open_table
 
+_WILDCARDS = re.compile(r"[*?\[\]]+")
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -39,7 +41,7 @@ def plan_run(spec: Spec, folder: Path, out: Path | None = None, ledger: Path | N
     source = folder / spec.data.source
     table = open_table(LocalEngine(source), spec.data, spec.policy.attributes, spec.groupers, folder)
     if ledger is None and not spec.data.synthetic:
-        ledger = source.with_name(re.sub(r"[*?\[\]]+", "_", source.name) + ".ledger")
+        ledger = _beside(folder, spec.data.source)
     return Plan(spec, table, prices, out or folder / spec.output.dir, ledger)
 
 
@@ -60,6 +62,14 @@ def run(
             replace=replace,
             progress=progress,
         )
+
+
+def _beside(folder: Path, source: str) -> Path:
+    """The ledger of a source: named after it, in the last folder before any wildcard."""
+    parts = list(Path(source).parts)
+    wild = next((i for i, part in enumerate(parts[:-1]) if _WILDCARDS.search(part)), len(parts) - 1)
+    name = ".".join(_WILDCARDS.sub("_", part) for part in parts[wild:])
+    return folder.joinpath(*parts[:wild], f"{name}.ledger")
 
 
 @contextmanager
