@@ -1,0 +1,125 @@
+"""Whole runs for the tests: a small confidential table, its spec, and `gedp` as a command."""
+
+import io
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gedp.cli import main
+
+SPEC = """
+[data]
+source = "t.parquet"
+id = "key"
+public = ["cnty", "naics"]
+
+[groupers]
+naics2 = { column = "naics", prefix = 2 }
+
+[attributes]
+emp = { psi = "sqrt", gamma = 0.5 }
+wage = { psi = "log", gamma = 0.1, shift = 1, unit = 0.01 }
+
+[budget]
+mu = 1
+
+[[queries]]
+name = "identity"
+by = "establishment"
+mu = 0.1
+
+[[queries]]
+name = "county"
+by = ["cnty"]
+mu = { emp = 0.2, wage = 0.1 }
+
+[[queries]]
+name = "naics2 x county"
+by = ["naics2", "cnty"]
+mu = { emp = 0.1 }
+mechanism = "psi"
+
+[output]
+dir = "out"
+"""
+
+#: mu² of one release of SPEC.
+PRICE = Fraction(8, 100)
+
+COMMAND = (sys.executable, "-c", "from gedp.cli import main; main()")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def gedp(*arguments: str, folder: Path) -> Ended:
+    """The command in this process, which saves the second that starting another takes."""
+    out, err = io.StringIO(), io.StringIO()
+    with chdir(folder), redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["gedp", *arguments]):
+        try:
+            main()
+        except SystemExit as end:
+            return Ended(int(end.code or 0), out.getvalue(), err.getvalue())
+    return Ended(0, out.getvalue(), err.getvalue())
+
+
+def start(*arguments: str, folder: Path) -> "subprocess.Popen[str]":
+    """The command in a process of its own."""
+    return subprocess.Popen(
+        [*COMMAND, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def small_table(rows: int = 40) -> pa.Table:
+    """Establishments with two public columns and two confidential ones."""
+    chance = np.random.default_rng(rows)
+    return pa.table(
+        {
+            "key": [f"k{i:04}" for i in range(rows)],
+            "cnty": [("001", "003", "005")[i % 3] for i in range(rows)],
+            "naics": [("1111", "1122", "2222", "2361")[i % 4] for i in range(rows)],
+            "emp": chance.integers(0, 3000, rows),
+            "wage": [int(value) / 100 for value in chance.integers(0, 10**7, rows)],
+        }
+    )
+
+
+def write_case(folder: Path, *changes: tuple[str, str], table: pa.Table | None = None) -> Path:
+    """The spec, with some of its text changed, as spec.toml, and the table as t.parquet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(small_table() if table is None else table, folder / "t.parquet")
+    return write_spec(folder, *changes)
+
+
+def write_spec(folder: Path, *changes: tuple[str, str]) -> Path:
+    text = SPEC
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    path = folder / "spec.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def names(folder: Path) -> list[str]:
+    """Everything in a folder, hidden files too."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def all_files(folder: Path) -> Sequence[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
