@@ -1,6 +1,8 @@
 """Settings shared by all tests."""
 
+import multiprocessing
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -18,3 +20,11 @@ def no_disk_waits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "SYNCHRONOUS", "OFF")
         yield
+
+
+@pytest.fixture(scope="session")
+def processes() -> Any:
+    """Children start from a server that has everything imported, so that a signal hits the work and not an import."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.run_processes", "tests.ledger_processes"])
+    return context

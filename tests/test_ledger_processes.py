@@ -1,6 +1,5 @@
 """Several processes on one ledger: never more than the budget together, and nothing forgotten when one is killed."""
 
-import multiprocessing
 import random
 import time
 from collections.abc import Iterator
@@ -9,22 +8,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.ledger import Ledger, store
 from tests.ledger_processes import keep_releasing, race
 from tests.ledgers import spend
 
 RACES, KILLS = 50, 30
-
-
-@pytest.fixture(scope="module")
-def processes() -> Any:
-    """Children start from a server that has everything imported, so that a kill hits the ledger and not an import."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.ledger_processes"])
-    return context
 
 
 def test_of_two_processes_that_race_for_the_last_of_the_budget_exactly_one_wins(tmp_path: Path, processes: Any) -> None:

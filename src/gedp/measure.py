@@ -84,12 +84,7 @@ def measure(
     }  # refuses impossible settings before anything is spent
     with ReleaseWriter(Path(out), replace=replace) as writer:
         cells = find_cells(table, queries)
-        reservation = None
-        if ledger is not None:
-            fingerprint = ledger.fingerprint(table.engine.files())
-            reservation = ledger.reserve(
-                prices, policy.attributes, fingerprint=fingerprint, spec_digest=spec_digest(spec)
-            )
+        reservation = _reserve(ledger, table, spec, prices) if ledger is not None else None
         try:
             job = _Job(table, spec, cells, mechanisms, entropy, zeta, writer, progress or (lambda *_: None))
             tallies = job.draw_identity()
@@ -104,6 +99,15 @@ def measure(
     return release
 
 
+def _reserve(ledger: Ledger, table: ConfidentialTable, spec: Spec, prices: PriceList) -> Reservation:
+    fingerprint = ledger.fingerprint(table.engine.files())
+    try:
+        return ledger.reserve(prices, spec.policy.attributes, fingerprint=fingerprint, spec_digest=spec_digest(spec))
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
+        raise
+
+
 def _abandon(ledger: Ledger, reservation: Reservation, failure: BaseException) -> None:
     spent, release = mu_up(reservation.loss), reservation.release_id
     failure.add_note(f"Noise may have been drawn, so mu = {spent} counts as spent (release {release})")
@@ -116,9 +120,7 @@ def _commit(ledger: Ledger, reservation: Reservation, release: Release) -> None:
         digest = hashlib.sha256((release.folder / MANIFEST).read_bytes()).hexdigest()
         ledger.commit(reservation.release_id, digest)
     except BaseException as failure:
-        failure.add_note(
-            f"The release in {release.folder} is whole and paid for, but the ledger does not call it finished"
-        )
+        failure.add_note(f"The release in {release.folder} is whole and paid for; the ledger may not call it finished")
         raise
 
 

@@ -3,7 +3,7 @@
 import io
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -79,23 +79,25 @@ def main() -> None:
     with interrupts() as came:
         try:
             cli(standalone_mode=False)
-            raise SystemExit(0)
-        except click.ClickException as error:
-            error.show()
-            raise SystemExit(error.exit_code) from None
-        except (click.Abort, KeyboardInterrupt) as error:
-            word = "terminated" if came else "interrupted"
-            click.echo(_message(word, error.__cause__ or error), err=True)
-            raise SystemExit(128 + (came[0] if came else signal.SIGINT)) from None
-        except GedpError as error:
-            click.echo(_message(str(error), error), err=True)
-            raise SystemExit(error.exit_code) from None
-        except OSError as error:
-            reason = f"{error.filename or 'output'}: {(error.strerror or 'it failed').lower()}"
-            click.echo(_message(reason, error), err=True)
-            raise SystemExit(2) from None
+        except (Exception, KeyboardInterrupt) as error:
+            raise SystemExit(_end(error, came)) from None
+        raise SystemExit(0)
 
 
-def _message(text: str, error: BaseException) -> str:
-    """The message and what was noted on the way, such as that budget is spent all the same."""
-    return ". ".join([f"gedp: {text}", *getattr(error, "__notes__", ())])
+def _end(error: BaseException, came: Sequence[int]) -> int:
+    """Says why the command ends; returns its exit code. What nobody foresaw keeps its traceback."""
+    if came or isinstance(error, click.Abort | KeyboardInterrupt):
+        terminated = came and came[0] != signal.SIGINT
+        text, code = "terminated" if terminated else "interrupted", 128 + (came[0] if came else signal.SIGINT)
+    elif isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    elif isinstance(error, GedpError):
+        text, code = str(error), error.exit_code
+    elif isinstance(error, OSError):
+        text, code = f"{error.filename or 'output'}: {(error.strerror or 'it failed').lower()}", 2
+    else:
+        raise error
+    notes = [note for link in (error, error.__cause__) for note in getattr(link, "__notes__", ())]
+    click.echo(". ".join([f"gedp: {text}", *notes]), err=True)  # notes: such as that budget is spent all the same
+    return code
