@@ -18,8 +18,9 @@ from gedp.accounting.ledger import Ledger
 from gedp.engines import local
 from gedp.engines.local import LocalEngine
 from gedp.errors import GedpError, Refused
+from gedp.estimates import psi_variance
 from gedp.measure import measure
-from gedp.mechanisms import clipping_bounds, no_clipping_tau, psi_variance
+from gedp.mechanisms import clipping_bounds, no_clipping_tau
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query

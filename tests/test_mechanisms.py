@@ -13,15 +13,14 @@ from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
 from gedp.errors import DomainError
+from gedp.estimates import PsiAnswers, psi_variance
 from gedp.mechanisms import (
-    PsiAnswers,
     answer_pnc,
     clipping_bounds,
     estab_gaussian,
     gaussian_baseline,
     no_clipping_tau,
     psi_mechanism,
-    psi_variance,
 )
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
 from gedp.neighbors.functions import FloatArray

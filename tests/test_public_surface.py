@@ -36,7 +36,18 @@ MAY_USE = {
     "semantics.py": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "policy": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "noise": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
+    "estimates.py": {"gedp.neighbors"},
     "release.py": {"gedp.errors", "gedp.files"},
+    "microdata": {
+        "gedp.errors",
+        "gedp.files",
+        "gedp.neighbors",
+        "gedp.accounting.composition",
+        "gedp.policy",
+        "gedp.release",
+        "gedp.estimates",
+        "gedp._version",
+    },
     "web": {"gedp.errors"},
 }
 

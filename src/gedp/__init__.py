@@ -9,6 +9,7 @@ The modules in the order in which data flows, which is also a reading order:
     explain      what a spec promises, on the terminal and on a page
     noise        exact Gaussian noise from one source of randomness
     engines      where tables are read; table, tally: validation and exact sums
+    estimates    what a noisy value says: estimate, variance, interval
     mechanisms   psi, pnc, and the choice between them
     measure      confidential table in, protected answers out; run does it from a spec file
     release      the answers, frozen; what comes after never sees the truth

@@ -26,16 +26,15 @@ from gedp.accounting.ledger.amounts import mu_up
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
 from gedp.errors import DomainError, GedpError, Refused
+from gedp.estimates import PsiAnswers, psi_variance
 from gedp.mechanisms import (
     ZETA,
     ClippingBounds,
-    PsiAnswers,
     PsiMechanism,
     answer_pnc,
     clipping_bounds,
     no_clipping_tau,
     psi_mechanism,
-    psi_variance,
 )
 from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy, SystemEntropy

@@ -16,7 +16,8 @@ from scipy.special import ndtri
 from gedp.accounting.composition import exact
 from gedp.engines import MOST_UNITS, IntArray
 from gedp.errors import DomainError
-from gedp.neighbors import Linear, Log, NeighborFunction, Signed, Sqrt
+from gedp.estimates import PsiAnswers
+from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.grid import Grid, grid_for, psi_grid
@@ -28,59 +29,6 @@ BITS = 24
 ZETA = Fraction(1, 100)
 #: Relative error bound of ψ and its inverse, with room to spare; sensitivities computed from them are raised by it.
 _RAISE = 1 + 1e-11
-
-
-@dataclass(frozen=True, repr=False)
-class PsiAnswers:
-    """Noisy values of ψ: ω = ψ(x) + N(0, σ²)."""
-
-    psi: NeighborFunction
-    omega: FloatArray
-    sigma: float
-
-    def estimate(self) -> FloatArray:
-        """Unbiased for sqrt, log and linear; for other ψ corrected to the second order of σ (the delta method)."""
-        match self.psi:
-            case Linear():
-                return self.omega
-            case Sqrt(shift):
-                return self.omega**2 - self.sigma**2 - shift
-            case Log(shift):
-                return np.exp(self.omega - self.sigma**2 / 2) - shift
-            case psi:
-                x = psi.inverse(np.maximum(self.omega, psi.lowest))
-                return x - self.sigma**2 / 2 * psi.inverse_curvature(x)
-
-    def variance(self) -> FloatArray:
-        """The variance of the estimate, itself estimated: at the estimate, but never below that at 0."""
-        return psi_variance(self.psi, self.estimate(), self.sigma)
-
-    def interval(self, confidence: float) -> tuple[FloatArray, FloatArray]:
-        """A confidence interval: that of ψ, cut off at ψ(0) and taken back."""
-        reach = float(ndtri((1 + confidence) / 2)) * self.sigma
-        low, high = (np.maximum(self.omega + side * reach, self.psi.lowest) for side in (-1, 1))
-        return self.psi.inverse(low), self.psi.inverse(high)
-
-    def upper_bounds(self, tau: float) -> FloatArray:
-        """What the true magnitude exceeds with probability Φ(−τ) at most (twice that where it may be negative)."""
-        high = self.psi.inverse(np.maximum(self.omega + tau * self.sigma, self.psi.lowest))
-        if not isinstance(self.psi, Signed):
-            return high
-        return np.maximum(np.abs(high), np.abs(self.psi.inverse(self.omega - tau * self.sigma)))
-
-
-def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> FloatArray:
-    """The variance of the estimate where the truth is x: exact for sqrt, log and linear, else to order σ⁴."""
-    x = np.asarray(x, dtype=np.float64)
-    at = x if isinstance(psi, Signed) else np.maximum(x, 0.0)
-    if isinstance(psi, Log):
-        of_log: FloatArray = (at + psi.shift) ** 2 * np.expm1(sigma**2)
-        return of_log
-    if not isinstance(psi, Linear | Sqrt):
-        at = np.where(at == 0, np.finfo(float).tiny, at)  # some slopes are infinite at 0
-    with np.errstate(divide="ignore"):
-        variance: FloatArray = (sigma / psi.slope(at)) ** 2 + (sigma**2 * psi.inverse_curvature(at)) ** 2 / 2
-    return variance
 
 
 @dataclass(frozen=True)

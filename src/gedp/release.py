@@ -61,9 +61,9 @@ class Release:
         """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
         return pq.read_table(self.folder / self._entry(query)["file"])
 
-    def identity(self) -> pa.Table:
-        """The protected establishments: id, public columns, `<attribute>__psi` and estimate."""
-        return pq.read_table(self.folder / IDENTITY)
+    def identity(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate."""
+        return pq.read_table(self.folder / IDENTITY, columns=None if columns is None else list(columns))
 
     def _entry(self, query: str) -> Mapping[str, Any]:
         for entry in self.manifest["queries"]:
