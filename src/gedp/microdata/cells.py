@@ -1,0 +1,257 @@
+"""From a release to a small problem: rows, finest cells, and which cells are in which groups of which query.
+
+The rows are the establishments of the identity query. A release without one lists no establishments; then its rows are
+the cells that its tables allow.
+"""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from gedp.errors import Fault, FaultsError
+from gedp.estimates import PsiAnswers, psi_variance
+from gedp.microdata.solve import CodeArray
+from gedp.neighbors import Linear, Log, NeighborFunction
+from gedp.neighbors.functions import FloatArray
+from gedp.policy import Attribute, Grouper, Query, Spec, parse_spec
+from gedp.release import Release
+
+MOST_JOINED_CELLS = 50_000_000
+
+
+@dataclass(frozen=True)
+class PsiNoise:
+    """The noise of the answers that the ψ-mechanism gave to one query for one attribute."""
+
+    psi: NeighborFunction
+    sigma: float
+    least: float = 0.0  # no sum is below: the unit where ψ has no value at 0
+
+    def variance(self, x: FloatArray) -> FloatArray:
+        """The variance of an answer where the truth is x, or the least possible value if x is below it."""
+        return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
+
+
+@dataclass(frozen=True, repr=False)
+class GroupAnswers:
+    """One query's answers for one attribute, as released, and the group of every finest cell."""
+
+    query: str
+    of_cell: CodeArray
+    answers: FloatArray
+    variances: FloatArray  # as released: exact for pnc, at the estimate for psi
+    by_psi: npt.NDArray[np.bool_]
+    noise: PsiNoise
+
+
+@dataclass(frozen=True, repr=False)
+class Cells:
+    """The combinations of some grouping keys that occur, and the one of every row."""
+
+    count: int
+    of_row: CodeArray
+    codes: Mapping[str, CodeArray]  # of every cell, for every key
+
+
+@dataclass(frozen=True, repr=False)
+class AttributeProblem:
+    """Everything a release says about one attribute."""
+
+    name: str
+    cells: Cells
+    groups: tuple[GroupAnswers, ...]
+    estimates: FloatArray | None  # of the rows; None without an identity query for this attribute
+    noise: PsiNoise | None  # of the identity answers
+
+
+@dataclass(repr=False)
+class Frame:
+    """The rows of the microdata with their public columns, and their grouping keys as codes."""
+
+    release: Release
+    spec: Spec
+    public: pa.Table  # id and public columns of the establishments; grouping keys where the rows are cells
+    lists_establishments: bool
+    maps: Path | None = None
+    _keys: dict[str, tuple[CodeArray, list[str]]] = field(default_factory=dict)
+    _cells: dict[tuple[str, ...], Cells] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        """The number of establishments, or of cells where none are listed."""
+        return int(self.public.num_rows)
+
+    def key(self, name: str) -> tuple[CodeArray, list[str]]:
+        """A public column or grouping as codes of the rows, with the text of each code, sorted."""
+        if name not in self._keys:
+            grouper = self.spec.groupers.get(name)
+            if name in self.public.column_names:
+                self._keys[name] = _encoded(self.public[name])
+            elif grouper is not None and grouper.column in self.public.column_names:
+                codes, texts = self.key(grouper.column)
+                labels, of_text = _dense(self._lookup(grouper, texts))
+                self._keys[name] = of_text[codes], labels
+            else:
+                known = [c for c in (*self.public.column_names, *self.spec.groupers) if c != self.spec.data.id]
+                unknown = Fault("by", f"{name!r} is no public column or grouping", f"There are: {', '.join(known)}")
+                raise FaultsError(str(self.release.folder), [unknown])
+        return self._keys[name]
+
+    def cells(self, keys: Sequence[str]) -> Cells:
+        """The finest cells of these keys, in the order of their texts."""
+        names = tuple(sorted(keys))
+        if names not in self._cells:
+            of_row, codes = _combinations([self.key(name)[0] for name in names], self.rows)
+            count = len(codes[0]) if names else 1
+            self._cells[names] = Cells(count, of_row, dict(zip(names, codes, strict=True)))
+        return self._cells[names]
+
+    def problem(self, name: str) -> AttributeProblem:
+        """What the release says about one attribute."""
+        asked = [query for query in self.spec.queries if name in query.mu]
+        attribute = self.spec.policy.attributes[name]
+        cells = self.cells(list(dict.fromkeys(key for q in asked if not q.is_identity for key in q.by)))
+        groups = tuple(self._group_answers(query, attribute, cells) for query in asked if not query.is_identity)
+        for query in asked:
+            if query.is_identity:
+                noise = _noise(self.release, query.name, attribute)
+                omega = self.release.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
+                estimates = PsiAnswers(noise.psi, omega, noise.sigma).estimate()
+                return AttributeProblem(name, cells, groups, estimates, noise)
+        return AttributeProblem(name, cells, groups, None, None)
+
+    def _group_answers(self, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
+        table = self.release.answers(query.name)
+        table = table.filter(pa.compute.equal(table["attribute"], attribute.name))
+        of_cell = np.zeros(cells.count, dtype=np.int64)
+        of_group = np.zeros(table.num_rows, dtype=np.int64)
+        for key in query.by:
+            labels = self.key(key)[1]
+            places = pa.compute.index_in(table[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
+            of_group = of_group * (len(labels) + 1) + places.fill_null(len(labels)).to_numpy()
+            of_cell = of_cell * (len(labels) + 1) + cells.codes[key]
+        order = np.argsort(of_group)
+        found = np.minimum(np.searchsorted(of_group[order], of_cell), max(table.num_rows - 1, 0))
+        if not table.num_rows or not np.array_equal(of_group[order][found], of_cell):
+            lost = Fault(f"query {query.name!r}", "some establishments are in none of its groups", "Get a fresh copy")
+            raise FaultsError(str(self.release.folder), [lost])
+        return GroupAnswers(
+            query.name,
+            order[found].astype(np.int32),
+            table["estimate"].to_numpy(),
+            table["variance"].to_numpy(),
+            pa.compute.equal(table["mechanism"], "psi").to_numpy(),
+            _noise(self.release, query.name, attribute),
+        )
+
+    def _lookup(self, grouper: Grouper, texts: Sequence[str]) -> list[str]:
+        if grouper.prefix is not None:
+            return [text[: grouper.prefix] for text in texts]
+        path = (self.maps or Path()) / str(grouper.map)
+        try:
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                known = {row[0]: row[1] for row in csv.reader(file) if len(row) > 1}
+            return [known[text] for text in texts]
+        except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
+            problem = "does not know every code" if isinstance(error, KeyError) else "cannot be read"
+            fault = Fault(
+                f"grouping {grouper.name}",
+                f"its map file {grouper.map} {problem}",
+                "A release does not hold map files: name the folder they are in",
+            )
+            raise FaultsError(str(self.release.folder), [fault]) from None
+
+
+def read_frame(release: Release, maps: Path | None = None) -> Frame:
+    """The rows of a release. `maps` is the folder of the map files that the spec names, if it names any."""
+    spec = parse_spec(str(release.manifest["spec"]), "the spec in the manifest")
+    if any(query.is_identity for query in spec.queries):
+        plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
+        return Frame(release, spec, release.identity(plain), True, maps)
+    return Frame(release, spec, _possible_cells(release, spec), False, maps)
+
+
+def _noise(release: Release, query: str, attribute: Attribute) -> PsiNoise:
+    entry: Mapping[str, Any] = next(e for e in release.manifest["queries"] if e["name"] == query)
+    psi = attribute.protection.psi
+    least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
+    return PsiNoise(psi, float(entry["attributes"][attribute.name]["sigma_psi"]), least)
+
+
+def is_exact(noise: PsiNoise) -> bool:
+    """Whether the variance is the same whatever the truth."""
+    return isinstance(noise.psi, Linear)
+
+
+def _possible_cells(release: Release, spec: Spec) -> pa.Table:
+    """The natural join of the keys of all queries: every cell that no table rules out."""
+    with duckdb.connect() as connection:
+        joined, known = "(SELECT 0 AS one)", set[str]()
+        for place, query in enumerate(sorted(spec.queries, key=lambda query: -len(query.by))):
+            if not query.by:
+                continue
+            connection.register(f"keys{place}", release.answers(query.name).select(list(query.by)))
+            columns = ", ".join(map(_quoted, query.by))
+            shared = ", ".join(_quoted(key) for key in query.by if key in known)
+            how = f"JOIN keys USING ({shared})" if shared else "CROSS JOIN keys"
+            joined = f"(WITH keys AS (SELECT DISTINCT {columns} FROM keys{place}) SELECT * FROM {joined} {how})"
+            known.update(query.by)
+        (count,) = connection.execute(f"SELECT count(*) FROM {joined}").fetchone() or (0,)
+        if count > MOST_JOINED_CELLS:
+            fault = Fault("queries", f"their groups allow {count:,} cells", "Add an identity query")
+            raise FaultsError(str(release.folder), [fault])
+        order = ", ".join(_quoted(key) for key in sorted(known)) or "one"
+        table = connection.execute(
+            f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else "SELECT 0 AS cell"
+        )
+        return table.to_arrow_table()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _encoded(column: pa.ChunkedArray) -> tuple[CodeArray, list[str]]:
+    encoded = column.combine_chunks().dictionary_encode()
+    values = pa.table({"value": encoded.dictionary})
+    with duckdb.connect() as connection:  # the same texts as where the groups were made
+        connection.register("codes", values)
+        texts = [row[0] for row in connection.execute("SELECT value::VARCHAR FROM codes").fetchall()]
+    labels, of_text = _dense(texts)
+    return of_text[encoded.indices.to_numpy()], labels
+
+
+def _dense(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
+    labels = sorted(set(texts))
+    position = {label: place for place, label in enumerate(labels)}
+    return labels, np.array([position[text] for text in texts], dtype=np.int32)
+
+
+def _combinations(columns: Sequence[CodeArray], rows: int) -> tuple[CodeArray, list[CodeArray]]:
+    """The combinations of codes that occur, and the one of every row; compacted column by column."""
+    of_row = np.zeros(rows, dtype=np.int32)
+    found: list[CodeArray] = []
+    for column in columns:
+        size = int(column.max(initial=0)) + 1
+        combined = of_row.astype(np.int64) * size + column
+        count = (int(of_row.max(initial=0)) + 1) * size
+        if count <= MOST_JOINED_CELLS:
+            seen = np.zeros(count, dtype=bool)
+            seen[combined] = True
+            present = np.flatnonzero(seen)
+            position = np.cumsum(seen, dtype=np.int32) - np.int32(1)
+            of_row = position[combined]
+        else:
+            present, places = np.unique(combined, return_inverse=True)
+            of_row = places.astype(np.int32)
+        before, last = np.divmod(present, size)
+        found = [*(codes[before] for codes in found), last.astype(np.int32)]
+    return of_row, found

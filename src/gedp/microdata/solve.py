@@ -1,0 +1,262 @@
+"""Weighted least squares over finest cells: direct answers for every cell, and answers for groups of cells.
+
+Minimise Σ_c (s_c − z_c)²/V_c + Σ_i (Σ_{c∈i} s_c − b_i)²/w_i over the cell totals s. With B the 0/1 matrix of which
+cells are in which groups, V and W diagonal,
+
+    s = z + V Bᵀ λ,    (W + B V Bᵀ) λ = b − B z,    Cov(s) = V − V Bᵀ (W + B V Bᵀ)⁻¹ B V.
+
+Groups of one query are disjoint, so every query's own block of the system is diagonal. The query with the most groups
+is eliminated exactly; what is left is dense and small for ordinary workloads, and solved by Cholesky factors. Larger
+systems are solved by conjugate gradients, preconditioned by a sweep over the queries and back.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse.linalg import LinearOperator, cg
+
+from gedp.errors import DomainError, GedpError
+from gedp.neighbors.functions import FloatArray
+
+CodeArray = npt.NDArray[np.int32]
+
+DIRECT_LIMIT = 4_000  # unknowns left after elimination, up to which they are solved directly
+CG_TOLERANCE = 1e-13
+MOST_CG_STEPS = 5_000
+ACCEPTED_RESIDUAL = 1e-9  # relative to the right-hand side, both scaled by the diagonal
+REFINEMENTS = 2
+
+
+def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
+    """The sum of the values of every code from 0 to count − 1."""
+    sums: FloatArray = np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
+    return sums
+
+
+class ConvergenceError(GedpError):
+    """An iteration did not reach its tolerance."""
+
+
+@dataclass(frozen=True, repr=False)
+class Marginal:
+    """Answers for the groups of one query. Every cell is in exactly one group; a group may have no cell."""
+
+    of_cell: CodeArray
+    answers: FloatArray
+    variances: FloatArray
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return len(self.answers)
+
+    def sums(self, by_cell: FloatArray) -> FloatArray:
+        """What the cells of every group add up to."""
+        return sum_by(self.of_cell, by_cell, self.groups)
+
+
+def require_variances(variances: FloatArray, what: str) -> None:
+    """Refuses variances that are zero, negative or no numbers: an exact answer cannot be weighed against others."""
+    bad = int(variances.size - np.count_nonzero((variances > 0) & np.isfinite(variances)))
+    if bad:
+        raise DomainError(f"{what}: {bad} of {variances.size} variances are not positive numbers")
+
+
+def pool(answers: Sequence[FloatArray], variances: Sequence[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Several answers to the same questions as one: the mean by inverse variance, and its variance."""
+    if len(answers) == 1:
+        return answers[0], variances[0]
+    precision = sum((1 / v for v in variances), np.zeros_like(variances[0]))
+    weighted = sum((a / v for a, v in zip(answers, variances, strict=True)), np.zeros_like(answers[0]))
+    return weighted / precision, 1 / precision
+
+
+class MarginalSystem:
+    """W + B V Bᵀ, with the queries in descending order of their numbers of groups."""
+
+    def __init__(self, cell_variances: FloatArray, marginals: Sequence[Marginal], direct_limit: int) -> None:
+        self.marginals = sorted(marginals, key=lambda marginal: -marginal.groups)
+        self.variances = cell_variances
+        self.starts = np.cumsum([0, *(marginal.groups for marginal in self.marginals)])
+        self.size = int(self.starts[-1])
+        self.steps = 0  # of conjugate gradients, over all solutions so far
+        self.residual = 0.0  # the largest of all solutions so far
+        self.diagonals = [m.variances + m.sums(cell_variances) for m in self.marginals]
+        self._scale = 1 / np.sqrt(np.concatenate([*self.diagonals, np.empty(0)]))
+        # _below[p][q], p > q: what groups of query p and of query q have in common.
+        self._below = [[self._overlap(p, q) for q in range(p)] for p in range(len(self.marginals))]
+        self._factor = None
+        first = self.marginals[0].groups if self.marginals else 0
+        if 0 < self.size - first <= direct_limit:
+            self._factor = self._eliminate(first)
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether it is solved by factors and not by iteration."""
+        return self._factor is not None or len(self.marginals) < 2
+
+    def gather(self, by_cell: FloatArray) -> FloatArray:
+        """B x."""
+        return np.concatenate([*(m.sums(by_cell) for m in self.marginals), np.empty(0)])
+
+    def spread(self, by_group: FloatArray) -> FloatArray:
+        """Bᵀ λ."""
+        result = np.zeros(len(self.variances))
+        for marginal, part in zip(self.marginals, self._parts(by_group), strict=True):
+            result += part[marginal.of_cell]
+        return result
+
+    def apply(self, unknowns: FloatArray) -> FloatArray:
+        """(W + B V Bᵀ) λ, for one column or several."""
+        parts = self._parts(unknowns)
+        result = [_rows(d, part) for d, part in zip(self.diagonals, parts, strict=True)]
+        for p, row in enumerate(self._below):
+            for q, block in enumerate(row):
+                result[p] = result[p] + block @ parts[q]
+                result[q] = result[q] + block.T @ parts[p]
+        return np.concatenate(result)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """λ, for one right-hand side or for several as columns. The residual is checked."""
+        if not self.marginals or right.size == 0:
+            return right
+        attempt = self._direct if self.is_direct else self._iterate
+        unknowns = attempt(right)
+        for _ in range(REFINEMENTS if self.is_direct else 0):
+            unknowns = unknowns + attempt(right - self.apply(unknowns))
+        left = _rows(self._scale, right - self.apply(unknowns))
+        norms = np.linalg.norm(_rows(self._scale, right), axis=0)
+        residual = float(np.max(np.linalg.norm(left, axis=0) / np.where(norms > 0, norms, 1)))
+        self.residual = max(self.residual, residual)
+        if not residual <= ACCEPTED_RESIDUAL:
+            raise ConvergenceError(
+                f"the least-squares system of {self.size:,} groups was solved to {residual:.1e} only, not to "
+                f"{ACCEPTED_RESIDUAL:.0e}: its variances differ too much"
+            )
+        return unknowns
+
+    def _parts(self, by_group: FloatArray) -> list[FloatArray]:
+        return [by_group[low:high] for low, high in zip(self.starts[:-1], self.starts[1:], strict=True)]
+
+    def _overlap(self, p: int, q: int) -> "sparse.csr_array[np.float64]":
+        rows, columns = self.marginals[p], self.marginals[q]
+        shape = (rows.groups, columns.groups)
+        return sparse.coo_array((self.variances, (rows.of_cell, columns.of_cell)), shape=shape).tocsr()
+
+    def _eliminate(self, first: int) -> tuple[FloatArray, bool] | None:
+        """Cholesky factors of what is left when the first query is eliminated; None where rounding prevents it."""
+        rest = np.zeros((self.size - first, self.size - first))
+        starts = self.starts[1:] - first
+        for p in range(1, len(self.marginals)):
+            at = slice(starts[p - 1], starts[p])
+            np.fill_diagonal(rest[at, at], self.diagonals[p])
+            for q in range(1, p):
+                block = self._below[p][q].toarray()
+                rest[at, starts[q - 1] : starts[q]] = block
+                rest[starts[q - 1] : starts[q], at] = block.T
+        self._to_first = sparse.vstack([row[0] for row in self._below[1:]], format="csr")
+        rest -= (self._to_first @ sparse.diags_array(1 / self.diagonals[0]) @ self._to_first.T).toarray()
+        try:
+            factor: tuple[FloatArray, bool] = cho_factor(rest, lower=True, overwrite_a=True)
+        except np.linalg.LinAlgError:
+            return None
+        return factor
+
+    def _direct(self, right: FloatArray) -> FloatArray:
+        first = self.marginals[0].groups
+        if self._factor is None:
+            return _rows(1 / self.diagonals[0], right)
+        scaled = _rows(1 / self.diagonals[0], right[:first])
+        rest = cho_solve(self._factor, right[first:] - self._to_first @ scaled)
+        top = scaled - _rows(1 / self.diagonals[0], self._to_first.T @ rest)
+        return np.concatenate([top, rest])
+
+    def _iterate(self, right: FloatArray) -> FloatArray:
+        if right.ndim == 2:
+            return np.column_stack([self._iterate(column) for column in right.T])
+        shape = (self.size, self.size)
+        matrix = LinearOperator(shape, matvec=self.apply, dtype=np.float64)
+        sweep = LinearOperator(shape, matvec=self._sweep, dtype=np.float64)
+
+        def count(_: FloatArray) -> None:
+            self.steps += 1
+
+        unknowns, _ = cg(matrix, right, rtol=CG_TOLERANCE, maxiter=MOST_CG_STEPS, M=sweep, callback=count)
+        result: FloatArray = unknowns
+        return result
+
+    def _sweep(self, right: FloatArray) -> FloatArray:
+        """Symmetric Gauss-Seidel by queries: (D + L) D⁻¹ (D + Lᵀ) x = right."""
+        parts = self._parts(right)
+        forward: list[FloatArray] = []
+        for p, row in enumerate(self._below):
+            rest = parts[p]
+            for q, block in enumerate(row):
+                rest = rest - block @ forward[q]
+            forward.append(rest / self.diagonals[p])
+        backward = list(forward)
+        for p in reversed(range(len(parts))):
+            for above in range(p + 1, len(parts)):
+                carried = np.asarray(self._below[above][p].T @ backward[above], dtype=np.float64)
+                backward[p] = backward[p] - carried / self.diagonals[p]
+        return np.concatenate(backward)
+
+
+def _rows(factors: FloatArray, values: FloatArray) -> FloatArray:
+    """Every row times its factor."""
+    return factors * values if values.ndim == 1 else factors[:, None] * values
+
+
+@dataclass(frozen=True, repr=False)
+class CellFit:
+    """Fitted cell totals, and what their covariance is made of."""
+
+    totals: FloatArray
+    variances: FloatArray  # of the pooled direct answers
+    system: MarginalSystem
+
+
+def fit_cells(
+    direct: Sequence[tuple[FloatArray, FloatArray]],
+    marginals: Sequence[Marginal],
+    direct_limit: int = DIRECT_LIMIT,
+) -> CellFit:
+    """The cell totals that fit best. `direct` has answers and variances for all cells, one pair at least.
+
+    Queries that are the partition into cells are pooled with the direct answers, and queries with the same groups with
+    each other, which makes the system smaller and better conditioned and changes nothing else.
+    """
+    answers, variances = [pair[0] for pair in direct], [pair[1] for pair in direct]
+    cells = len(answers[0])
+    for each in variances:
+        require_variances(each, "direct answers")
+    coarser: list[Marginal] = []
+    for marginal in marginals:
+        require_variances(marginal.variances, "answers for groups")
+        if marginal.groups == cells and is_partition(marginal.of_cell, cells):
+            answers.append(marginal.answers[marginal.of_cell])
+            variances.append(marginal.variances[marginal.of_cell])
+            continue
+        for place, other in enumerate(coarser):
+            if other.groups == marginal.groups and np.array_equal(other.of_cell, marginal.of_cell):
+                pooled = pool([other.answers, marginal.answers], [other.variances, marginal.variances])
+                coarser[place] = Marginal(other.of_cell, *pooled)
+                break
+        else:
+            coarser.append(marginal)
+    pooled_answers, pooled_variances = pool(answers, variances)
+    system = MarginalSystem(pooled_variances, coarser, direct_limit)
+    wanted = np.concatenate([*(m.answers for m in system.marginals), np.empty(0)])
+    multipliers = system.solve(wanted - system.gather(pooled_answers))
+    return CellFit(pooled_answers + pooled_variances * system.spread(multipliers), pooled_variances, system)
+
+
+def is_partition(of_cell: CodeArray, cells: int) -> bool:
+    """Whether every cell is a group of its own."""
+    seen = np.zeros(cells, dtype=bool)
+    seen[of_cell] = True
+    return bool(seen.all())
