@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
 from gedp.errors import DomainError
+from gedp.estimates import psi_variance
 from gedp.microdata.cells import AttributeProblem, is_exact
 from gedp.microdata.solve import (
     CellFit,
@@ -29,6 +31,7 @@ from gedp.neighbors.functions import FloatArray
 TOLERANCE = 1e-5  # of any variance's distance from that at the fitted value, relative
 MOST_ROUNDS = 500
 SHORTER, LONGER, LONGEST = 0.5, 1.2, 2.0  # factors on the step of a variance, and its limit
+_FACTORS = np.array([1.0, LONGER, SHORTER], dtype=np.float32)  # where it begins (0), keeps going (1), turns back (-1)
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +61,8 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     change = np.inf
     for done in range(1, MOST_ROUNDS + 1):
         wanted = _at(problem, fit)
-        change = max(each.approach(target) for each, target in zip(relaxed, wanted.each(), strict=True))
+        distances = [each.approach(target) for each, target in zip(relaxed, wanted.each(), strict=True)]
+        change = max(float(distance.max(initial=0.0)) for distance in distances)
         if change <= TOLERANCE:
             return replace(fit, rounds=done - 1, change=change)
         used = used.with_each([each.value for each in relaxed])
@@ -81,16 +85,21 @@ class Relaxed:
         self._step = np.ones(value.shape, dtype=np.float32)
         self._last = np.zeros(value.shape)
 
-    def approach(self, target: FloatArray) -> float:
-        """Steps towards the target; returns the largest relative distance there was."""
+    def approach(self, target: FloatArray) -> FloatArray:
+        """Steps towards the target; returns the relative distance there was."""
         distance = target - self.value
-        direction = distance * self._last
-        self._step *= np.where(direction < 0, np.float32(SHORTER), np.where(direction > 0, np.float32(LONGER), 1))
+        self._last *= distance
+        self._step *= _FACTORS[np.sign(self._last).astype(np.int8)]
         np.minimum(self._step, np.float32(LONGEST), out=self._step)
-        largest = float(np.max(np.abs(distance) / self.value, initial=0.0))
+        relative: FloatArray = np.abs(distance) / self.value
+        # An over-relaxed step never takes more than half of the smaller of the two away.
         self.value = np.maximum(self.value + self._step * distance, np.minimum(self.value, target) / 2)
         self._last = distance
-        return largest
+        return relative
+
+    def keep(self, which: npt.NDArray[np.bool_]) -> None:
+        """Goes on with some of them only."""
+        self.value, self._step, self._last = self.value[which], self._step[which], self._last[which]
 
 
 @dataclass(frozen=True, repr=False)
@@ -110,7 +119,7 @@ class _Variances:
 def _plug_in(problem: AttributeProblem) -> _Variances:
     rows = None
     if problem.estimates is not None and problem.noise is not None:
-        rows = problem.noise.variance(problem.estimates)
+        rows = psi_variance(problem.noise.psi, problem.estimates, problem.noise.sigma)
     return _Variances(rows, tuple(group.variances for group in problem.groups))
 
 
