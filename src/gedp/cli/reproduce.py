@@ -109,13 +109,13 @@ def bias(trials: int, seed: int) -> None:
                 table.add_column(heading, justify="right")
             checks = list(errors.checks())
             for row in ROWS:
-                cells = []
-                for column in COLUMNS:
-                    printed, ours = errors.printed(column, row), errors.squared[column, row]
-                    cells.append(f"{ours:,.2f}" if printed is None else f"{printed:,.1f} → {ours:,.2f}")
+                printed = [errors.printed(column, row) for column in COLUMNS]
+                if any(printed):
+                    table.add_row(f"{row}, paper", *("" if p is None else f"{p:,.1f}" for p in printed))
+                ours = [f"{errors.squared[column, row]:,.2f}" for column in COLUMNS]
                 ratio = errors.squared["quasi", row] / errors.squared["Act", row]
                 fine = all(ok for _, of_row, ok in checks if of_row == row)
-                table.add_row(row, *cells, f"{ratio:.3f}", _yes(fine))
+                table.add_row(f"{row}, ours", *ours, f"{ratio:.3f}", _yes(fine))
             table.add_row("bias of Total", *(f"{errors.bias[column]:+,.1f}" for column in COLUMNS), "", "")
             console.print(table)
             agree += [ok for _, _, ok in checks]
