@@ -13,6 +13,7 @@ The modules in the order in which data flows, which is also a reading order:
     mechanisms   psi, pnc, and the choice between them
     measure      confidential table in, protected answers out; run does it from a spec file
     release      the answers, frozen; what comes after never sees the truth
+    microdata    one protected table that fits all the answers best
     synth        synthetic establishments from public files
     reproduce    the paper's tables and figures
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from gedp.accounting.ledger import Ledger
     from gedp.errors import GedpError
     from gedp.measure import measure
+    from gedp.microdata import Microdata, fit_microdata
     from gedp.neighbors import (
         Linear,
         Log,
@@ -48,6 +50,7 @@ _HOME = {
     "gedp.accounting.ledger": ("Ledger",),
     "gedp.errors": ("GedpError",),
     "gedp.measure": ("measure",),
+    "gedp.microdata": ("Microdata", "fit_microdata"),
     "gedp.release": ("Release", "read_release"),
     "gedp.table": ("ConfidentialTable", "open_table"),
     "gedp.neighbors": (
@@ -70,6 +73,7 @@ __all__ = [
     "Ledger",
     "Linear",
     "Log",
+    "Microdata",
     "PrivacyLoss",
     "Promise",
     "Protection",
@@ -81,6 +85,7 @@ __all__ = [
     "check_neighbor_function",
     "compose",
     "compose_publishers",
+    "fit_microdata",
     "measure",
     "narrow",
     "open_table",

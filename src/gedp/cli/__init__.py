@@ -18,6 +18,7 @@ COMMANDS = {
     "examples": "List the spec files that come with gedp, or print one.",
     "explain": "What a policy promises and what it costs, before any data is touched.",
     "ledger": "What has been spent on a dataset, by whom, on what; verify it.",
+    "microdata": "One protected table that fits all the answers of a release best.",
     "reproduce": "The paper's tables and figures, ours beside the printed ones.",
     "run": "The release: answers with noise, recorded in the ledger first.",
     "synth": "Synthetic establishments from public files.",

@@ -3,4 +3,9 @@
 cells     the reduction: rows, finest cells, groups
 solve     weighted least squares over the cells
 weights   plug-in and quasi
+fit       the result: fitted, described, written
 """
+
+from gedp.microdata.fit import Microdata, fit_microdata
+
+__all__ = ["Microdata", "fit_microdata"]

@@ -114,11 +114,16 @@ class Frame:
             self._cells[names] = Cells(count, of_row, dict(zip(names, codes, strict=True)))
         return self._cells[names]
 
+    def cells_of(self, attribute: str) -> Cells:
+        """The finest cells of the queries that ask for an attribute."""
+        asked = [query for query in self.spec.queries if attribute in query.mu and not query.is_identity]
+        return self.cells(list(dict.fromkeys(key for query in asked for key in query.by)))
+
     def problem(self, name: str) -> AttributeProblem:
         """What the release says about one attribute."""
         asked = [query for query in self.spec.queries if name in query.mu]
         attribute = self.spec.policy.attributes[name]
-        cells = self.cells(list(dict.fromkeys(key for q in asked if not q.is_identity for key in q.by)))
+        cells = self.cells_of(name)
         groups = tuple(self._group_answers(query, attribute, cells) for query in asked if not query.is_identity)
         for query in asked:
             if query.is_identity:
@@ -204,15 +209,13 @@ def _possible_cells(release: Release, spec: Spec) -> pa.Table:
             how = f"JOIN keys USING ({shared})" if shared else "CROSS JOIN keys"
             joined = f"(WITH keys AS (SELECT DISTINCT {columns} FROM keys{place}) SELECT * FROM {joined} {how})"
             known.update(query.by)
-        (count,) = connection.execute(f"SELECT count(*) FROM {joined}").fetchone() or (0,)
+        ((count,),) = connection.execute(f"SELECT count(*) FROM {joined}").fetchall()
         if count > MOST_JOINED_CELLS:
             fault = Fault("queries", f"their groups allow {count:,} cells", "Add an identity query")
             raise FaultsError(str(release.folder), [fault])
-        order = ", ".join(_quoted(key) for key in sorted(known)) or "one"
-        table = connection.execute(
-            f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else "SELECT 0 AS cell"
-        )
-        return table.to_arrow_table()
+        order = ", ".join(map(_quoted, sorted(known)))
+        rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else "SELECT 0 AS cell"
+        return connection.sql(rows).to_arrow_table()
 
 
 def _quoted(name: str) -> str:

@@ -1,0 +1,53 @@
+"""`gedp microdata`: one protected table from all the answers of a release."""
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=_PATH)
+@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
+@click.option("--out", type=_PATH, help="File to write. Default: microdata.parquet in the release.")
+@click.option("--share-by", metavar="COLUMN", help="Public weights, where establishments have no answers of their own.")
+@click.option("--maps", type=_PATH, help="Folder of the map files that the spec's groupings name.")
+def command(folder: Path, weights: str | None, out: Path | None, share_by: str | None, maps: Path | None) -> None:
+    """Fit one protected value for every establishment and attribute to all the answers of the release in DIR.
+
+    This reads the release alone and spends nothing. How it was fitted is written beside the table, as .json.
+
+    \b
+    Examples:
+      gedp microdata out
+      gedp microdata out --weights plug-in --out paper.parquet
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from gedp.cli.progress import steps
+    from gedp.microdata.fit import DETAIL, fit_microdata
+    from gedp.release import read_release
+
+    with steps() as at:
+        at.step("checking the release")
+        release = read_release(folder)
+        at.step("fitting")
+        microdata = fit_microdata(release, weights=weights, share_by=share_by, maps=maps)
+        at.step("writing")
+        path = microdata.write(out)
+    table = Table(title=f"Fitted with {microdata.weights} weights", title_justify="left")
+    for heading in ("attribute", "total", "finest cells", "rounds", "change left"):
+        table.add_column(heading, justify="left" if heading == "attribute" else "right")
+    for name, fit in microdata.fits.items():
+        cells = [f"{fit.totals.sum():,.0f}", f"{len(fit.totals):,}", str(fit.rounds), f"{fit.change:.0e}"]
+        table.add_row(name, *cells)
+    Console(highlight=False, markup=False).print(table)
+    for name, fit in microdata.fits.items():
+        if fit.detail != "identity":
+            click.echo(f"{name}: {DETAIL[fit.detail]}.")
+    rows = "establishments" if microdata.frame.lists_establishments else "cells"
+    click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and how they were fitted to {path.stem}.json.")
+    if release.manifest["entropy"] != "system":
+        click.echo("NOT PROTECTED: the noise came from a seed.")

@@ -1,0 +1,141 @@
+"""The protected microdata of a release: fitted, described, written."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gedp._version import __version__
+from gedp.errors import Fault, FaultsError
+from gedp.files import WriteError, replacing, write_text
+from gedp.microdata.cells import Frame, read_frame
+from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
+from gedp.neighbors.functions import FloatArray
+from gedp.release import MANIFEST, Release
+
+MICRODATA = "microdata.parquet"
+WORKERS = 2
+
+DETAIL = {
+    "identity": "every row has an answer of its own",
+    "cells": "no answers for establishments: the fitted total of each finest cell is divided by public weights",
+    "undetermined": "no answers for establishments or finest cells: groups are divided by public weights",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Microdata:
+    """One value for every row and attribute that fits all the answers of a release best."""
+
+    frame: Frame
+    weights: str
+    fits: Mapping[str, AttributeFit]
+    share_by: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Microdata({self.frame.rows:,} rows, {', '.join(self.fits)})"
+
+    @property
+    def release(self) -> Release:
+        """The release that it was fitted to."""
+        return self.frame.release
+
+    def table(self) -> pa.Table:
+        """Id and public columns, and one protected column for each attribute."""
+        columns = {name: self.frame.public[name] for name in self.frame.public.column_names}
+        return pa.table({**columns, **{name: pa.array(fit.values) for name, fit in self.fits.items()}})
+
+    def described(self) -> dict[str, Any]:
+        """How it was fitted, for the file beside it."""
+        return {
+            "gedp": __version__,
+            "manifest_sha256": _sha256(self.release.folder / MANIFEST),
+            "entropy": self.release.manifest["entropy"],
+            "rows": "establishments" if self.frame.lists_establishments else "cells",
+            "weights": self.weights,
+            "tolerance": TOLERANCE if self.weights == "quasi" else None,
+            "public_weights": self.share_by or "every row alike",
+            "attributes": {name: self._described(fit) for name, fit in self.fits.items()},
+        }
+
+    def write(self, path: Path | None = None) -> Path:
+        """Writes the table, into the folder of the release unless told otherwise, and how it was fitted beside it."""
+        path = path or self.release.folder / MICRODATA
+        beside = path.with_suffix(".json")
+        taken = {(self.release.folder / name).resolve() for name in (MANIFEST, *self.release.manifest["files"])}
+        if path == beside or taken & {path.resolve(), beside.resolve()}:
+            raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
+        with replacing(path) as temporary:
+            pq.write_table(self.table(), temporary, compression="zstd")
+        described = {"file": path.name, "sha256": _sha256(path), **self.described()}
+        write_text(beside, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
+        return path
+
+    def _described(self, fit: AttributeFit) -> dict[str, Any]:
+        system = fit.cell_fit.system if fit.cell_fit else None
+        return {
+            "detail": fit.detail,
+            "meaning": DETAIL[fit.detail],
+            "cells": len(fit.totals),
+            "groups": system.size if system else None,
+            "solved": None if system is None else "directly" if system.is_direct else "by conjugate gradients",
+            "residual": system.residual if system else None,
+            "rounds": fit.rounds,
+            "change": fit.change,
+        }
+
+
+def fit_microdata(
+    release: Release,
+    *,
+    weights: str | None = None,
+    attributes: Sequence[str] | None = None,
+    share_by: str | None = None,
+    maps: Path | None = None,
+) -> Microdata:
+    """Fits the microdata to all the answers of a release, and to nothing else.
+
+    `weights` are quasi or plug-in, by default what the spec says. `share_by` names a public column by which cells are
+    divided where there are no answers for establishments. `maps` is the folder of the map files of groupings.
+    """
+    frame = read_frame(release, maps)
+    asked = {name for query in frame.spec.queries for name in query.mu}
+    names = [name for name in frame.spec.policy.attributes if name in asked]
+    unknown = [name for name in attributes or () if name not in names]
+    if unknown:
+        faults = [Fault("attribute", f"{n!r} is not in this release", f"It has: {', '.join(names)}") for n in unknown]
+        raise FaultsError(str(release.folder), faults)
+    chosen = weights or frame.spec.microdata.weights
+    row_weights = None if share_by is None else _public_weights(frame, share_by)
+    wanted = [name for name in names if attributes is None or name in attributes]
+    for name in wanted:
+        frame.cells_of(name)  # once, before threads ask for them
+
+    def fit(name: str) -> AttributeFit:
+        return fit_attribute(frame.problem(name), chosen, row_weights)
+
+    with ThreadPoolExecutor(WORKERS) as pool:
+        fits = dict(zip(wanted, pool.map(fit, wanted), strict=True))
+    return Microdata(frame, chosen, fits, share_by)
+
+
+def _public_weights(frame: Frame, column: str) -> FloatArray:
+    if column in frame.spec.data.public and column in frame.public.column_names:
+        try:
+            return np.asarray(frame.public[column].cast(pa.float64()).to_numpy(), dtype=np.float64)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            pass
+    fault = Fault("share_by", f"{column!r} is no public column of numbers", "Name one, or leave it out")
+    raise FaultsError(str(frame.release.folder), [fault]) from None
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

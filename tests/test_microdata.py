@@ -1,0 +1,260 @@
+"""From a release to microdata, against dense least squares put together from the files in plain Python."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gedp.cli import cli
+from gedp.engines.local import LocalEngine
+from gedp.errors import GedpError
+from gedp.estimates import psi_variance
+from gedp.measure import measure
+from gedp.microdata import Microdata, fit_microdata
+from gedp.microdata.solve import ConvergenceError
+from gedp.microdata.weights import TOLERANCE
+from gedp.neighbors.functions import FloatArray
+from gedp.noise.entropy import SeededEntropy
+from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
+from gedp.release import Release, read_release
+from gedp.table import open_table
+
+DATA = Data("x", ("cnty", "naics", "floor"), "key", synthetic=True)
+GROUPERS = {"naics2": Grouper("naics2", "naics", prefix=2), "sector": Grouper("sector", "naics", map="sectors.csv")}
+ATTRIBUTES = {
+    a.name: a
+    for a in (
+        Attribute("emp", Closeness("sqrt", Decimal("0.5"))),
+        Attribute("wage", Closeness("log", Decimal("0.3"))),
+        Attribute("area", Closeness("linear", Decimal(3))),
+        Attribute("profit", Closeness("sqrt", Decimal(2)), signed=True),
+    )
+}
+CODES = ["1111", "1122", "2211", "2222"]
+Row = tuple[str, str, int, int, int, int, int]
+
+
+def query(name: str, by: Sequence[str], *attributes: str, mechanism: str = "auto", mu: str = "1") -> Query:
+    return Query(name, tuple(by), dict.fromkeys(attributes or ATTRIBUTES, Decimal(mu)), mechanism)
+
+
+IDENTITY = query("identity", ["establishment"])
+EVERYTHING = [
+    IDENTITY,
+    query("total", []),
+    query("again", [], mu="0.5"),
+    query("county", ["cnty"], mu="2"),
+    query("naics2", ["naics2"], "emp", "wage", mechanism="psi"),
+    query("cells", ["cnty", "naics"], "emp", "profit"),
+]
+
+
+def release_of(rows: Sequence[Row], queries: Sequence[Query], folder: Path, seed: int = 1) -> Release:
+    cnty, naics, floor, *amounts = zip(*rows, strict=True)
+    columns: dict[str, Any] = {"key": [f"k{i}" for i in range(len(rows))], "cnty": cnty, "naics": naics, "floor": floor}
+    columns |= dict(zip(ATTRIBUTES, amounts, strict=True))
+    (folder / "sectors.csv").write_text("".join(f"{code},S{code[-1]}\n" for code in CODES))
+    table = open_table(LocalEngine(pa.table(columns)), DATA, ATTRIBUTES, GROUPERS, folder)
+    policy = Policy(ATTRIBUTES, Decimal(1000))
+    return measure(table, policy, queries, out=folder / "out", entropy=SeededEntropy(seed))
+
+
+def some_rows(count: int, seed: int = 0) -> list[Row]:
+    rng = np.random.default_rng(seed)
+    return [
+        (f"00{rng.integers(3)}", CODES[rng.integers(4)], int(rng.integers(1, 9)), int(rng.lognormal(2, 1)),
+         int(rng.lognormal(6, 1)) + 1, int(rng.integers(0, 500)), int(rng.normal(0, 300)))
+        for _ in range(count)
+    ]  # fmt: skip
+
+
+rows_of_tables = st.builds(some_rows, st.integers(1, 25), st.integers(0, 10**6))
+
+
+def in_group(row: Mapping[str, Any], answer: Mapping[str, Any], by: Sequence[str]) -> bool:
+    keys = {**row, "naics2": row["naics"][:2], "sector": "S" + row["naics"][-1]}
+    return all(keys[key] == answer[key] for key in by)
+
+
+def dense(release: Release, attribute: str, queries: Sequence[Query], at: FloatArray | None) -> FloatArray:
+    """Least squares over establishments; ψ answers weighed at their estimates, or at the fitted values `at`."""
+    rows = release.identity().to_pylist()
+    psi = ATTRIBUTES[attribute].protection.psi
+    sigmas = {q["name"]: q["attributes"].get(attribute, {}).get("sigma_psi") for q in release.manifest["queries"]}
+    least = 1.0 if attribute == "wage" and at is not None else -np.inf
+    design, answers, variances = [], [], []
+    for place, row in enumerate(rows):
+        design.append(np.eye(len(rows))[place])
+        answers.append(row[attribute])
+        value = row[attribute] if at is None else max(at[place], least)
+        variances.append(float(psi_variance(psi, value, sigmas["identity"])))
+    for asked in queries:
+        if asked.is_identity or attribute not in asked.mu:
+            continue
+        for answer in release.answers(asked.name).to_pylist():
+            if answer["attribute"] != attribute:
+                continue
+            members = np.array([float(in_group(row, answer, asked.by)) for row in rows])
+            design.append(members)
+            answers.append(answer["estimate"])
+            by_psi = answer["mechanism"] == "psi" and at is not None
+            fitted = 0.0 if at is None else max(float(members @ at), least)
+            variances.append(float(psi_variance(psi, fitted, sigmas[asked.name])) if by_psi else answer["variance"])
+    scale = 1 / np.sqrt(np.array(variances))
+    solution: FloatArray = np.linalg.lstsq(np.array(design) * scale[:, None], np.array(answers) * scale)[0]
+    return solution
+
+
+@given(rows=rows_of_tables, which=st.lists(st.integers(1, 5), unique=True), seed=st.integers(0, 10**6))
+@settings(max_examples=40)
+def test_microdata_are_the_dense_best_fit(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Row], which: list[int], seed: int
+) -> None:
+    queries = [IDENTITY, *(EVERYTHING[i] for i in which)]
+    release = release_of(rows, queries, tmp_path_factory.mktemp("r"), seed)
+    plug_in = fit_microdata(release, weights="plug-in")
+    for name, fit in plug_in.fits.items():
+        expected = dense(release, name, queries, None)
+        np.testing.assert_allclose(fit.values, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+        assert fit.detail == "identity"
+        assert fit.rounds == 0
+    try:
+        quasi = fit_microdata(release)
+    except ConvergenceError:
+        pytest.fail("the weights did not settle")
+    for name, fit in quasi.fits.items():
+        # A fixed point: weighed at the fitted values, dense least squares gives them again.
+        expected = dense(release, name, queries, fit.values)
+        scale = np.sqrt(fit.row_variances) if fit.row_variances is not None else 1.0
+        assert np.max(np.abs(fit.values - expected) / scale) < 100 * TOLERANCE
+        assert fit.change <= TOLERANCE
+        if name == "area":
+            assert fit.rounds == 0
+
+
+def test_groups_by_a_map_file(tmp_path: Path) -> None:
+    queries = [IDENTITY, query("sectors", ["sector", "cnty"]), query("total", [])]
+    release = release_of(some_rows(30), queries, tmp_path)
+    fit = fit_microdata(release, weights="plug-in", maps=tmp_path).fits["emp"]
+    np.testing.assert_allclose(fit.values, dense(release, "emp", queries, None), rtol=1e-8)
+    with pytest.raises(GedpError, match=r"sectors\.csv cannot be read.*folder they are in"):
+        fit_microdata(release)
+    (tmp_path / "sectors.csv").write_text("1111,S1\n")
+    with pytest.raises(GedpError, match="does not know every code"):
+        fit_microdata(release, maps=tmp_path)
+
+
+def test_an_attribute_without_identity_is_divided_by_public_weights(tmp_path: Path) -> None:
+    queries = [
+        query("identity", ["establishment"], "emp"),
+        query("cells", ["cnty", "naics"], "emp", "area"),
+        query("county", ["cnty"], "area"),
+    ]
+    rows = some_rows(40)
+    release = release_of(rows, queries, tmp_path)
+    alike, by_floor = fit_microdata(release), fit_microdata(release, share_by="floor")
+    assert alike.fits["area"].detail == "cells"
+    assert alike.described()["attributes"]["area"]["meaning"].startswith("no answers for establishments")
+    cells: dict[tuple[str, str], list[int]] = {}
+    for place, row in enumerate(rows):
+        cells.setdefault(row[:2], []).append(place)
+    for members in cells.values():
+        total = alike.fits["area"].values[members].sum()
+        np.testing.assert_allclose(alike.fits["area"].values[members], total / len(members))
+        floors = np.array([rows[place][2] for place in members])
+        np.testing.assert_allclose(by_floor.fits["area"].values[members], total * floors / floors.sum(), rtol=1e-9)
+    np.testing.assert_allclose(by_floor.fits["emp"].values, alike.fits["emp"].values)
+    # The cells and counties together, by dense least squares.
+    names = sorted(cells)
+    answers = [a for q in ("cells", "county") for a in release.answers(q).to_pylist() if a["attribute"] == "area"]
+    design = np.array([[float(c == a["cnty"] and n == a.get("naics", n)) for c, n in names] for a in answers])
+    scale = 1 / np.sqrt(np.array([a["variance"] for a in answers]))
+    expected, *_ = np.linalg.lstsq(design * scale[:, None], np.array([a["estimate"] for a in answers]) * scale)
+    ours = [alike.fits["area"].values[cells[name]].sum() for name in names]
+    np.testing.assert_allclose(ours, expected, rtol=1e-8)
+    for column in ("naics2", "nonsense"):
+        with pytest.raises(GedpError, match="no public column of numbers"):
+            fit_microdata(release, share_by=column)
+
+
+def test_a_release_without_identity_has_a_row_for_every_cell(tmp_path: Path) -> None:
+    rows = some_rows(40)
+    crossing = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "emp"), query("total", [], "emp")]
+    release = release_of(rows, crossing, tmp_path)
+    microdata = fit_microdata(release, weights="plug-in")
+    table = microdata.table()
+    counties, codes = {row[0] for row in rows}, {row[1] for row in rows}
+    assert table.num_rows == len(counties) * len(codes)  # every cell that the tables allow
+    assert microdata.fits["emp"].detail == "undetermined"
+    assert microdata.described()["rows"] == "cells"
+    answers = [a for q in crossing for a in release.answers(q.name).to_pylist()]
+    design = np.array([
+        [float(all(row[key] == a.get(key, row[key]) for key in ("cnty", "naics"))) for row in table.to_pylist()]
+        for a in answers
+    ])  # fmt: skip
+    scale = 1 / np.sqrt(np.array([a["variance"] for a in answers]))
+    expected, *_ = np.linalg.lstsq(design * scale[:, None], np.array([a["estimate"] for a in answers]) * scale)
+    np.testing.assert_allclose(table["emp"].to_numpy(), expected, rtol=1e-7)  # both have the least norm
+    assert fit_microdata(release).fits["emp"].rounds > 0
+
+
+@pytest.mark.parametrize("queries", [[query("total", [], "emp")], [query("naics", ["naics"], "emp")], [IDENTITY]])
+def test_one_query_is_fitted_exactly(tmp_path: Path, queries: list[Query]) -> None:
+    release = release_of(some_rows(20), queries, tmp_path)
+    fit = fit_microdata(release).fits["emp"]
+    if queries[0].is_identity:
+        np.testing.assert_allclose(fit.values, release.identity()["emp"].to_numpy())
+    else:
+        np.testing.assert_allclose(fit.totals, release.answers(queries[0].name)["estimate"].to_numpy())
+
+
+def test_files_and_what_is_said_of_them(tmp_path: Path) -> None:
+    release = release_of(some_rows(30), EVERYTHING, tmp_path)
+    path = fit_microdata(release).write()
+    assert path == release.folder / "microdata.parquet"
+    table = pq.read_table(path)
+    assert table.column_names == ["key", "cnty", "naics", "floor", *ATTRIBUTES]
+    said = json.loads((release.folder / "microdata.json").read_text())
+    assert said["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert said["entropy"] == "seeded"
+    assert said["tolerance"] == TOLERANCE
+    assert said["attributes"]["emp"]["rounds"] > 0
+    assert said["attributes"]["emp"]["residual"] < 1e-9
+    read_release(release.folder)  # the release itself is as it was
+    for name in ("manifest.json", "identity.parquet", "manifest.parquet"):
+        with pytest.raises(GedpError, match="would replace a file of the release"):
+            fit_microdata(release).write(release.folder / name)
+    assert repr(fit_microdata(release)) == "Microdata(30 rows, emp, wage, area, profit)"
+
+
+def test_unknown_names_are_refused(tmp_path: Path) -> None:
+    release = release_of(some_rows(5), EVERYTHING, tmp_path)
+    with pytest.raises(GedpError, match="'nonsense' is not in this release"):
+        fit_microdata(release, attributes=["nonsense"])
+    with pytest.raises(GedpError, match="quasi or plug-in"):
+        fit_microdata(release, weights="nonsense")
+    assert list(fit_microdata(release, attributes=["wage"]).fits) == ["wage"]
+
+
+def test_the_command(tmp_path: Path) -> None:
+    release = release_of(some_rows(30), EVERYTHING, tmp_path)
+    out = tmp_path / "mine.parquet"
+    result = CliRunner().invoke(cli, ["microdata", str(release.folder), "--weights", "plug-in", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    assert "NOT PROTECTED" in result.output
+    assert isinstance(fit_microdata(release, weights="plug-in"), Microdata)
+    ours = fit_microdata(release, weights="plug-in").table()
+    assert pq.read_table(out).equals(ours)
+    (release.folder / "identity.parquet").write_bytes(b"")
+    result = CliRunner().invoke(cli, ["microdata", str(release.folder)])
+    assert result.exit_code != 0
