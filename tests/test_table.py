@@ -97,6 +97,9 @@ def test_negative_values_need_a_signed_attribute() -> None:
         ([3000, 5000], "1000", [3, 5]),
         ([Decimal("0.07"), Decimal("1.00")], "1/100", [7, 100]),
         ([2**53 + 1, 1], "1", [2**53 + 1, 1]),
+        ([918273645547.0, 2.0**52], "1", [918273645547, 2**52]),
+        ([918273645547.0, 123456789.07], "1/100", [91827364554700, 12345678907]),
+        ([918273645000.0, 3000.0], "1000", [918273645, 3]),
     ],
 )
 def test_whole_numbers_in_units_are_exact(values: list[object], unit: str, whole: list[int]) -> None:
@@ -145,7 +148,10 @@ def test_texts_are_read_as_decimals_are(texts: list[str]) -> None:
     assert amounts(table_of(emp=small)) == [int(text) for text in small]
 
 
-@pytest.mark.parametrize(("values", "unit"), [([1.5, 1], "1"), ([1500, 1000], "1000"), (["1.5", "1"], "1")])
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [([1.5, 1], "1"), ([1500, 1000], "1000"), ([1500.0, 1000.0], "1000"), (["1.5", "1"], "1"), ([0.015, 1.0], "0.01")],
+)
 def test_what_is_no_whole_multiple_is_counted(values: list[object], unit: str) -> None:
     (fault,) = faults_of(table_of(emp=values), replace(EMP, unit=Decimal(unit)))
     assert "1 row has no whole multiple of the unit" in fault
@@ -191,7 +197,11 @@ def test_map_files(tmp_path: Path) -> None:
     good = open_table(LocalEngine(table_of(naics=["1111", "2222"])), DATA, {"emp": EMP}, grouper, tmp_path)
     cells = find_cells(good, [Query("q", ("sector",), {})])
     assert cells.groups(("sector",)).keys == {"sector": ["Farms", "Other"]}
-    for content, problem in ((None, "cannot be read"), ("1111\n", "has no group"), ("2222,Other\n", "'1111'")):
+    for content, problem in (
+        (None, "cannot be read"),
+        ("1111\n", "has no group"),
+        ("2222,Other\n", "1 of the 1 codes"),
+    ):
         (tmp_path / "sectors.csv").unlink(missing_ok=True)
         if content:
             (tmp_path / "sectors.csv").write_text(content, encoding="utf-8")

@@ -168,10 +168,10 @@ def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Faul
         )
         return {}
     known = {row[0]: row[1] for row in rows}
-    unmapped = [value for value in values if value not in known]
-    if unmapped:
-        problem = f"{len(unmapped)} codes of {grouper.column} are not in {grouper.map}, like {unmapped[0]!r}"
-        faults.append(Fault(f"grouping {grouper.name}", problem, "Add them to the map file"))
+    unmapped = sum(value not in known for value in values)
+    if unmapped:  # not quoted: what is no code may be a value in the wrong column
+        problem = f"{unmapped:,} of the {len(values):,} codes in {grouper.column} are not in {grouper.map}"
+        faults.append(Fault(f"grouping {grouper.name}", problem, "Give every code a line in the map file"))
     return known
 
 
