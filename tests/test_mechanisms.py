@@ -20,6 +20,7 @@ from gedp.mechanisms import (
     estab_gaussian,
     gaussian_baseline,
     no_clipping_tau,
+    pnc_range,
     psi_mechanism,
 )
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
@@ -203,6 +204,29 @@ def test_psi_of_neighbouring_sums_moves_by_at_most_mu_sigma_on_the_grid(
             grid = mechanism.grid
             steps = grid.to_steps(sums if isinstance(mechanism.psi, Linear) else mechanism.psi(sums * unit))
             assert abs(int(steps[0]) - int(steps[1])) * float(grid.step) <= float(mu) * float(grid.sigma)
+
+
+@given(
+    st.sampled_from(["sqrt", "log shifted", "linear", "widened", "in cents", "signed"]),
+    st.floats(-12, 3).map(lambda exponent: Fraction(10.0**exponent)),
+    st.floats(-9, 6).map(lambda exponent: Decimal(10.0**exponent)),
+    st.lists(st.floats(0, 1e300), min_size=1, max_size=4),
+)
+def test_clipped_sums_are_never_without_a_grid(name: str, mu: Fraction, gamma: Decimal, upper: list[float]) -> None:
+    """Bounds are found after the identity answers were paid for; whatever they are, the sums can be answered."""
+    chosen = ATTRIBUTES[name]
+    chosen = replace(chosen, closeness=replace(chosen.closeness, gamma=min(gamma, Decimal(50))))
+    most, least = pnc_range(mu)
+    bounds = clipping_bounds(chosen, np.array(upper), most=most, least=least)
+    plain = clipping_bounds(chosen, np.array(upper))
+    assert (bounds.bounds <= plain.bounds).all()
+    kept = bounds.bounds == plain.bounds
+    assert (bounds.sensitivity >= plain.sensitivity)[kept].all()
+    if mu > Fraction(1, 1000) and gamma > Decimal("0.01"):
+        assert kept[np.array(upper) / float(chosen.unit) < 1e11].all()
+    answers, variance = answer_pnc(bounds, np.zeros(len(upper), dtype=np.int64), mu, SeededEntropy(1))
+    assert np.isfinite(answers).all()
+    assert (variance >= (bounds.sensitivity / float(mu)) ** 2).all()
 
 
 def test_the_general_mechanism_charges_the_rounding_of_every_entry() -> None:

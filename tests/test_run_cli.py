@@ -310,6 +310,29 @@ def test_files_of_a_glob_that_differ_are_not_rounded_to_the_first(tmp_path: Path
     assert (ended.code, "40 rows have no whole multiple of the unit 1" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("mechanism", ["auto", "pnc", "psi"])
+@pytest.mark.parametrize("gamma", ["0.00001", "9000"])
+@pytest.mark.parametrize("mu", ["0.00001", "40"])
+def test_no_setting_that_passes_the_checks_fails_once_it_is_paid_for(
+    mechanism: str, gamma: str, mu: str, tmp_path: Path
+) -> None:
+    """Noise far too small or far too large is still noise: what cannot be answered is refused before."""
+    changes = [
+        ("mu = 0.1\n", f"mu = {mu}\n"),
+        ("emp = 0.2, wage = 0.1", f"emp = {mu}, wage = {mu}"),
+        ("mu = 1\n", "mu = 900\n"),
+    ]
+    write_case(
+        tmp_path, *changes, ("gamma = 0.5", f"gamma = {gamma}"), ('mechanism = "psi"', f'mechanism = "{mechanism}"')
+    )
+    dry = command("run", "spec.toml", "--dry-run", folder=tmp_path)
+    ended = command("run", "spec.toml", folder=tmp_path)
+    assert ended.code == dry.code, ended
+    if ended.code:
+        assert (ended.code, "no grid" in ended.err) == (2, True)
+        assert spent(tmp_path) == 0
+
+
 def test_a_spec_without_identity_publishes_sums_only(tmp_path: Path) -> None:
     identity = '[[queries]]\nname = "identity"\nby = "establishment"\nmu = 0.1\n'
     write_case(tmp_path, (identity, ""), ('id = "key"\n', ""))

@@ -34,6 +34,7 @@ from gedp.mechanisms import (
     answer_pnc,
     clipping_bounds,
     no_clipping_tau,
+    pnc_range,
     psi_mechanism,
 )
 from gedp.neighbors import Linear, Log, Signed, Sqrt
@@ -76,18 +77,16 @@ def measure(
     if entropy is not None and entropy.kind != "system" and not table.data.synthetic:
         raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
     entropy = entropy or SystemEntropy()
-    mechanisms = {
-        (query.name, name): psi_mechanism(policy.attributes[name], exact(mu))
-        for query in queries
-        for name, mu in query.mu.items()
-    }  # refuses impossible settings before anything is spent
+    mechanisms = psi_mechanisms(spec)
     with ReleaseWriter(Path(out), replace=replace) as writer:
         cells = find_cells(table, queries)
         reservation = _reserve(ledger, table, spec, prices) if ledger is not None else None
         try:
             job = _Job(table, spec, cells, mechanisms, entropy, zeta, writer, progress or (lambda *_: None))
-            tallies = job.draw_identity()
-            described = job.answer_groups(tallies)
+            with np.errstate(
+                over="ignore", invalid="ignore"
+            ):  # under enormous noise, what is beyond floats is infinite
+                described = job.answer_groups(job.draw_identity())
             release = writer.finish(_manifest(job, prices, reservation, described))
         except BaseException as failure:
             if ledger is not None and reservation is not None:
@@ -121,6 +120,15 @@ def _commit(ledger: Ledger, reservation: Reservation, release: Release) -> None:
     except BaseException as failure:
         failure.add_note(f"The release in {release.folder} is whole and paid for; the ledger may not call it finished")
         raise
+
+
+def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
+    """For every query and attribute its ψ-mechanism; refuses settings without one, before anything is spent."""
+    return {
+        (query.name, name): psi_mechanism(spec.policy.attributes[name], exact(mu))
+        for query in spec.queries
+        for name, mu in query.mu.items()
+    }
 
 
 def _require_sound(spec: Spec) -> None:
@@ -226,13 +234,14 @@ class _Job:
         upper = PsiAnswers(identity.psi, highest, identity.sigma).upper_bounds(tau)
         if signed:
             upper = np.maximum(upper, PsiAnswers(identity.psi, lowest, identity.sigma).upper_bounds(tau))
-        bounds = clipping_bounds(attribute, upper)
+        most, least = pnc_range(exact(query.mu[name]))
+        bounds = clipping_bounds(attribute, upper, most=most, least=least)
         if query.mechanism == "pnc" or not identity.psi.contracts_in_sums:
             return _Plan(np.ones(groups.count, dtype=bool), bounds)
         expected = np.bincount(groups.of_cell, weights=tally.estimates, minlength=groups.count)
         of_psi = psi_variance(identity.psi, expected, self.mechanisms[query.name, name].sigma)
         of_pnc = (bounds.sigma(exact(query.mu[name])) * float(attribute.unit)) ** 2
-        return _Plan(of_pnc < of_psi, bounds)
+        return _Plan((of_pnc < of_psi) & (bounds.bounds < most), bounds)  # a bound that was cut down may bite
 
     def _excess(
         self,

@@ -20,6 +20,7 @@ from gedp.estimates import PsiAnswers
 from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
+from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import Grid, grid_for, psi_grid
 from gedp.noise.rounding import float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
@@ -80,17 +81,29 @@ class ClippingBounds:
         return self.sensitivity / float(mu)
 
 
-def clipping_bounds(attribute: Attribute, upper: FloatArray) -> ClippingBounds:
-    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit."""
+def clipping_bounds(
+    attribute: Attribute, upper: FloatArray, *, most: float = float(MOST_UNITS), least: float = 0.0
+) -> ClippingBounds:
+    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit, at most `most`; Δ at least `least`."""
     unit = float(attribute.unit)
-    bounds = np.maximum(np.ceil(np.minimum(upper / unit * _RAISE, float(MOST_UNITS))), 1.0)
+    bounds = np.maximum(np.ceil(np.minimum(upper / unit * _RAISE, most)), 1.0)
     protection = attribute.protection
     low = protection.interval(bounds * unit).low / unit
     floor = -bounds if isinstance(protection.psi, Signed) else 0.0
     reach = bounds - np.maximum(low, floor)
     # The difference of two close numbers keeps only their absolute error.
     sensitivity = np.minimum(reach + bounds * (_RAISE - 1), 2 * bounds)
-    return ClippingBounds(bounds.astype(np.int64), sensitivity)
+    return ClippingBounds(bounds.astype(np.int64), np.maximum(sensitivity, least))
+
+
+def pnc_range(mu: Fraction) -> tuple[float, float]:
+    """The largest bound and the least sensitivity, in units, whose noise the grid of sums can carry.
+
+    Bounds are known only after the identity answers were drawn and paid for, so none may fail then: a smaller bound and
+    a larger sensitivity are as safe.
+    """
+    finest = 2.0 ** ((MOST_UNITS - 1).bit_length() - 62)
+    return min(math.floor(LARGEST_SCALE * float(mu) / 2.001), MOST_UNITS), finest * float(mu) * _RAISE
 
 
 def answer_pnc(

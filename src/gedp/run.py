@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gedp.accounting.ledger import Ledger
 from gedp.engines.local import LocalEngine
-from gedp.measure import Progress, measure
+from gedp.measure import Progress, measure, psi_mechanisms
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
 from gedp.release import Release
@@ -32,12 +32,13 @@ class Plan:
 
 
 def plan_run(spec: Spec, folder: Path, out: Path | None = None, ledger: Path | None = None) -> Plan:
-    """Checks everything that can be checked without spending: the price and the whole table.
+    """Checks everything that can be checked without spending: the price, the grids of the noise, and the whole table.
 
     A confidential table gets a ledger beside it unless one is named; a synthetic one has a ledger only if one is named.
     """
     prices = price(spec)
     require_within_budget(prices)
+    psi_mechanisms(spec)
     source = folder / spec.data.source
     table = open_table(LocalEngine(source), spec.data, spec.policy.attributes, spec.groupers, folder)
     if ledger is None and not spec.data.synthetic:
