@@ -21,6 +21,7 @@ COMMANDS = {
     "microdata": "One protected table that fits all the answers of a release best.",
     "reproduce": "The paper's tables and figures, ours beside the printed ones.",
     "run": "The release: answers with noise, recorded in the ledger first.",
+    "tabulate": "A custom table from the microdata of a release, with standard errors.",
     "synth": "Synthetic establishments from public files.",
 }
 

@@ -92,8 +92,8 @@ class Frame:
     def key(self, name: str) -> tuple[CodeArray, list[str]]:
         """A public column or grouping as codes of the rows, with the text of each code, sorted."""
         if name not in self._keys:
-            grouper = self.spec.groupers.get(name)
-            if name in self.public.column_names:
+            grouper = self.spec.groupers.get(name, self._prefix(name))
+            if name in self.public.column_names and name != self.spec.data.id:
                 self._keys[name] = _encoded(self.public[name])
             elif grouper is not None and grouper.column in self.public.column_names:
                 codes, texts = self.key(grouper.column)
@@ -156,6 +156,14 @@ class Frame:
             pa.compute.equal(table["mechanism"], "psi").to_numpy(),
             _noise(self.release, query.name, attribute),
         )
+
+    def _prefix(self, name: str) -> Grouper | None:
+        """`naics3` where there is a public column `naics` and no grouping of that name: its first three characters."""
+        column = name.rstrip("0123456789")
+        digits = name[len(column) :]
+        if digits and int(digits) and column in self.public.column_names and column != self.spec.data.id:
+            return Grouper(name, column, prefix=int(digits))
+        return None
 
     def _lookup(self, grouper: Grouper, texts: Sequence[str]) -> list[str]:
         if grouper.prefix is not None:

@@ -52,6 +52,14 @@ class Microdata:
         columns = {name: self.frame.public[name] for name in self.frame.public.column_names}
         return pa.table({**columns, **{name: pa.array(fit.values) for name, fit in self.fits.items()}})
 
+    def tabulate(
+        self, by: Sequence[str], attributes: Sequence[str] | None = None, confidence: float | None = None
+    ) -> pa.Table:
+        """Estimates and errors for every group of any grouping: see gedp.microdata.tabulate."""
+        from gedp.microdata.tabulate import tabulate
+
+        return tabulate(self, by, attributes, confidence)
+
     def described(self) -> dict[str, Any]:
         """How it was fitted, for the file beside it."""
         return {

@@ -25,6 +25,7 @@ from gedp.neighbors.functions import FloatArray
 CodeArray = npt.NDArray[np.int32]
 
 DIRECT_LIMIT = 4_000  # unknowns left after elimination, up to which they are solved directly
+MOST_DENSE_ENTRIES, DENSE_FROM = 50_000_000, 0.02  # when overlaps with the eliminated query are multiplied densely
 CG_TOLERANCE = 1e-13
 MOST_CG_STEPS = 5_000
 ACCEPTED_RESIDUAL = 1e-9  # relative to the right-hand side, both scaled by the diagonal
@@ -159,7 +160,13 @@ class MarginalSystem:
                 rest[at, starts[q - 1] : starts[q]] = block
                 rest[starts[q - 1] : starts[q], at] = block.T
         self._to_first = sparse.vstack([row[0] for row in self._below[1:]], format="csr")
-        rest -= (self._to_first @ sparse.diags_array(1 / self.diagonals[0]) @ self._to_first.T).toarray()
+        scaled = self._to_first @ sparse.diags_array(1 / np.sqrt(self.diagonals[0]))
+        entries = scaled.shape[0] * scaled.shape[1]
+        if entries <= MOST_DENSE_ENTRIES and scaled.nnz > DENSE_FROM * entries:  # as of crossing groupings
+            full = scaled.toarray()
+            rest -= full @ full.T
+        else:
+            rest -= (scaled @ scaled.T).toarray()
         try:
             factor: tuple[FloatArray, bool] = cho_factor(rest, lower=True, overwrite_a=True)
         except np.linalg.LinAlgError:
