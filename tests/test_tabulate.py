@@ -91,8 +91,8 @@ def test_without_identity_errors_are_known_for_whole_cells_only(tmp_path: Path) 
     assert all(line["std_error"] is None and line["variance_kind"] == "unknown" for line in cut)
 
 
-@pytest.mark.parametrize("mechanism", ["psi", "auto"])
-def test_intervals_cover_measured_and_unmeasured_groups(tmp_path: Path, mechanism: str) -> None:
+def standard_errors_off(folder: Path, mechanism: str, releases: int) -> dict[tuple[str, ...], FloatArray]:
+    """(estimate − truth) / std_error over releases of one table, for measured and unmeasured groupings."""
     rows = some_rows(300, seed=3)
     queries: list[Query] = [
         query("identity", ["establishment"], "emp"),
@@ -101,17 +101,33 @@ def test_intervals_cover_measured_and_unmeasured_groups(tmp_path: Path, mechanis
         query("naics", ["naics"], "emp", mechanism=mechanism),
     ]
     groupings: list[tuple[str, ...]] = [("cnty",), ("naics",), ("naics2",), ("cnty", "naics"), ("floor",)]
-    covered: dict[tuple[str, ...], list[bool]] = {}
-    for seed in range(60):
-        (tmp_path / str(seed)).mkdir()
-        microdata = fit_microdata(release_of(rows, queries, tmp_path / str(seed), seed))
+    off: dict[tuple[str, ...], list[float]] = {by: [] for by in groupings}
+    for seed in range(releases):
+        (folder / str(seed)).mkdir()
+        microdata = fit_microdata(release_of(rows, queries, folder / str(seed), seed))
         for by in groupings:
             for line in microdata.tabulate(by).to_pylist():
                 truth = sum(row[3] for row in rows if group_of(row, by) == tuple(line[key] for key in by))
-                covered.setdefault(by, []).append(line["ci_low"] <= truth <= line["ci_high"])
+                off[by].append((line["estimate"] - truth) / line["std_error"])
+    return {by: np.array(values) for by, values in off.items()}
+
+
+def test_errors_are_as_large_as_stated(tmp_path: Path) -> None:
+    off = np.concatenate(list(standard_errors_off(tmp_path, "auto", 15).values()))
+    assert 0.85 < off.std() < 1.15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mechanism", ["psi", "auto"])
+def test_intervals_cover_measured_and_unmeasured_groups(tmp_path: Path, mechanism: str) -> None:
+    releases = 200
+    off = standard_errors_off(tmp_path, mechanism, releases)
+    covered = {by: np.abs(values) < 1.959964 for by, values in off.items()}
+    # Groups of one release are correlated: only releases count as independent.
+    room = 3 * np.sqrt(0.95 * 0.05 / releases)
     for by, hits in covered.items():
-        assert 0.90 < np.mean(hits) < 0.99, (by, np.mean(hits))  # 120 to 720 intervals each
-    assert 0.92 < np.mean([hit for hits in covered.values() for hit in hits]) < 0.98
+        assert abs(hits.mean() - 0.95) < room, (by, hits.mean())
+    assert 0.92 < np.concatenate(list(covered.values())).mean() < 0.98
 
 
 def test_the_command_and_its_refusals(tmp_path: Path) -> None:
