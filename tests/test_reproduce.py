@@ -1,10 +1,19 @@
 """The paper's numbers, as printed."""
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 from click.testing import CliRunner
+from scipy.stats import ncx2
 
 from gedp.cli import cli
+from gedp.mechanisms import PsiAnswers
+from gedp.noise import grid
+from gedp.noise.entropy import Entropy
+from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.reproduce import Comparison
+from gedp.reproduce.coverage import coverage
 from gedp.reproduce.frameworks import findings, framework_ratios, frameworks_page
 from gedp.reproduce.intervals import intervals, people
 
@@ -45,7 +54,41 @@ def test_frameworks_page_stands_alone_with_alternative_text() -> None:
 
 
 def test_commands_print_and_agree() -> None:
-    for name in ("intervals", "semantics", "frameworks"):
+    for name in ("intervals", "semantics", "frameworks", "coverage"):
         result = CliRunner().invoke(cli, ["reproduce", name])
         assert result.exit_code == 0, result.output
         assert "NO" not in result.output.split()
+
+
+def test_intervals_cover_what_theory_says_they_do() -> None:
+    """ω/σ is normal around √x/σ, so each share is a probability of a (squared) normal."""
+    draws = 100_000
+    for row in coverage(draws, seed=5):
+        chance = 5 * np.sqrt(0.95 * 0.05 / draws)
+        assert row.covered == pytest.approx(0.95, abs=chance)
+        assert row.unbiased
+        if row.psi.startswith("log"):
+            assert row.cut == row.nothing == 0
+            continue
+        shift = np.sqrt(row.jobs) * float(row.mu) / 0.5
+        # |ω| > 1.96σ where ω is above 1.96σ, so nothing is cut, or below −1.96σ, so nothing but [0, 0] is left.
+        beyond = float(ncx2.sf(1.96**2, 1, shift**2))
+        assert (1 - row.cut) + row.nothing == pytest.approx(beyond, abs=5 * np.sqrt(0.25 / draws))
+    assert [row.jobs for row in coverage(1000, seed=5)][:2] == [5, 20]
+
+
+def noise_times(factor: float) -> Callable[[int, float, Entropy], Steps]:
+    return lambda n, scale, entropy: np.rint(scaled_gaussian(n, scale, entropy) * factor).astype(np.int64)
+
+
+@pytest.mark.parametrize("factor", [0.9, 1.1])
+def test_noise_of_the_wrong_size_is_found(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grid, "scaled_gaussian", noise_times(factor))
+    result = CliRunner().invoke(cli, ["reproduce", "coverage"])
+    assert result.exit_code == 1
+    assert result.output.count("NO") > 40  # 92.5% or 97.06% are covered; chance is 0.05%
+
+
+def test_a_bias_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PsiAnswers, "estimate", lambda answers: answers.psi.inverse(np.maximum(answers.omega, 0)))
+    assert sum(not row.unbiased for row in coverage(100_000, seed=5)) > 40

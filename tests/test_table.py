@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gedp.engines import local
 from gedp.engines.local import LocalEngine
-from gedp.errors import FaultsError, GedpError
+from gedp.errors import FaultsError, TableChangedError
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 from gedp.table import ConfidentialTable, _combine, _compact, find_cells, open_table
 
@@ -293,7 +293,7 @@ def test_numbers_are_compacted_batch_by_batch_as_all_at_once(batches: list[list[
     assert np.array_equal(present, expected)
     assert np.array_equal(of_row, positions)
     for rows in (len(whole) - 1, len(whole) + 1):
-        with pytest.raises(GedpError, match="changed"):
+        with pytest.raises(TableChangedError):
             _compact(iter(arrays), max(rows, 0) if len(whole) else 1)
 
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from gedp.accounting.composition import exact
 from gedp.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine, IntArray
-from gedp.errors import Fault, FaultsError, GedpError
+from gedp.errors import Fault, FaultsError, TableChangedError
 from gedp.policy import Attribute, Data, Grouper, Query
 from gedp.sealing import sealed
 
@@ -210,13 +210,13 @@ def _compact(batches: Iterable[IntArray], rows: int) -> tuple[IntArray, CodeArra
     for numbers in batches:
         places = slice(start, start + len(numbers))
         if places.stop > rows:
-            raise GedpError("the table changed while it was read; nothing was published")
+            raise TableChangedError
         encoded = pa.array(numbers).dictionary_encode()
         of_row[places] = encoded.indices.to_numpy()  # among those of the batch, until all are known
         found.append((places, encoded.dictionary.to_numpy()))
         start = places.stop
     if start != rows:
-        raise GedpError("the table changed while it was read; nothing was published")
+        raise TableChangedError
     everything = np.concatenate([np.empty(0, dtype=np.int64), *(numbers for _, numbers in found)])
     present = np.sort(pa.array(everything).unique().to_numpy())
     for places, numbers in found:
