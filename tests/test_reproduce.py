@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from scipy.stats import ncx2
 
 from gedp.cli import cli
-from gedp.mechanisms import PsiAnswers
+from gedp.estimates import PsiAnswers
 from gedp.noise import grid
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian

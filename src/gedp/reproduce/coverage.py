@@ -15,7 +15,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from gedp.mechanisms import psi_mechanism, psi_variance
+from gedp.estimates import psi_variance
+from gedp.mechanisms import psi_mechanism
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness
 
