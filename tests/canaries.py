@@ -28,10 +28,14 @@ def sings(text: object) -> bool:
 
 
 def column(name: str, values: object) -> pa.Table:
-    """The table with canaries in every row of both confidential columns, one of its columns put in place of another."""
+    """The table with a canary in each county, alone in its county and cell, so that sums sing like records.
+
+    One of its columns is put in the place of another.
+    """
     table = small_table(ROWS)
-    table = table.set_column(3, "emp", pa.array([CANARY + i for i in range(ROWS)]))
-    table = table.set_column(4, "wage", pa.array([float(CANARY + i) for i in range(ROWS)]))
+    values_of = [CANARY + i if i < 3 else 0 for i in range(ROWS)]
+    table = table.set_column(3, "emp", pa.array(values_of))
+    table = table.set_column(4, "wage", pa.array([float(value) for value in values_of]))
     return table.set_column(table.column_names.index(name), name, values if values is not None else table[name])
 
 

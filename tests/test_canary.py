@@ -28,8 +28,12 @@ from tests.runs import all_files, gedp, write_case, write_spec
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
 CONFIDENTIAL = {"t.parquet", "t.csv", "part-0.parquet", "part-1.parquet", "part-0.csv", "part-1.csv"}
-#: Noise so large that no answer about a canary begins like it.
-NOISY = (("gamma = 0.5", "gamma = 9000"), ("gamma = 0.1,", "gamma = 2,"))
+#: Noise so large that no answer about a canary begins like it, from both mechanisms.
+NOISY = (
+    ("gamma = 0.5", "gamma = 9000"),
+    ("gamma = 0.1,", "gamma = 2,"),
+    ("wage = 0.1 }", 'wage = 0.1 }\nmechanism = "pnc"'),
+)
 
 
 @pytest.fixture
