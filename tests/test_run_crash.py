@@ -136,7 +136,7 @@ def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_pa
             if "counts as spent" in said:
                 assert new == ["abandoned"]
             elif new == ["reserved"]:  # while the ledger was being written
-                assert "may be set aside already" in said or "the ledger may not call it finished" in said
+                assert "may be set aside already" in said or "is whole and paid for" in said
             else:  # before the reservation, or after the release
                 assert new in ([], ["finished"])
         seen[f"{child.exitcode} {new}"] += 1

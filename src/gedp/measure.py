@@ -3,11 +3,9 @@
 This is the only module in which the truth and the noise meet.
 """
 
-import hashlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -21,11 +19,10 @@ from scipy.special import ndtri
 
 from gedp._version import __version__
 from gedp.accounting.composition import exact
-from gedp.accounting.ledger import Ledger, Reservation, spec_digest
-from gedp.accounting.ledger.amounts import mu_up
+from gedp.accounting.ledger import Ledger
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
-from gedp.errors import DomainError, GedpError, Refused
+from gedp.errors import DomainError, Refused
 from gedp.estimates import PsiAnswers, psi_variance
 from gedp.mechanisms import (
     ZETA,
@@ -40,7 +37,8 @@ from gedp.mechanisms import (
 from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.policy import Microdata, Output, Policy, PriceList, Query, Spec, price, require_within_budget, write_spec
-from gedp.release import MANIFEST, Release, ReleaseWriter
+from gedp.recording import Record, record
+from gedp.release import Release, ReleaseWriter
 from gedp.sealing import sealed
 from gedp.table import Cells, ConfidentialTable, Groups, find_cells
 from gedp.tally import CellTally, Clipping, clipped_excess, scan_cells
@@ -80,46 +78,19 @@ def measure(
     mechanisms = psi_mechanisms(spec)
     with ReleaseWriter(Path(out), replace=replace) as writer:
         cells = find_cells(table, queries)
-        reservation = _reserve(ledger, table, spec, prices) if ledger is not None else None
+        recorded = None if ledger is None else record(ledger, table.engine.files(), spec, prices)
         try:
             job = _Job(table, spec, cells, mechanisms, entropy, zeta, writer, progress or (lambda *_: None))
-            with np.errstate(
-                over="ignore", invalid="ignore"
-            ):  # under enormous noise, what is beyond floats is infinite
+            with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
                 described = job.answer_groups(job.draw_identity())
-            release = writer.finish(_manifest(job, prices, reservation, described))
+            release = writer.finish(_manifest(job, prices, recorded, described))
+            if recorded is not None:
+                recorded.finish(release.folder)
         except BaseException as failure:
-            if ledger is not None and reservation is not None:
-                _abandon(ledger, reservation, failure)
+            if recorded is not None:
+                recorded.fail(writer.target, failure)
             raise
-    if ledger is not None and reservation is not None:
-        _commit(ledger, reservation, release)
     return release
-
-
-def _reserve(ledger: Ledger, table: ConfidentialTable, spec: Spec, prices: PriceList) -> Reservation:
-    fingerprint = ledger.fingerprint(table.engine.files())
-    try:
-        return ledger.reserve(prices, spec.policy.attributes, fingerprint=fingerprint, spec_digest=spec_digest(spec))
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
-        raise
-
-
-def _abandon(ledger: Ledger, reservation: Reservation, failure: BaseException) -> None:
-    spent, release = mu_up(reservation.loss), reservation.release_id
-    failure.add_note(f"Noise may have been drawn, so mu = {spent} counts as spent (release {release})")
-    with suppress(GedpError):  # then it stays a reservation, which counts as well
-        ledger.abandon(release, type(failure).__name__)
-
-
-def _commit(ledger: Ledger, reservation: Reservation, release: Release) -> None:
-    try:
-        digest = hashlib.sha256((release.folder / MANIFEST).read_bytes()).hexdigest()
-        ledger.commit(reservation.release_id, digest)
-    except BaseException as failure:
-        failure.add_note(f"The release in {release.folder} is whole and paid for; the ledger may not call it finished")
-        raise
 
 
 def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
@@ -323,15 +294,13 @@ class _Plan:
     bounds: ClippingBounds | None
 
 
-def _manifest(
-    job: _Job, prices: PriceList, reservation: Reservation | None, described: list[dict[str, Any]]
-) -> dict[str, Any]:
+def _manifest(job: _Job, prices: PriceList, recorded: Record | None, described: list[dict[str, Any]]) -> dict[str, Any]:
     """What anybody may know about the release. Nothing in it comes from the confidential columns."""
     spec = job.spec
     return {
         "gedp": __version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "release": reservation.release_id if reservation else None,
+        "release": recorded.reservation.release_id if recorded else None,
         "entropy": job.entropy.kind,
         "synthetic": spec.data.synthetic,
         "establishments": len(job.cells.of_row),
