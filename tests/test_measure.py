@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from gedp.accounting.ledger import Ledger
 from gedp.engines import local
 from gedp.engines.local import LocalEngine
-from gedp.errors import GedpError, Refused
+from gedp.errors import GedpError, Refused, TableChangedError
 from gedp.estimates import psi_variance
 from gedp.measure import measure
 from gedp.mechanisms import clipping_bounds, no_clipping_tau
@@ -27,7 +27,8 @@ from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Que
 from gedp.release import Release, read_release
 from gedp.specs import find_spec
 from gedp.synth.demo import make_demo
-from gedp.table import ConfidentialTable, open_table
+from gedp.table import ConfidentialTable, find_cells, open_table
+from gedp.tally import Clipping, clipped_excess
 
 SYNTHETIC = Data("x", ("cnty", "naics"), "key", synthetic=True)
 GROUPERS = {"naics2": Grouper("naics2", "naics", prefix=2)}
@@ -325,3 +326,16 @@ def test_queries_that_cannot_be_protected_are_refused_before_anything_is_spent(t
             measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)
     assert ledger.total().mu_squared == 0
     assert not (tmp_path / "out").exists()
+
+
+def test_rows_that_no_longer_add_up_are_noticed_in_the_second_pass() -> None:
+    table = table_of([("001", "1111", 3, 1, 0), ("003", "1111", 4, 1, 0)])
+    cells = find_cells(table, [query("county", ("cnty",), "pnc", "1", "emp")])
+    bounds = np.full(cells.count, 100, dtype=np.int64)
+    clipping = Clipping("county", bounds, np.arange(cells.count, dtype=np.int32), cells.count)
+    assert clipped_excess(table, cells, {"emp": [clipping]}, {"emp": np.array([3, 4])})["emp"]["county"].tolist() == [
+        0,
+        0,
+    ]
+    with pytest.raises(TableChangedError):
+        clipped_excess(table, cells, {"emp": [clipping]}, {"emp": np.array([4, 3])})

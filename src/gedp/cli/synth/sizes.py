@@ -16,6 +16,10 @@ def command(establishments: Path, zbp: Path, states: tuple[str, ...]) -> None:
 
     Shares are among establishments with a job in month 3, as in County and ZIP Code Business Patterns, which
     leave out those with none.
+
+    \b
+    Examples:
+      gedp synth sizes ri.parquet --zbp zbp.parquet --state RI
     """
     from rich.console import Console
 
