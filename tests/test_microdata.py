@@ -63,7 +63,7 @@ def release_of(rows: Sequence[Row], queries: Sequence[Query], folder: Path, seed
     cnty, naics, floor, *amounts = zip(*rows, strict=True)
     columns: dict[str, Any] = {"key": [f"k{i}" for i in range(len(rows))], "cnty": cnty, "naics": naics, "floor": floor}
     columns |= dict(zip(ATTRIBUTES, amounts, strict=True))
-    (folder / "sectors.csv").write_text("".join(f"{code},S{code[-1]}\n" for code in CODES))
+    (folder / "sectors.csv").write_text("".join(f"{code},S{code[-1]}\n" for code in sorted({*CODES, *naics})))
     table = open_table(LocalEngine(pa.table(columns)), DATA, ATTRIBUTES, GROUPERS, folder)
     policy = Policy(ATTRIBUTES, Decimal(1000))
     return measure(table, policy, queries, out=folder / "out", entropy=SeededEntropy(seed))

@@ -37,6 +37,7 @@ MAY_USE = {
     "policy": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "noise": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "estimates.py": {"gedp.neighbors"},
+    "industries.py": set(),
     "release.py": {"gedp.errors", "gedp.files"},
     "microdata": {
         "gedp.errors",
@@ -46,6 +47,7 @@ MAY_USE = {
         "gedp.policy",
         "gedp.release",
         "gedp.estimates",
+        "gedp.industries",
         "gedp._version",
     },
     "web": {"gedp.errors"},

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.cli import main
+from gedp.industries import depth_of, parent_of
 from gedp.synth.demo import SECTORS, demo_cells, make_demo
-from gedp.synth.industries import depth_of, parent_of
 from gedp.synth.plots import _edges, _histograms
 from gedp.synth.shape import describe
 from gedp.synth.sizes import LOWER_EDGES

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
-from gedp.synth.industries import SUPERSECTOR_OF_SECTOR, depth_of, parent_of, sector_of
+from gedp.industries import SUPERSECTOR_OF_SECTOR, depth_of, parent_of, sector_of
 from gedp.synth.qcew.fill import fill, fill_attribute, find_bounds
 from gedp.synth.qcew.read import read_qcew
 from gedp.synth.qcew.sources import TEXT, WHOLE

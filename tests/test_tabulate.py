@@ -149,3 +149,18 @@ def test_the_command_and_its_refusals(tmp_path: Path) -> None:
         microdata.tabulate([], ["nonsense"])
     with pytest.raises(GedpError, match="between 0 and 1"):
         microdata.tabulate([], confidence=1.0)
+
+
+def test_naics_codes_are_grouped_by_supersector(tmp_path: Path) -> None:
+    codes = ("311811", "339950", "445110", "221122", "522110")
+    release = release_of([("001", code, 1, 5, 50, 0, 0) for code in codes], [IDENTITY], tmp_path)
+    table = fit_microdata(release).tabulate(["supersector"], ["emp"])
+    assert table["supersector"].to_pylist() == ["1013", "1021", "1023"]
+    unknown = release_of([("001", "0011", 1, 5, 50, 0, 0)], [IDENTITY], _folder(tmp_path / "other"))
+    with pytest.raises(GedpError, match="1 of 1 codes in column naics have no supersector"):
+        fit_microdata(unknown).tabulate(["supersector"], ["emp"])
+
+
+def _folder(path: Path) -> Path:
+    path.mkdir()
+    return path

@@ -5,7 +5,7 @@ the cells that its tables allow.
 """
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pyarrow.compute
 
 from gedp.errors import Fault, FaultsError
 from gedp.estimates import PsiAnswers, psi_variance
+from gedp.industries import sector_of, supersector_of
 from gedp.microdata.solve import CodeArray
 from gedp.neighbors import Linear, Log, NeighborFunction
 from gedp.neighbors.functions import FloatArray
@@ -25,6 +26,8 @@ from gedp.policy import Attribute, Grouper, Query, Spec, parse_spec
 from gedp.release import Release
 
 MOST_JOINED_CELLS = 50_000_000
+NAICS = "naics"  # a public column of this name can be grouped by sector and supersector without a map file
+INDUSTRY_LEVELS: dict[str, Callable[[str], str | None]] = {"sector": sector_of, "supersector": supersector_of}
 
 
 @dataclass(frozen=True)
@@ -96,9 +99,9 @@ class Frame:
             if name in self.public.column_names and name != self.spec.data.id:
                 self._keys[name] = _encoded(self.public[name])
             elif grouper is not None and grouper.column in self.public.column_names:
-                codes, texts = self.key(grouper.column)
-                labels, of_text = _dense(self._lookup(grouper, texts))
-                self._keys[name] = of_text[codes], labels
+                self._keys[name] = self._derived(grouper.column, lambda texts: self._lookup(grouper, texts))
+            elif name in INDUSTRY_LEVELS and NAICS in self.public.column_names:
+                self._keys[name] = self._derived(NAICS, lambda texts: self._industries(name, texts))
             else:
                 known = [c for c in (*self.public.column_names, *self.spec.groupers) if c != self.spec.data.id]
                 unknown = Fault("by", f"{name!r} is no public column or grouping", f"There are: {', '.join(known)}")
@@ -156,6 +159,20 @@ class Frame:
             pa.compute.equal(table["mechanism"], "psi").to_numpy(),
             _noise(self.release, query.name, attribute),
         )
+
+    def _derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
+        codes, texts = self.key(column)
+        labels, of_text = _dense(derive(texts))
+        return of_text[codes], labels
+
+    def _industries(self, level: str, texts: Sequence[str]) -> list[str]:
+        """The sector or supersector of NAICS codes."""
+        found = [INDUSTRY_LEVELS[level](text) for text in texts]
+        unknown = found.count(None)
+        if unknown:
+            fault = Fault("by", f"{unknown} of {len(texts)} codes in column {NAICS} have no {level}", "Use a map file")
+            raise FaultsError(str(self.release.folder), [fault])
+        return [code for code in found if code is not None]
 
     def _prefix(self, name: str) -> Grouper | None:
         """`naics3` where there is a public column `naics` and no grouping of that name: its first three characters."""

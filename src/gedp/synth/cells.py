@@ -4,7 +4,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gedp.errors import Fault, FaultsError
-from gedp.synth.industries import depth_of
+from gedp.industries import depth_of
 
 CELL_SCHEMA = pa.schema(
     [

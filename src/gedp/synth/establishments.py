@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from gedp.errors import GedpError
 from gedp.files import replacing
+from gedp.industries import sector_of, supersector_of
 from gedp.synth.apportion import Ints
 from gedp.synth.cells import ATTRIBUTES, check_cells
 from gedp.synth.draws import Stream
-from gedp.synth.industries import sector_of, supersector_of
 from gedp.synth.sizes import count_by_size
 from gedp.synth.spreads import SPREADS, Attributes, Spread
 

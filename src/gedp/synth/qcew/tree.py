@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from gedp.errors import Fault, FaultsError
+from gedp.industries import DEPTHS, depth_of, parent_of
 from gedp.synth.apportion import Ints
-from gedp.synth.industries import DEPTHS, depth_of, parent_of
 from gedp.synth.states import POSTAL_OF_FIPS
 
 Bools = NDArray[np.bool_]
