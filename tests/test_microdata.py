@@ -21,7 +21,6 @@ from gedp.errors import GedpError
 from gedp.estimates import psi_variance
 from gedp.measure import measure
 from gedp.microdata import Microdata, fit_microdata
-from gedp.microdata.solve import ConvergenceError
 from gedp.microdata.weights import TOLERANCE
 from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import SeededEntropy
@@ -128,10 +127,7 @@ def test_microdata_are_the_dense_best_fit(
         np.testing.assert_allclose(fit.values, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
         assert fit.detail == "identity"
         assert fit.rounds == 0
-    try:
-        quasi = fit_microdata(release)
-    except ConvergenceError:
-        pytest.fail("the weights did not settle")
+    quasi = fit_microdata(release)
     for name, fit in quasi.fits.items():
         # A fixed point: weighed at the fitted values, dense least squares gives them again.
         expected = dense(release, name, queries, fit.values)

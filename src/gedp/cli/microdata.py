@@ -28,6 +28,7 @@ def command(folder: Path, weights: str | None, out: Path | None, share_by: str |
 
     from gedp.cli.progress import steps
     from gedp.microdata.fit import DETAIL, fit_microdata
+    from gedp.microdata.weights import TOLERANCE
     from gedp.release import read_release
 
     with steps() as at:
@@ -47,6 +48,8 @@ def command(folder: Path, weights: str | None, out: Path | None, share_by: str |
     for name, fit in microdata.fits.items():
         if fit.detail != "identity":
             click.echo(f"{name}: {DETAIL[fit.detail]}.")
+        if fit.change > TOLERANCE:
+            click.echo(f"{name}: the weights did not settle; the last round still moved values by {fit.change:.0e} sd.")
     rows = "establishments" if microdata.frame.lists_establishments else "cells"
     click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and how they were fitted to {path.stem}.json.")
     if release.manifest["entropy"] != "system":

@@ -97,6 +97,8 @@ class Microdata:
             "residual": system.residual if system else None,
             "rounds": fit.rounds,
             "change": fit.change,
+            "largest_change": fit.largest_change,
+            "settled": fit.change <= TOLERANCE,
         }
 
 

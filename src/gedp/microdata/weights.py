@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
@@ -28,10 +27,11 @@ from gedp.microdata.solve import (
 )
 from gedp.neighbors.functions import FloatArray
 
-TOLERANCE = 1e-5  # of any variance's distance from that at the fitted value, relative
-MOST_ROUNDS = 500
-SHORTER, LONGER, LONGEST = 0.5, 1.2, 2.0  # factors on the step of a variance, and its limit
-_FACTORS = np.array([1.0, LONGER, SHORTER], dtype=np.float32)  # where it begins (0), keeps going (1), turns back (-1)
+TOLERANCE = (
+    1e-4  # of the last step of a query's fitted values (root mean square), in standard deviations of its answers
+)
+MOST_ROUNDS = 200
+FURTHEST = 10.0  # the most that a step is lengthened or shortened
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,9 +43,10 @@ class AttributeFit:
     row_variances: FloatArray | None  # of the identity answers; None without them
     cell_variances: FloatArray | None  # their sums
     cell_fit: CellFit | None  # None where the answers do not determine the cells
-    rounds: int
-    change: float  # of the last round
     detail: str  # what the values of the rows rest on: identity | cells | undetermined
+    rounds: int = 0
+    change: float = 0.0  # in the last round: the root mean square over the fitted values of the query that moved most
+    largest_change: float = 0.0  # of a single fitted value
 
 
 def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArray | None = None) -> AttributeFit:
@@ -53,57 +54,59 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     if weights not in ("quasi", "plug-in"):
         raise DomainError(f"weights are quasi or plug-in, not {weights!r}")
     division = _division(problem, row_weights)
-    used = _plug_in(problem)
-    fit = _fit(problem, used, division)
+    answers = _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
+    plug_in = _plug_in(problem)
+    fit = _fit(problem, answers, plug_in, division)
     if weights == "plug-in" or variances_are_known(problem):
         return fit
-    relaxed = [Relaxed(variances) for variances in used.each()]
-    change = np.inf
-    for done in range(1, MOST_ROUNDS + 1):
-        wanted = _at(problem, fit)
-        distances = [each.approach(target) for each, target in zip(relaxed, wanted.each(), strict=True)]
-        change = max(float(distance.max(initial=0.0)) for distance in distances)
-        if change <= TOLERANCE:
-            return replace(fit, rounds=done - 1, change=change)
-        used = used.with_each([each.value for each in relaxed])
-        fit = _fit(problem, used, division)
-    raise ConvergenceError(
-        f"{problem.name}: the weights did not settle in {MOST_ROUNDS} rounds (largest relative change {change:.1e}, "
-        f"tolerance {TOLERANCE:.0e}). Use weights = 'plug-in'"
+    at, rounds = _fitted(problem, fit), 0
+    changes: list[Change] = []
+    while rounds < MOST_ROUNDS and not (changes and max(change.typical for change in changes) <= TOLERANCE):
+        variances = _variances(problem, at)
+        steps = map(quasi_step, answers.each(), at.each(), plug_in.each(), variances.each())
+        aims, widths = (answers.with_each(part) for part in zip(*steps, strict=True))
+        before, at = at, _fitted(problem, _fit(problem, aims, widths, division))
+        changes = list(map(Change.between, before.each(), at.each(), variances.each()))
+        rounds += 1
+    return replace(
+        _fit(problem, answers, _variances(problem, at), division),
+        rounds=rounds,
+        change=max(change.typical for change in changes),
+        largest_change=max(change.largest for change in changes),
     )
 
 
-class Relaxed:
-    """Variances on their way to a fixed point, each with a step of its own.
+def quasi_step(
+    answers: FloatArray, fitted: FloatArray, at_answers: FloatArray, at_fitted: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Answers and variances whose weighted least squares are a step towards a zero of the quasi-score (a − x)/v(x).
 
-    One cell may oscillate where another creeps, so one damping for all would be too much here and too little there: a
-    step is halved when its variance turns back, and grows, up to over-relaxation, while it keeps going.
+    Taken for a line of slope −1/v(x), the score would make values oscillate or creep. With the slope of v taken from x
+    to a, its own slope is v(a)/v(x) times as steep: for sqrt, where v is a line itself, that is Newton's method. This
+    shapes the steps, never where they end.
     """
+    ratio = np.clip(at_fitted / at_answers, 1 / FURTHEST, FURTHEST)
+    return fitted + ratio * (answers - fitted), ratio * at_fitted
 
-    def __init__(self, value: FloatArray) -> None:
-        self.value = value
-        self._step = np.ones(value.shape, dtype=np.float32)
-        self._last = np.zeros(value.shape)
 
-    def approach(self, target: FloatArray) -> FloatArray:
-        """Steps towards the target; returns the relative distance there was."""
-        distance = target - self.value
-        self._last *= distance
-        self._step *= _FACTORS[np.sign(self._last).astype(np.int8)]
-        np.minimum(self._step, np.float32(LONGEST), out=self._step)
-        relative: FloatArray = np.abs(distance) / self.value
-        # An over-relaxed step never takes more than half of the smaller of the two away.
-        self.value = np.maximum(self.value + self._step * distance, np.minimum(self.value, target) / 2)
-        self._last = distance
-        return relative
+@dataclass(frozen=True)
+class Change:
+    """How far the fitted values of a query moved, in standard deviations of its answers."""
 
-    def keep(self, which: npt.NDArray[np.bool_]) -> None:
-        """Goes on with some of them only."""
-        self.value, self._step, self._last = self.value[which], self._step[which], self._last[which]
+    typical: float  # the root mean square
+    largest: float
+
+    @classmethod
+    def between(cls, before: FloatArray, after: FloatArray, variances: FloatArray) -> "Change":
+        """From one round to the next."""
+        squares = (after - before) ** 2 / variances
+        return cls(float(np.sqrt(np.mean(squares))), float(np.sqrt(np.max(squares))))
 
 
 @dataclass(frozen=True, repr=False)
-class _Variances:
+class _PerAnswer:
+    """One number for every answer: of the rows, if they have answers, and of the groups of every query."""
+
     rows: FloatArray | None
     groups: tuple[FloatArray, ...]
 
@@ -111,26 +114,30 @@ class _Variances:
         """All of them, the rows' first."""
         return self.groups if self.rows is None else (self.rows, *self.groups)
 
-    def with_each(self, values: Sequence[FloatArray]) -> "_Variances":
+    def with_each(self, values: Sequence[FloatArray]) -> "_PerAnswer":
         """Others in the same order."""
-        return _Variances(None, tuple(values)) if self.rows is None else _Variances(values[0], tuple(values[1:]))
+        return _PerAnswer(None, tuple(values)) if self.rows is None else _PerAnswer(values[0], tuple(values[1:]))
 
 
-def _plug_in(problem: AttributeProblem) -> _Variances:
+def _plug_in(problem: AttributeProblem) -> _PerAnswer:
+    """The variances at the answers themselves."""
     rows = None
     if problem.estimates is not None and problem.noise is not None:
         rows = psi_variance(problem.noise.psi, problem.estimates, problem.noise.sigma)
-    return _Variances(rows, tuple(group.variances for group in problem.groups))
+    return _PerAnswer(rows, tuple(group.variances for group in problem.groups))
 
 
-def _at(problem: AttributeProblem, fit: AttributeFit) -> _Variances:
-    """The variances at the fitted values."""
-    rows = None if problem.noise is None else problem.noise.variance(fit.values)
-    groups = []
-    for group in problem.groups:
-        fitted = sum_by(group.of_cell, fit.totals, len(group.answers))
-        groups.append(np.where(group.by_psi, group.noise.variance(fitted), group.variances))
-    return _Variances(rows, tuple(groups))
+def _fitted(problem: AttributeProblem, fit: AttributeFit) -> _PerAnswer:
+    """What the fit says instead of every answer."""
+    groups = tuple(sum_by(group.of_cell, fit.totals, len(group.answers)) for group in problem.groups)
+    return _PerAnswer(None if problem.noise is None else fit.values, groups)
+
+
+def _variances(problem: AttributeProblem, at: _PerAnswer) -> _PerAnswer:
+    """The variances where the fitted values are the truth."""
+    rows = None if problem.noise is None or at.rows is None else problem.noise.variance(at.rows)
+    pairs = zip(problem.groups, at.groups, strict=True)
+    return _PerAnswer(rows, tuple(np.where(g.by_psi, g.noise.variance(x), g.variances) for g, x in pairs))
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,23 +157,23 @@ def _division(problem: AttributeProblem, row_weights: FloatArray | None) -> _Div
     return _Division(weights / by_cell[of_row], by_cell)
 
 
-def _fit(problem: AttributeProblem, used: _Variances, division: _Division) -> AttributeFit:
+def _fit(problem: AttributeProblem, answers: _PerAnswer, variances: _PerAnswer, division: _Division) -> AttributeFit:
     of_row, cells = problem.cells.of_row, problem.cells.count
-    marginals = [Marginal(g.of_cell, g.answers, v) for g, v in zip(problem.groups, used.groups, strict=True)]
-    if problem.estimates is not None and used.rows is not None:
-        require_variances(used.rows, f"{problem.name}, answers for establishments")
-        answers = sum_by(of_row, problem.estimates, cells)
-        variances = sum_by(of_row, used.rows, cells)
-        fit = fit_cells([(answers, variances)], marginals)
-        values = problem.estimates + used.rows * ((fit.totals - answers) / variances)[of_row]
-        return AttributeFit(values, fit.totals, used.rows, variances, fit, 0, 0.0, "identity")
+    groups = zip(problem.groups, answers.groups, variances.groups, strict=True)
+    marginals = [Marginal(group.of_cell, a, v) for group, a, v in groups]
+    if answers.rows is not None and variances.rows is not None:
+        require_variances(variances.rows, f"{problem.name}, answers for establishments")
+        sums, sum_variances = (sum_by(of_row, part, cells) for part in (answers.rows, variances.rows))
+        fit = fit_cells([(sums, sum_variances)], marginals)
+        values = answers.rows + variances.rows * ((fit.totals - sums) / sum_variances)[of_row]
+        return AttributeFit(values, fit.totals, variances.rows, sum_variances, fit, "identity")
     finest = [m for m in marginals if len(m.answers) == cells and is_partition(m.of_cell, cells)]
     if finest:
         direct = [(m.answers[m.of_cell], m.variances[m.of_cell]) for m in finest]
         fit = fit_cells(direct, [m for m in marginals if not any(m is f for f in finest)])
-        return AttributeFit(fit.totals[of_row] * division.shares, fit.totals, None, None, fit, 0, 0.0, "cells")
+        return AttributeFit(fit.totals[of_row] * division.shares, fit.totals, None, None, fit, "cells")
     totals = least_norm(marginals, division.cell_weights)
-    return AttributeFit(totals[of_row] * division.shares, totals, None, None, None, 0, 0.0, "undetermined")
+    return AttributeFit(totals[of_row] * division.shares, totals, None, None, None, "undetermined")
 
 
 def least_norm(marginals: Sequence[Marginal], cell_weights: FloatArray) -> FloatArray:
