@@ -19,12 +19,12 @@ from gedp.engines import local
 from gedp.engines.local import LocalEngine
 from gedp.errors import GedpError, Refused, TableChangedError
 from gedp.estimates import psi_variance
-from gedp.measure import measure
+from gedp.measure import measure, rehearse
 from gedp.mechanisms import clipping_bounds, no_clipping_tau
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query
-from gedp.release import Release, read_release
+from gedp.release import RehearsalError, Release, read_release
 from gedp.specs import find_spec
 from gedp.synth.demo import make_demo
 from gedp.table import ConfidentialTable, find_cells, open_table
@@ -230,6 +230,17 @@ def test_a_confidential_table_needs_a_ledger_and_real_noise(tmp_path: Path) -> N
     assert release.manifest["entropy"] == "system"
     assert ledger.total().mu_squared == 1
     assert ledger.verify().ok
+
+
+def test_a_rehearsal_is_no_release(tmp_path: Path) -> None:
+    table = table_of([("001", "1111", 5, 0, 0)], replace(SYNTHETIC, synthetic=False))
+    rehearsed = rehearse(table, POLICY, TOTAL, out=tmp_path / "out")
+    assert rehearsed.manifest["entropy"] == "system"
+    assert rehearsed.answers("total").num_rows == 1
+    with pytest.raises(RehearsalError, match="no ledger knows of"):
+        read_release(tmp_path / "out")
+    with pytest.raises(Refused, match="seeded noise"):
+        rehearse(table, POLICY, TOTAL, out=tmp_path / "seeded", entropy=SeededEntropy(1))
 
 
 def test_the_price_is_on_disk_before_the_first_draw(tmp_path: Path) -> None:

@@ -67,23 +67,51 @@ def measure(
     with another source of randomness than the system's.
     """
     spec = Spec(table.data, policy, tuple(queries), table.groupers, microdata, output)
+    if ledger is None and not table.data.synthetic:
+        raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
+    return _carry_out(table, spec, Path(out), ledger, entropy, zeta, replace=replace, progress=progress)
+
+
+@sealed
+def rehearse(
+    table: ConfidentialTable, policy: Policy, queries: Sequence[Query], *, out: Path, entropy: Entropy | None = None
+) -> Release:
+    """Answers as `measure` would, to be compared with the truth and thrown away: the ledger does not know of them.
+
+    So nothing of it may be published. The manifest says so, and `read_release` refuses it.
+    """
+    spec = Spec(table.data, policy, tuple(queries), table.groupers, Microdata(), Output())
+    return _carry_out(table, spec, out, None, entropy, ZETA, rehearsal=True)
+
+
+def _carry_out(
+    table: ConfidentialTable,
+    spec: Spec,
+    out: Path,
+    ledger: Ledger | None,
+    entropy: Entropy | None,
+    zeta: Fraction,
+    *,
+    replace: bool = False,
+    progress: Progress | None = None,
+    rehearsal: bool = False,
+) -> Release:
     prices = price(spec)
     require_within_budget(prices)
     _require_sound(spec)
-    if ledger is None and not table.data.synthetic:
-        raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     if entropy is not None and entropy.kind != "system" and not table.data.synthetic:
         raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
     entropy = entropy or SystemEntropy()
     mechanisms = psi_mechanisms(spec)
-    with ReleaseWriter(Path(out), replace=replace) as writer:
-        cells = find_cells(table, queries)
+    with ReleaseWriter(out, replace=replace) as writer:
+        cells = find_cells(table, spec.queries)
         recorded = None if ledger is None else record(ledger, table.engine.files(), spec, prices)
         try:
             job = _Job(table, spec, cells, mechanisms, entropy, zeta, writer, progress or (lambda *_: None))
             with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
                 described = job.answer_groups(job.draw_identity())
-            release = writer.finish(_manifest(job, prices, recorded, described))
+            manifest = _manifest(job, prices, recorded, described)
+            release = writer.finish(manifest | ({"rehearsal": True} if rehearsal else {}))
             if recorded is not None:
                 recorded.finish(release.folder)
         except BaseException as failure:
