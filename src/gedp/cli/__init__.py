@@ -15,6 +15,7 @@ from gedp.errors import GedpError
 
 COMMANDS = {
     "demo": "Make a demonstration state, show its shape, and explain a policy for it.",
+    "evaluate": "Internal: how far a release is from the truth. The results are confidential.",
     "examples": "List the spec files that come with gedp, or print one.",
     "explain": "What a policy promises and what it costs, before any data is touched.",
     "ledger": "What has been spent on a dataset, by whom, on what; verify it.",

@@ -12,13 +12,14 @@ def asset(name: str) -> str:
     return (resources.files(__name__) / name).read_text(encoding="utf-8")
 
 
-def page(title: str, body: str, *, script: str = "", data: object = None) -> str:
-    """A whole page. `data` is there for the script under the id "data"."""
+def page(title: str, body: str, *, script: str = "", data: object = None, classification: str = "") -> str:
+    """A whole page. `data` is there for the script under the id "data"; `classification` says who may see the page."""
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         '<link rel="icon" href="data:,">',
+        *([f'<meta name="classification" content="{escape(classification)}">'] if classification else []),
         f"<title>{escape(title)}</title>",
         f"<style>\n{asset('page.css')}</style></head><body>",
         body,

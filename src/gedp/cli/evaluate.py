@@ -1,0 +1,78 @@
+"""`gedp evaluate`: how far a release is from the truth."""
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=_PATH)
+@click.option("--truth", required=True, help="The table that the release was made from (Parquet, CSV, or a glob).")
+@click.option(
+    "--by", multiple=True, help="Grouping to evaluate, keys with commas; may be repeated. Default: QCEW levels."
+)
+@click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
+@click.option("--out", type=_PATH, help="Folder for the results. Default: DIR-evaluation.")
+@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
+@click.option("--published", type=_PATH, help="A published QCEW file: what suppression leaves of the same cells.")
+@click.option("--maps", type=_PATH, help="Folder of the map files that the spec's groupings name.")
+@click.option("--force", is_flag=True, help="Replace the results in that folder.")
+def command(
+    folder: Path,
+    truth: str,
+    by: tuple[str, ...],
+    attributes: tuple[str, ...],
+    out: Path | None,
+    weights: str | None,
+    published: Path | None,
+    maps: Path | None,
+    force: bool,
+) -> None:
+    """Compare the release in DIR with the confidential table that it was made from. Internal: this sees the truth.
+
+    Errors by level, on the terminal, as Parquet and CSV, and on a page with figures. Everything is written to a folder
+    of its own, closed to others and stamped CONFIDENTIAL, unless the release says that the data is synthetic.
+
+    \b
+    Examples:
+      gedp evaluate out --truth establishments.parquet
+      gedp evaluate out --truth establishments.parquet --by cnty,naics4 --by naics2 --attribute wage
+      gedp evaluate out --truth ri.parquet --published qcew_2016q1.parquet
+
+    Exit codes: 0 done, 1 refused (folder taken, release tampered with), 2 faults in the truth or the options.
+    """
+    from rich.console import Console
+
+    from gedp.cli.progress import steps
+    from gedp.evaluate.evaluation import PAGE, evaluate, stamp_of
+    from gedp.evaluate.folder import results_folder
+    from gedp.evaluate.levels import parse_groupings
+    from gedp.evaluate.report import print_evaluation
+    from gedp.release import read_release
+
+    target = out or folder.with_name(f"{folder.resolve().name}-evaluation")
+    with steps() as at:
+        at.step("checking the release")
+        release = read_release(folder)
+        stamp = stamp_of(release)
+        with results_folder(target, stamp, force=force) as results:
+            evaluation = evaluate(
+                release,
+                truth,
+                by=parse_groupings(by) if by else None,
+                attributes=list(attributes) or None,
+                weights=weights,
+                maps=maps,
+                published=published,
+                progress=at.reach,
+            )
+            at.step("writing")
+            evaluation.write_into(results)
+    console = Console(highlight=False, markup=False)
+    console.print(stamp.sentence, soft_wrap=True)
+    print_evaluation(console, evaluation)
+    console.print(f"Open {target / f'{stamp.prefix}{PAGE}'} in a browser. {stamp.sentence}", soft_wrap=True)
+    if release.manifest["entropy"] != "system":
+        console.print("NOT PROTECTED: the noise came from a seed.")

@@ -1,0 +1,216 @@
+"""A folder for what compares with the truth: closed to others, stamped, whole or absent.
+
+The folder has mode 0700 and its files 0600 from their first byte on, whatever the umask. Files are collected in a
+folder inside it and moved to their names at the end, so that even a killed run leaves nothing anywhere else.
+
+The stamp says CONFIDENTIAL, or that the data is synthetic. Parquet, JSON and HTML carry it inside. CSV has no place for
+it: readers choke on comments, and a column of stamps would end up in computations. So all names begin with it instead,
+which survives a copy to another folder.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gedp._version import __version__
+from gedp.errors import GedpError, Refused
+from gedp.files import WriteError
+from gedp.release import MANIFEST, read_release
+
+INDEX = "results.json"
+_STAGING = ".writing-"
+
+
+class FolderTakenError(Refused):
+    """The folder for the results cannot be used."""
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What every file says about who may see it."""
+
+    confidential: bool
+
+    @property
+    def text(self) -> str:
+        """In a word or two."""
+        return "CONFIDENTIAL" if self.confidential else "synthetic data"
+
+    @property
+    def sentence(self) -> str:
+        """In a sentence."""
+        if self.confidential:
+            return "CONFIDENTIAL: computed from confidential values. Not for release."
+        return "Made from synthetic data, as the release says: nothing here is confidential."
+
+    @property
+    def prefix(self) -> str:
+        """How file names begin."""
+        return "CONFIDENTIAL-" if self.confidential else ""
+
+    @property
+    def banner(self) -> str:
+        """For HTML: the first element of a page, and at the top of every sheet when printed."""
+        kind = "stamp confidential" if self.confidential else "stamp"
+        return f'<div class="{kind}" role="note">{escape(self.sentence)}</div>'
+
+
+@dataclass(frozen=True)
+class Results:
+    """A folder that is being filled; nothing has its name yet."""
+
+    staging: Path
+    stamp: Stamp
+    about: dict[str, Any] = field(default_factory=dict)  # what the index says besides the files
+
+    def write_text(self, name: str, text: str) -> None:
+        """A page or another text, which must carry the stamp itself."""
+        with private_file(self._path(name)) as file:
+            file.write(text.encode())
+
+    def write_parquet(self, name: str, table: pa.Table) -> None:
+        """A table with the stamp in its metadata."""
+        metadata = {**(table.schema.metadata or {}), b"classification": self.stamp.text.encode()}
+        with private_file(self._path(name)) as file:
+            pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
+
+    def write_csv(self, name: str, table: pa.Table) -> None:
+        """A table whose name carries the stamp."""
+        with private_file(self._path(name)) as file:
+            pa.csv.write_csv(table, file)
+
+    def _path(self, name: str) -> Path:
+        return self.staging / f"{self.stamp.prefix}{name}"
+
+    def write_index(self) -> None:
+        """What is in the folder, with checksums."""
+        files = {path.name: _sha256(path) for path in sorted(self.staging.iterdir())}
+        index = {"gedp": __version__, "classification": self.stamp.text, **self.about, "files": files}
+        with private_file(self.staging / INDEX) as file:
+            file.write((json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode())
+
+
+@contextmanager
+def results_folder(target: Path, stamp: Stamp, *, force: bool = False) -> Iterator[Results]:
+    """Files written inside get their names at the end, all of them; after an error there is none, and no new folder."""
+    require_free(target, force=force)
+    made = not target.exists()
+    try:
+        with _writing(target):
+            target.mkdir(mode=0o700, exist_ok=True)
+            target.chmod(0o700)  # it may have been there, empty
+            _remove_staging(target)
+            staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=target))
+        results = Results(staging, stamp)
+        yield results
+        with _writing(target):
+            results.write_index()
+            _publish(staging, target)
+    finally:
+        _remove_staging(target)
+        if made:
+            with suppress(OSError):
+                target.rmdir()  # it is not empty if all went well
+
+
+def require_free(target: Path, *, force: bool = False) -> None:
+    """Refuses a folder inside a release, and one that is taken, unless it holds such results that may be replaced."""
+    resolved = target.resolve()
+    for folder in (resolved, *resolved.parents):
+        if _is_release(folder):
+            raise FolderTakenError(f"{target} is inside the release {folder}, which is public. Choose another folder")
+    with _writing(target):
+        if not target.exists() or (target.is_dir() and not any(target.iterdir())):
+            return
+        ours = target.is_dir() and (_index_of(target) is not None or _is_left_over(target))
+    if not (force and ours):
+        hint = "Use --force to replace it" if ours else "It holds something else; choose another folder"
+        raise FolderTakenError(f"{target} exists already. {hint}")
+
+
+@contextmanager
+def private_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file for its owner alone, that gets its name when all of it is written, or is removed."""
+    with _writing(path):
+        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+            Path(name).replace(path)
+        finally:
+            with suppress(OSError):
+                Path(name).unlink()
+
+
+def _publish(staging: Path, target: Path) -> None:
+    """Moves everything to its name. Half of it would be worse than nothing: then what is there is removed."""
+    names = [INDEX, *((_index_of(target) or {}).get("files", {}))]
+    try:
+        for name in names:
+            (target / name).unlink(missing_ok=True)
+        for path in sorted(staging.iterdir(), key=lambda path: path.name == INDEX):  # the index last
+            names.append(path.name)
+            path.replace(target / path.name)
+    except BaseException:
+        for name in names:
+            with suppress(OSError):
+                (target / name).unlink(missing_ok=True)
+        raise
+
+
+def _index_of(target: Path) -> Mapping[str, Any] | None:
+    """The index of a folder of results; its names are those of files in the folder itself."""
+    try:
+        index = json.loads((target / INDEX).read_text(encoding="utf-8"))
+        names = list(index["files"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return index if "classification" in index and all(Path(n).name == n for n in names) else None
+
+
+def _is_left_over(target: Path) -> bool:
+    """Whether there is nothing but what a killed run left."""
+    return all(path.name.startswith(_STAGING) for path in target.iterdir())
+
+
+def _remove_staging(target: Path) -> None:
+    with suppress(OSError):
+        for path in target.iterdir():
+            if path.name.startswith(_STAGING):
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def _is_release(folder: Path) -> bool:
+    if not (folder / MANIFEST).is_file():
+        return False
+    try:
+        read_release(folder, check=False)
+    except GedpError:
+        return False
+    return True
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _writing(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else "the file system refused"
+        raise WriteError(f"cannot write {target}: {reason.lower()}") from None

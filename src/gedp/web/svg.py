@@ -1,0 +1,158 @@
+"""Small charts as plain SVG, for pages with many of them.
+
+Text stays text, and points that fall on one spot are drawn once. A panel is as wide as a phone; its style is in
+page.css.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+MOST_POINTS = 3000  # of one kind in a panel; beyond that, spots get larger
+MOST_TICKS = 6
+LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 36
+
+
+def short_number(value: float) -> str:
+    """1, 10, 1k, 10M; signs and decimals where needed."""
+    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}".replace("-", "−")
+    return f"{value:g}".replace("-", "−")
+
+
+def percent(value: float) -> str:
+    """0.01%, 1%, 1,000%."""
+    return f"{100 * value:,.10g}%"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A logarithmic scale from low to high; with `linear` above 0, linear up to there on both sides of 0."""
+
+    title: str
+    low: float
+    high: float
+    linear: float = 0.0
+    text: Callable[[float], str] = short_number
+
+    def at(self, values: npt.ArrayLike) -> Floats:
+        """Where values are, from 0 to 1; those beyond the ends are at the ends."""
+        inside = np.clip(np.asarray(values, dtype=np.float64), self.low, self.high)
+        low, high = self._scaled(np.array([self.low, self.high]))
+        place: Floats = (self._scaled(inside) - low) / (high - low)
+        return place
+
+    def ticks(self) -> list[float]:
+        """Powers of ten, not too many; and 0 with its neighbors on both sides."""
+        least = self.linear or self.low
+        exponents = np.arange(np.ceil(np.log10(least) - 1e-9), np.floor(np.log10(max(self.high, -self.low)) + 1e-9) + 1)
+        sides = 2 if self.low < 0 else 1
+        step = max(int(np.ceil(len(exponents) * sides / MOST_TICKS)), 1)
+        powers = [float(10.0**exponent) for exponent in exponents[(len(exponents) - 1) % step :: step]]
+        every = [*(-power for power in reversed(powers)), 0.0, *powers] if self.linear else powers
+        return [value for value in every if self.low <= value <= self.high]
+
+    def _scaled(self, values: Floats) -> Floats:
+        if self.linear:
+            return np.asarray(np.sign(values) * np.log10(1 + np.abs(values) / self.linear))
+        return np.asarray(np.log10(values))
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Two axes and what is drawn between them."""
+
+    x: Axis
+    y: Axis
+    width: int = 330
+    height: int = 260
+
+    def points(self, x: Floats, y: Floats, kind: str) -> str:
+        """Dots; as many as there are spots for."""
+        across, down = self._across(x), self._down(y)
+        spot, found = 0.5, np.empty((0, 2))
+        while True:
+            found = np.unique(np.round(np.column_stack([across, down]) / spot), axis=0) * spot
+            if len(found) <= MOST_POINTS:
+                break
+            spot *= 2
+        return f'<path class="{kind}" d="{"".join(f"M{a:g} {b:g}h0" for a, b in found)}"/>'
+
+    def line(self, x: Floats, y: Floats, kind: str) -> str:
+        """A line through points."""
+        return f'<polyline class="{kind}" points="{self._listed(x, y)}"/>'
+
+    def area(self, x: Floats, low: Floats, high: Floats, kind: str) -> str:
+        """What is between two lines."""
+        return f'<polygon class="{kind}" points="{self._listed(x, low)} {self._listed(x[::-1], high[::-1])}"/>'
+
+    def drawn(self, marks: Sequence[str], label: str) -> str:
+        """The panel with `label` as its alternative text."""
+        bottom, middle = self.height - BOTTOM, (LEFT + self.width - RIGHT) / 2
+        parts = []
+        for tick in self.x.ticks():
+            at = f"{float(self._across(tick)):.1f}"
+            parts.append(f'<path class="grid" d="M{at} {TOP}V{bottom}"/>')
+            parts.append(f'<text x="{at}" y="{bottom + 14}" text-anchor="middle">{escape(self.x.text(tick))}</text>')
+        for tick in self.y.ticks():
+            at = f"{float(self._down(tick)):.1f}"
+            parts.append(f'<path class="grid" d="M{LEFT} {at}H{self.width - RIGHT}"/>')
+            parts.append(f'<text x="{LEFT - 5}" y="{at}" dy="4" text-anchor="end">{escape(self.y.text(tick))}</text>')
+        parts += marks
+        parts.append(f'<path class="axis" fill="none" d="M{LEFT} {TOP}V{bottom}H{self.width - RIGHT}"/>')
+        parts.append(f'<text x="{middle}" y="{self.height - 6}" text-anchor="middle">{escape(self.x.title)}</text>')
+        turned = f'transform="translate(11 {(TOP + bottom) / 2}) rotate(-90)"'
+        parts.append(f'<text {turned} text-anchor="middle">{escape(self.y.title)}</text>')
+        return svg(self.width, self.height, parts, label)
+
+    def _across(self, x: npt.ArrayLike) -> Floats:
+        return LEFT + self.x.at(x) * (self.width - LEFT - RIGHT)
+
+    def _down(self, y: npt.ArrayLike) -> Floats:
+        return self.height - BOTTOM - self.y.at(y) * (self.height - TOP - BOTTOM)
+
+    def _listed(self, x: Floats, y: Floats) -> str:
+        return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(self._across(x), self._down(y), strict=True))
+
+
+def svg(width: int, height: int, parts: Sequence[str], label: str) -> str:
+    """A whole drawing."""
+    return f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
+
+
+def box_plot(rows: Sequence[tuple[str, Floats]], axis: Axis, label: str, width: int = 480) -> str:
+    """Horizontal boxes: median, quartiles, whiskers to the last value within 1.5 times their distance, and outliers."""
+    step, parts = 34, []
+    height = step * len(rows) + BOTTOM + 4
+    room = width - 2 * RIGHT
+
+    def across(values: npt.ArrayLike) -> Floats:
+        return RIGHT + axis.at(values) * room
+
+    for tick in axis.ticks():
+        at = f"{float(across(tick)):.1f}"
+        parts.append(f'<path class="{"axis" if tick == 0 else "grid"}" d="M{at} 4V{height - BOTTOM}"/>')
+        parts.append(f'<text x="{at}" y="{height - BOTTOM + 14}" text-anchor="middle">{escape(axis.text(tick))}</text>')
+    for place, (name, values) in enumerate(rows):
+        top = step * place + 18
+        middle = top + 7
+        lower, median, upper = np.quantile(values, [0.25, 0.5, 0.75])
+        reach = 1.5 * (upper - lower)
+        inside = values[(values >= lower - reach) & (values <= upper + reach)]
+        ends, box = across([inside.min(), inside.max()]), across([lower, upper])
+        out = values[(values < lower - reach) | (values > upper + reach)]
+        spots = np.unique(np.round(across(out) * 2) / 2)
+        parts += [
+            f'<text x="{RIGHT}" y="{top - 4}">{escape(name)}</text>',
+            f'<path class="whisker" d="M{ends[0]:.1f} {middle}H{ends[1]:.1f}"/>',
+            f'<rect class="box" x="{box[0]:.1f}" y="{top}" width="{max(box[1] - box[0], 1):.1f}" height="14"/>',
+            f'<path class="median" d="M{float(across(median)):.1f} {top}v14"/>',
+            f'<path class="point-out" d="{"".join(f"M{spot:g} {middle}h0" for spot in spots)}"/>',
+        ]
+    parts.append(f'<text x="{width / 2}" y="{height - 6}" text-anchor="middle">{escape(axis.title)}</text>')
+    return svg(width, height, parts, label)
