@@ -14,6 +14,7 @@ The modules in the order in which data flows, which is also a reading order:
     measure      confidential table in, protected answers out; run does it from a spec file
     release      the answers, frozen; what comes after never sees the truth
     microdata    one protected table that fits all the answers best
+    evaluate     internal: how far a release is from the truth
     synth        synthetic establishments from public files
     reproduce    the paper's tables and figures
 

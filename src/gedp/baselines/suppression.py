@@ -44,17 +44,17 @@ class Published:
         here = f"AND area_fips[1:2] IN ({wanted})" if states else ""
         return self._query(
             f"SELECT area_fips::VARCHAR AS area, industry_code::VARCHAR AS industry, agglvl_code::INTEGER AS agglvl, "
-            f"disclosure_code = '{WITHHELD}' AS withheld, qtrly_estabs::BIGINT AS establishments, "
+            f"disclosure = '{WITHHELD}' AS withheld, qtrly_estabs::BIGINT AS establishments, "
             f"month3_emplvl::BIGINT AS employment FROM published WHERE own_code::INTEGER = {PRIVATE} "
-            f"AND agglvl_code::INTEGER IN ({levels}) AND disclosure_code <> '{EMPTY}' AND qtrly_estabs::BIGINT > 0 "
+            f"AND agglvl_code::INTEGER IN ({levels}) AND disclosure <> '{EMPTY}' AND qtrly_estabs::BIGINT > 0 "
             f"AND area_fips[1:2] BETWEEN '01' AND '78' {here}"
         )
 
     def suppression(self, *states: str) -> pa.Table:
         """For the nation and each state (FIPS), level by level: cells, and what share of them is withheld.
 
-        The share of establishments is exact. That of employment is of what the total of the same area discloses, so it
-        is unknown where no total does.
+        The share of establishments is exact. That of employment is what the areas whose total is disclosed leave
+        untold, and unknown where no area's is.
         """
         cells = self.cells()
         parts = [_suppression(cells, NATION, ""), *(_suppression(cells, state, state) for state in states)]
@@ -65,10 +65,10 @@ class Published:
         options = ", all_varchar = true" if reader == "read_csv" else ""
         with duckdb.connect(config={"temp_directory": ""}) as connection:
             try:
+                connection.execute("SET enable_progress_bar = false")
                 escaped = str(self.path).replace("'", "''")
-                connection.execute(
-                    f"CREATE VIEW published AS SELECT {', '.join(COLUMNS)} FROM {reader}('{escaped}'{options})"
-                )
+                columns = f"{', '.join(COLUMNS)}, coalesce(disclosure_code, '') AS disclosure"  # empty is null in CSV
+                connection.execute(f"CREATE VIEW published AS SELECT {columns} FROM {reader}('{escaped}'{options})")
                 return connection.sql(sql).to_arrow_table()
             except duckdb.Error:
                 fault = Fault("the file", "it is no published QCEW", f"It needs the columns {', '.join(COLUMNS)}")
@@ -79,18 +79,22 @@ def _suppression(cells: pa.Table, name: str, state: str) -> pa.Table:
     with duckdb.connect(config={"temp_directory": ""}) as connection:
         connection.register("cells", cells)
         names = ", ".join(f"({code}, '{text}')" for code, text in LEVEL_NAMES.items())
-        return connection.execute(
+        return connection.sql(
             f"""
             WITH here AS (SELECT * FROM cells WHERE starts_with(area, $state)),
-            known AS (SELECT agglvl // 10 AS family, sum(employment) AS employment FROM here
-                      WHERE agglvl % 10 = 1 AND industry = '{TOTAL}' AND NOT withheld GROUP BY ALL),
+            known AS (SELECT area, employment AS total FROM here
+                      WHERE agglvl % 10 = 1 AND industry = '{TOTAL}' AND NOT withheld),
+            totals AS (SELECT agglvl // 10 AS family, sum(total) AS total FROM here JOIN known USING (area)
+                       WHERE agglvl % 10 = 1 GROUP BY family),
             named(agglvl, level) AS (VALUES {names})
             SELECT $name AS area, agglvl, level, count(*) AS cells, count(*) FILTER (withheld) AS withheld,
               count(*) FILTER (withheld) / count(*) AS share_of_cells,
-              sum(establishments) FILTER (withheld) / sum(establishments) AS share_of_establishments,
-              1 - sum(here.employment) FILTER (NOT withheld) / any_value(known.employment) AS share_of_employment
-            FROM here JOIN named USING (agglvl) LEFT JOIN known ON known.family = agglvl // 10
+              coalesce(sum(establishments) FILTER (withheld), 0) / sum(establishments) AS share_of_establishments,
+              1 - sum(here.employment) FILTER (NOT withheld AND known.total IS NOT NULL) / any_value(totals.total)
+                AS share_of_employment
+            FROM here JOIN named USING (agglvl) LEFT JOIN known USING (area)
+            LEFT JOIN totals ON totals.family = agglvl // 10
             GROUP BY agglvl, level ORDER BY agglvl
             """,
-            {"state": state, "name": name},
+            params={"state": state, "name": name},
         ).to_arrow_table()

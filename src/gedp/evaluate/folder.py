@@ -64,7 +64,7 @@ class Stamp:
     def banner(self) -> str:
         """For HTML: the first element of a page, and at the top of every sheet when printed."""
         kind = "stamp confidential" if self.confidential else "stamp"
-        return f'<div class="{kind}" role="note">{escape(self.sentence)}</div>'
+        return f'<div class="{kind}" role="note"><p>{escape(self.sentence)}</p></div>'
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,7 @@ def results_folder(target: Path, stamp: Stamp, *, force: bool = False) -> Iterat
             target.chmod(0o700)  # it may have been there, empty
             _remove_staging(target)
             staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=target))
+            staging.chmod(0o700)  # a umask may have taken more than it should
         results = Results(staging, stamp)
         yield results
         with _writing(target):
@@ -146,6 +147,7 @@ def private_file(path: Path) -> Iterator[IO[bytes]]:
     with _writing(path):
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         try:
+            os.fchmod(descriptor, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 yield file
             Path(name).replace(path)

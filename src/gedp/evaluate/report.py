@@ -7,11 +7,13 @@ from html import escape
 from rich.console import Console
 from rich.table import Table
 
-from gedp import web
 from gedp.evaluate.evaluation import Evaluation
 from gedp.evaluate.figures import difference_boxes, relative_plot, scatter
+from gedp.evaluate.folder import Stamp
 from gedp.evaluate.groups import Comparison
 from gedp.evaluate.metrics import largest_errors, size_order
+from gedp.web import page
+from gedp.web import table as html_table
 from gedp.web.svg import short_number
 
 DRAWN_FROM = 20  # groups: fewer are in the table, and a plot of them says nothing more
@@ -40,7 +42,17 @@ SUPPRESSION_SHARES = (
     "median_relative_disclosed",
     "within_10_disclosed",
 )
-SHORT_SHARES = ("rel.", "≤3%", "≤10%", "cover", "raw")
+SUPPRESSION_HEADINGS = (
+    "level",
+    "attribute",
+    "published cells",
+    "blank",
+    "share",
+    "median rel. error where blank",
+    "≤10%",
+    "where disclosed",
+    "≤10%",
+)
 
 
 def short(value: float) -> str:
@@ -79,7 +91,7 @@ def error_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
                 f"{errors.groups:,}",
                 *map(number, differences),
                 number(errors.mean_absolute),
-                share(errors.median_relative),
+                short_share(errors.median_relative),
                 share(errors.within_3),
                 share(errors.within_10),
                 share(errors.covered),
@@ -93,9 +105,7 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
     """The summary on the terminal."""
     for attribute in evaluation.attributes:
         title = f"{attribute}: protected − true ({evaluation.stamp.text})"
-        table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), pad_edge=False)
-        for place, heading in enumerate(("level", "groups", "Q1", "Q2", "Q3", "mean", *SHORT_SHARES)):
-            table.add_column(heading, justify="left" if place == 0 else "right", no_wrap=True)
+        table = _table(title, ("level", "groups", "Q1", "Q2", "Q3", "mean", "rel.", "≤3%", "≤10%", "cover", "raw"))
         for each in evaluation.of(attribute):
             errors = each.errors()
             answers = [found.errors().covered for found in evaluation.answers_at(each.level, attribute)]
@@ -104,20 +114,25 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
             table.add_row(each.level.name, f"{errors.groups:,}", *map(short, differences), *map(short_share, shares))
         console.print(table)
     if evaluation.suppression is not None:
-        table = Table(title="Beside the published QCEW", title_justify="left")
-        headings, rows = suppression_rows(evaluation)
-        for place, heading in enumerate(headings):
-            table.add_column(heading, justify="left" if place < 2 else "right")
-        for row in rows:
+        title = "Beside the published QCEW: cells, of them blank, and relative errors of the release"
+        table = _table(title, ("level", "attribute", "cells", "blank", "share", "there", "≤10%", "elsewhere", "≤10%"))
+        for row in suppression_rows(evaluation):
             table.add_row(*row)
         console.print(table)
+
+
+def _table(title: str, headings: Sequence[str]) -> Table:
+    """Narrow enough for 80 characters."""
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="left" if heading in ("level", "attribute") else "right", no_wrap=True)
+    return table
 
 
 def evaluation_page(evaluation: Evaluation) -> str:
     """The whole page as HTML."""
     stamp, manifest = evaluation.stamp, evaluation.release.manifest
     parts = [
-        stamp.banner,
         "<h1>How far is the release from the truth?</h1>",
         f"<p>{escape(str(evaluation.release.folder))}, made {escape(str(manifest['created'])[:10])}: "
         f"{manifest['establishments']:,} establishments, μ = {manifest['promise']['mu']:.4g}, microdata fitted with "
@@ -132,7 +147,13 @@ def evaluation_page(evaluation: Evaluation) -> str:
         parts.append(_suppression(evaluation))
     for place, attribute in enumerate(evaluation.attributes):
         parts += _attribute(evaluation, attribute, f"a{place}")
-    return web.page(f"{stamp.text}: evaluation of a release", "\n".join(parts), classification=stamp.text)
+    return stamped_page("evaluation of a release", "\n".join(parts), stamp)
+
+
+def stamped_page(title: str, body: str, stamp: Stamp) -> str:
+    """A page that says on its screen, on every sheet of paper and in its metadata who may see it."""
+    whole = f"{stamp.banner}<main>{body}</main>"
+    return page(f"{stamp.text}: {title}", whole, classification=stamp.text)
 
 
 def _reading(evaluation: Evaluation) -> str:
@@ -151,7 +172,7 @@ def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]
     drawn = [c for c in comparisons if c.groups >= DRAWN_FROM] or [max(comparisons, key=lambda c: c.groups)]
     return [
         f'<h2 id="{anchor}">{escape(attribute)}</h2>',
-        web.table(
+        html_table(
             "Protected − true: quartiles and mean; absolute and relative errors; intervals",
             HEADINGS,
             error_rows(evaluation, attribute),
@@ -168,7 +189,9 @@ def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]
         "<h3>Relative error against size</h3>",
         '<p class="soft">A point is a group. The line joins medians of half decades.</p>',
         _charts(
-            drawn, [relative_plot(c) for c in drawn], [f"median {share(c.errors().median_relative)}" for c in drawn]
+            drawn,
+            [relative_plot(c) for c in drawn],
+            [f"median {short_share(c.errors().median_relative)}" for c in drawn],
         ),
         "<h3>Error by size of group</h3>",
         _by_size(comparisons),
@@ -189,10 +212,10 @@ def _by_size(comparisons: Sequence[Comparison]) -> str:
     found = [(each.level.name, each.errors_by_size()) for each in comparisons]
     sizes = size_order([size for _, by_size in found for size in by_size])
     rows = [
-        [name, *(f"{share(e.median_relative)} of {e.groups:,}" if (e := by_size.get(s)) else "" for s in sizes)]
+        [name, *(f"{short_share(e.median_relative)} of {e.groups:,}" if (e := by_size.get(s)) else "" for s in sizes)]
         for name, by_size in found
     ]
-    return web.table("Median relative error, and number of groups, by true value", ["level", *sizes], rows)
+    return html_table("Median relative error, and number of groups, by true value", ["level", *sizes], rows)
 
 
 def _worst(comparisons: Sequence[Comparison]) -> str:
@@ -204,36 +227,28 @@ def _worst(comparisons: Sequence[Comparison]) -> str:
             keys = ", ".join(f"{key} {value}" for key, value in zip(each.level.by, values, strict=False)) or "all"
             true, protected = float(each.truth[place]), float(each.protected[place])
             difference = number(protected - true)
-            relative = share(abs(protected - true) / (abs(true) + 1))
+            relative = short_share(abs(protected - true) / (abs(true) + 1))
             rows.append([each.level.name, keys, number(true), number(protected), difference, relative])
     headings = ["level", "group", "true", "protected", "difference", "relative error"]
-    return web.table(f"The {WORST_SHOWN} largest differences of each level", headings, rows)
+    return html_table(f"The {WORST_SHOWN} largest differences of each level", headings, rows)
 
 
-def suppression_rows(evaluation: Evaluation) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of the comparison with the published QCEW."""
-    headings = [
-        "level",
-        "attribute",
-        "published cells",
-        "blanked",
-        "share",
-        "median rel. error where blanked",
-        "≤10%",
-        "where disclosed",
-        "≤10%",
-    ]
+def suppression_rows(evaluation: Evaluation) -> list[list[str]]:
+    """The comparison with the published QCEW, under SUPPRESSION_HEADINGS."""
     rows = []
     for line in evaluation.suppression.to_pylist() if evaluation.suppression is not None else ():
-        shares = [share(math.nan if line[name] is None else line[name]) for name in SUPPRESSION_SHARES]
+        shares = [short_share(math.nan if line[name] is None else line[name]) for name in SUPPRESSION_SHARES]
         rows.append([line["level"], line["attribute"], f"{line['published']:,}", f"{line['withheld']:,}", *shares])
-    return headings, rows
+    return rows
 
 
 def _suppression(evaluation: Evaluation) -> str:
-    headings, rows = suppression_rows(evaluation)
     text = (
         "<p>The published QCEW leaves these cells blank. The release answers all of them; its error is given for the "
         "blanked and the disclosed cells apart.</p>"
     )
-    return "<h2>Beside suppression</h2>" + text + web.table("Private ownership", headings, rows)
+    return (
+        "<h2>Beside suppression</h2>"
+        + text
+        + html_table("Private ownership", SUPPRESSION_HEADINGS, suppression_rows(evaluation))
+    )

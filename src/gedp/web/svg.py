@@ -75,12 +75,10 @@ class Panel:
     def points(self, x: Floats, y: Floats, kind: str) -> str:
         """Dots; as many as there are spots for."""
         across, down = self._across(x), self._down(y)
-        spot, found = 0.5, np.empty((0, 2))
-        while True:
-            found = np.unique(np.round(np.column_stack([across, down]) / spot), axis=0) * spot
-            if len(found) <= MOST_POINTS:
-                break
+        spot, wide = 0.5, 1 << 16
+        while len(spots := np.unique(np.rint(across / spot) * wide + np.rint(down / spot))) > MOST_POINTS:
             spot *= 2
+        found = zip(spots // wide * spot, spots % wide * spot, strict=True)
         return f'<path class="{kind}" d="{"".join(f"M{a:g} {b:g}h0" for a, b in found)}"/>'
 
     def line(self, x: Floats, y: Floats, kind: str) -> str:
