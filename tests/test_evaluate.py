@@ -16,7 +16,7 @@ from gedp.engines.local import LocalEngine
 from gedp.errors import FaultsError, GedpError
 from gedp.evaluate import Evaluation, evaluate
 from gedp.evaluate.groups import ANSWERS, Comparison
-from gedp.evaluate.levels import default_levels
+from gedp.evaluate.levels import chosen_levels, default_levels
 from gedp.evaluate.truth import read_truth
 from gedp.measure import measure
 from gedp.microdata import fit_microdata
@@ -239,6 +239,22 @@ def test_the_levels_are_those_of_the_qcew_and_of_the_queries(tmp_path: Path) -> 
     assert "NAICS-5" not in [level.name for level in default_levels(read_frame(short))]
     unknown = release_of([("1", "0011", 1, 5, 50, 0, 0)], [IDENTITY], _made(tmp_path / "unknown"))
     assert "sector" not in [level.name for level in default_levels(read_frame(unknown))]
+
+
+def test_levels_are_within_states_where_there_are_several(tmp_path: Path) -> None:
+    """`floor` stands for the states."""
+    rows = [("001", "311811", 1, 5, 50, 0, 0), ("001", "311811", 2, 5, 50, 0, 0)]
+    columns = table_of(rows).rename_columns(["key", "cnty", "naics", "state", *ATTRIBUTES])
+    data = Data("x", ("cnty", "naics", "state"), "key", synthetic=True)
+    table = open_table(LocalEngine(columns), data, ATTRIBUTES)
+    queries = [IDENTITY, query("counties", ["cnty"], "emp")]
+    policy = Policy(ATTRIBUTES, Decimal(1000))
+    frame = read_frame(measure(table, policy, queries, out=tmp_path / "out", entropy=SeededEntropy(1)))
+    levels = {level.by: level for level in default_levels(frame)}
+    assert (levels["state", "cnty"].name, levels["state", "cnty"].agglvl) == ("county total", 71)
+    assert levels["cnty",].agglvl is None
+    assert len({level.name for level in levels.values()}) == len(levels)
+    assert [level.agglvl for level in chosen_levels(frame, [("cnty",), ("cnty", "state"), ()])] == [None, 71, None]
 
 
 def test_the_tables_are_tidy(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_what_it_writes_and_says(case: Path) -> None:
     page = (folder / "CONFIDENTIAL-evaluation.html").read_text()
     assert '<meta name="classification" content="CONFIDENTIAL">' in page
     assert len(page) < 2_000_000
-    again = gedp(*EVALUATE, folder=case)
+    again = gedp("evaluate", ".", "--truth", "../t.parquet", folder=case / "out")  # beside the folder, not in it
     assert (again.code, "Use --force" in again.err) == (1, True)
     assert gedp(*EVALUATE, "--force", folder=case).code == 0
 

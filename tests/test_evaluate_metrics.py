@@ -86,6 +86,10 @@ def test_exchanging_truth_and_protected_turns_the_differences_round(values: list
     assert one.mean_absolute == other.mean_absolute
 
 
+def test_errors_do_not_show_themselves() -> None:
+    assert "1234" not in repr(errors_of(np.array([1234.0]), np.array([0.0])))
+
+
 def test_no_interval_covers_nothing() -> None:
     errors = errors_of(np.array([1.0]), np.array([2.0]))
     assert math.isnan(errors.covered)

@@ -52,7 +52,8 @@ def command(
     from gedp.evaluate.report import print_evaluation
     from gedp.release import read_release
 
-    target = out or folder.with_name(f"{folder.resolve().name}-evaluation")
+    named = folder if folder.name not in ("", "..") else folder.resolve()
+    target = out or named.with_name(f"{named.name}-evaluation")
     with steps() as at:
         at.step("checking the release")
         release = read_release(folder)

@@ -82,6 +82,7 @@ class Evaluation:
             self.write_into(results)
         return folder / f"{self.stamp.prefix}{PAGE}"
 
+    @sealed
     def write_into(self, results: Results) -> None:
         """The same into a folder that is being filled."""
         from gedp.evaluate.report import evaluation_page

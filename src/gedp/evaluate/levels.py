@@ -18,7 +18,7 @@ class Level:
     agglvl: int | None = None
 
 
-#: Name, keys within the state, and the code of the QCEW.
+#: Within a state.
 QCEW_LEVELS = (
     Level("state total", (), 51),
     Level("supersector", ("supersector",), 53),
@@ -33,49 +33,51 @@ QCEW_LEVELS = (
 )
 
 
-def default_levels(frame: Frame) -> list[Level]:
-    """The levels of the QCEW where there are counties and industries, and the groupings that were measured."""
+def qcew_levels(frame: Frame) -> list[Level]:
+    """The levels of the QCEW where there are counties and industries; within states where there are several."""
     columns = frame.public.column_names
-    levels: list[Level] = []
-    if frame.lists_establishments and {COUNTY, NAICS} <= set(columns):
-        several = STATE in columns and len(frame.key(STATE)[1]) > 1
-        within = (STATE,) if several else ()
-        longest = max(map(len, frame.key(NAICS)[1]), default=0)
-        levels = [
-            Level(level.name, (*within, *level.by), level.agglvl)
-            for level in QCEW_LEVELS
-            if all(_digits(key) <= longest for key in level.by) and _can_group(frame, level.by)
-        ]
+    if not (frame.lists_establishments and {COUNTY, NAICS} <= set(columns)):
+        return []
+    within = (STATE,) if STATE in columns and len(frame.key(STATE)[1]) > 1 else ()
+    longest = max(map(len, frame.key(NAICS)[1]), default=0)
+    return [
+        Level(level.name, (*within, *level.by), level.agglvl)
+        for level in QCEW_LEVELS
+        if all(_digits(key) <= longest for key in level.by) and _can_group(frame, level.by)
+    ]
+
+
+def default_levels(frame: Frame) -> list[Level]:
+    """The levels of the QCEW, and the groupings that were measured."""
+    levels = qcew_levels(frame)
     known = {frozenset(level.by) for level in levels}
     for query in frame.spec.queries:
         if not query.is_identity and frozenset(query.by) not in known:
-            levels.append(level_of(query.by))
+            levels.append(_plain_level(query.by))
             known.add(frozenset(query.by))
-    return levels or [level_of(())]
+    return levels or [_plain_level(())]
 
 
 def chosen_levels(frame: Frame, groupings: Iterable[Sequence[str]]) -> list[Level]:
     """Levels for groupings of somebody's choice; every unknown key in one error."""
     levels: list[Level] = []
     faults: list[Fault] = []
+    official = {frozenset(level.by): level for level in qcew_levels(frame)}
     for by in dict.fromkeys(tuple(dict.fromkeys(by)) for by in groupings):
         for key in by:
             try:
                 frame.key(key)
             except FaultsError as error:
                 faults += error.faults
-        levels.append(level_of(by))
+        found = official.get(frozenset(by))
+        levels.append(Level(found.name, by, found.agglvl) if found else _plain_level(by))
     if faults:
         raise FaultsError(str(frame.release.folder), list(dict.fromkeys(faults)))
     return levels
 
 
-def level_of(by: Sequence[str]) -> Level:
-    """A grouping named after its keys, or as the QCEW does."""
-    for level in QCEW_LEVELS:
-        if frozenset(level.by) == frozenset(by):
-            return Level(level.name, tuple(by), level.agglvl) if by else Level("total", ())
-    return Level(" x ".join(by), tuple(by))
+def _plain_level(by: Sequence[str]) -> Level:
+    return Level(" x ".join(by) or "total", tuple(by))
 
 
 def parse_groupings(texts: Iterable[str]) -> list[tuple[str, ...]]:

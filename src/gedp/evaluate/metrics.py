@@ -16,9 +16,9 @@ CLOSE, CLOSER = 0.10, 0.03
 _DECADES = 10.0 ** np.arange(20)  # exact as floats
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Errors:
-    """The errors of some groups. `covered` is NaN where no group has an interval."""
+    """The errors of some groups, confidential: of one group they tell its truth. `covered` is NaN without intervals."""
 
     groups: int
     minimum: float  # of the signed differences, and so on to the mean
