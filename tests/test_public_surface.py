@@ -96,6 +96,7 @@ def test_the_truth_is_seen_in_few_places() -> None:
         "engines",
         "noise",
         "evaluate",  # internal: compares a release with the truth
+        "compare",  # internal: rehearses releases and compares them with the truth
     }
     simulations = {SOURCE / "reproduce" / "coverage.py"}  # of invented numbers
     for path in set(SOURCE.rglob("*.py")) - simulations:
@@ -107,7 +108,7 @@ def test_the_evaluation_stands_aside() -> None:
     """Nothing that publishes uses what sees the truth afterwards; and that reads a release and a table, no noise."""
     for path in SOURCE.rglob("*.py"):
         part, found = path.relative_to(SOURCE).parts[0], imports_of(path)
-        if part not in ("evaluate", "cli", "reproduce"):
-            assert not {m for m in found if m.startswith("gedp.evaluate")}, path
+        if part not in ("evaluate", "compare", "cli", "reproduce"):
+            assert not {m for m in found if m.startswith(("gedp.evaluate", "gedp.compare"))}, path
         if part == "evaluate":
             assert not {m for m in found if m.startswith(("gedp.noise", "gedp.measure", "gedp.mechanisms"))}, path

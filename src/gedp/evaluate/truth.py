@@ -35,6 +35,10 @@ class Truth:
     units: Mapping[str, FloatArray]
     unit: Mapping[str, Fraction]
 
+    def values(self, attribute: str) -> FloatArray:
+        """Of the rows."""
+        return self.units[attribute] * float(self.unit[attribute])
+
     def sums(self, attribute: str, groups: Cells) -> FloatArray:
         """The true sum of every group of rows: exact in units."""
         unit = self.unit[attribute]

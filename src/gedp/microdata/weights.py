@@ -76,6 +76,15 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     )
 
 
+def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:
+    """The best fit with the variances that the answers have where these row values are the truth."""
+    totals = sum_by(problem.cells.of_row, values, problem.cells.count)
+    groups = tuple(sum_by(group.of_cell, totals, len(group.answers)) for group in problem.groups)
+    at = _PerAnswer(None if problem.noise is None else values, groups)
+    answers = _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
+    return _fit(problem, answers, _variances(problem, at), _division(problem, None))
+
+
 def quasi_step(
     answers: FloatArray, fitted: FloatArray, at_answers: FloatArray, at_fitted: FloatArray
 ) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,74 @@
+"""Ways to spend the same budget on the same questions: a mechanism for the groups, and weights for the microdata.
+
+| name | groups | weights | |
+|---|---|---|---|
+| psi | ψ-mechanism | plug-in | the paper's first workflow |
+| pnc | clipped sums | plug-in | the paper's second |
+| auto | the better of both, group by group | quasi | ours |
+| gdp | Gaussian DP: noise for the largest establishment | exact | what a formal guarantee used to cost |
+
+Any mechanism can be combined with other weights: `psi+quasi`, `auto+oracle`. The oracle knows the true variances, so it
+is for synthetic data alone.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+from gedp.errors import DomainError
+from gedp.policy import Attribute, Closeness, Spec
+
+GDP, ORACLE = "gdp", "oracle"
+USUAL_WEIGHTS = {"psi": "plug-in", "pnc": "plug-in", "auto": "quasi", GDP: "plug-in"}
+WEIGHTS = ("plug-in", "quasi", ORACLE)
+DEFAULT = ("psi", "pnc", "auto", GDP)
+
+
+@dataclass(frozen=True)
+class Workflow:
+    """One of them."""
+
+    mechanism: str
+    weights: str
+
+    @property
+    def name(self) -> str:
+        """`psi`, or `psi+quasi` where the weights are not the usual ones."""
+        return self.mechanism + (f"+{self.weights}" if self.weights != USUAL_WEIGHTS[self.mechanism] else "")
+
+
+def parse_workflows(names: Sequence[str]) -> list[Workflow]:
+    """Workflows by name, each once."""
+    result = []
+    for name in names:
+        mechanism, _, weights = name.partition("+")
+        if mechanism not in USUAL_WEIGHTS or weights not in ("", *WEIGHTS):
+            known = f"{', '.join(USUAL_WEIGHTS)}, alone or with +{', +'.join(WEIGHTS)}"
+            raise DomainError(f"there is no workflow {name!r}. There are: {known}")
+        result.append(Workflow(mechanism, weights or USUAL_WEIGHTS[mechanism]))
+    return list(dict.fromkeys(result))
+
+
+def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spec:
+    """The spec with one mechanism for all groups. `largest` has the largest establishment for each attribute."""
+    if mechanism != GDP:
+        queries = tuple(query if query.is_identity else replace(query, mechanism=mechanism) for query in spec.queries)
+        return replace(spec, queries=queries)
+    attributes = {name: _linear(attribute, largest[name]) for name, attribute in spec.policy.attributes.items()}
+    queries = tuple(query if query.is_identity else replace(query, mechanism="psi") for query in spec.queries)
+    return replace(spec, policy=replace(spec.policy, attributes=attributes), queries=queries)
+
+
+def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
+    """The spec with some of its attributes, at their prices; queries that ask for none of them are left out."""
+    kept = {name: attribute for name, attribute in spec.policy.attributes.items() if name in attributes}
+    asked = [replace(query, mu={a: mu for a, mu in query.mu.items() if a in kept}) for query in spec.queries]
+    queries = tuple(query for query in asked if query.mu)
+    return replace(spec, policy=replace(spec.policy, attributes=kept), queries=queries)
+
+
+def _linear(attribute: Attribute, largest: Fraction) -> Attribute:
+    """Any establishment may become any other up to the largest: what differential privacy protects."""
+    gamma = Decimal(largest.numerator) / Decimal(largest.denominator)
+    return Attribute(attribute.name, Closeness("linear", max(gamma, attribute.unit)), attribute.unit)
