@@ -24,13 +24,13 @@ from scipy.special import ndtri
 
 from gedp._version import __version__
 from gedp.accounting.composition import exact
+from gedp.compare.sweeps import Setting
+from gedp.compare.workflows import ORACLE, Workflow, spec_for
 from gedp.engines.local import LocalEngine
 from gedp.errors import GedpError, Refused
 from gedp.evaluate.folder import private_file
 from gedp.evaluate.levels import Level
-from gedp.compare.sweeps import Setting
 from gedp.evaluate.truth import Truth, read_truth
-from gedp.compare.workflows import ORACLE, Workflow, spec_for
 from gedp.measure import rehearse
 from gedp.microdata.cells import AttributeProblem, Frame, read_frame
 from gedp.microdata.solve import sum_by
