@@ -43,6 +43,7 @@ def test_nobody_else_may_read_whatever_the_umask_even_while_writing(tmp_path: Pa
     with results_folder(target, SECRET) as results:
         os.umask(0)  # for the asserts below; files made so far had the other
         assert mode(target) == mode(results.staging) == 0o700
+        assert results.staging.parent == target
         with private_file(results.staging / "f") as file:
             file.write(b"x")
             file.flush()

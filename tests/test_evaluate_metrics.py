@@ -86,6 +86,12 @@ def test_exchanging_truth_and_protected_turns_the_differences_round(values: list
     assert one.mean_absolute == other.mean_absolute
 
 
+def test_close_is_3_and_10_percent_of_the_truth() -> None:
+    truth, protected = np.array([100.0, 100, 100, 100, 0, 0]), np.array([103.0, 96, 90, 111, 0, 1])
+    errors = errors_of(truth, protected)
+    assert [errors.within_3, errors.within_10] == pytest.approx([2 / 6, 4 / 6])
+
+
 def test_errors_do_not_show_themselves() -> None:
     assert "1234" not in repr(errors_of(np.array([1234.0]), np.array([0.0])))
 

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from gedp.evaluate import Evaluation, evaluate
-from gedp.evaluate.report import evaluation_page, number, share, short_share
+from gedp.evaluate.report import evaluation_page, number, short_share
 from gedp.release import Release
 from gedp.web.svg import MOST_POINTS, Axis, Panel, box_plot, short_number
 from tests.test_evaluate import table_of
@@ -70,8 +70,7 @@ def test_synthetic_data_is_not_called_confidential(found: Evaluation) -> None:
 
 def test_numbers_are_short() -> None:
     assert [number(x) for x in (1234567, -99.96, 0.012345, float("nan"))] == ["1,234,567", "−100", "0.0123", "–"]
-    assert [share(x) for x in (1, 0.9999, 0.5, float("nan"))] == ["100.0%", ">99.9%", "50.0%", "–"]
-    assert [short_share(x) for x in (1, 0.000191, 0.0999)] == ["100%", "0.019%", "10%"]
+    assert [short_share(x) for x in (1, 0.000191, 0.0999, float("nan"))] == ["100%", "0.019%", "10%", "–"]
     assert [short_number(x) for x in (-1500, 0.5, 2e6)] == ["−1.5k", "0.5", "2M"]
 
 

@@ -1,7 +1,7 @@
 """An evaluation to look at: tables on the terminal, and one self-contained page with the paper's pictures."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 from rich.console import Console
@@ -44,7 +44,6 @@ SUPPRESSION_SHARES = (
 )
 SUPPRESSION_HEADINGS = (
     "level",
-    "attribute",
     "published cells",
     "blank",
     "share",
@@ -55,9 +54,9 @@ SUPPRESSION_HEADINGS = (
 )
 
 
-def short(value: float) -> str:
-    """Two digits: -1.2k."""
-    return short_number(float(f"{value:.2g}"))
+def short(value: float, digits: int = 2) -> str:
+    """A few digits: −1.2k."""
+    return short_number(float(f"{value:.{digits}g}"))
 
 
 def short_share(value: float) -> str:
@@ -73,11 +72,6 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
-def share(value: float) -> str:
-    """As a percentage; a dash where there is none."""
-    return "–" if math.isnan(value) else f"{value:.1%}" if value < 0.9995 or value == 1 else ">99.9%"
-
-
 def error_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
     """The errors of one attribute, a row for each level, under HEADINGS."""
     rows = []
@@ -89,13 +83,13 @@ def error_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
             [
                 each.level.name,
                 f"{errors.groups:,}",
-                *map(number, differences),
-                number(errors.mean_absolute),
+                *(short(difference, 3) for difference in differences),
+                short(errors.mean_absolute, 3),
                 short_share(errors.median_relative),
-                share(errors.within_3),
-                share(errors.within_10),
-                share(errors.covered),
-                ", ".join(map(share, answers)),
+                short_share(errors.within_3),
+                short_share(errors.within_10),
+                short_share(errors.covered),
+                ", ".join(map(short_share, answers)),
             ]
         )
     return rows
@@ -114,18 +108,19 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
             table.add_row(each.level.name, f"{errors.groups:,}", *map(short, differences), *map(short_share, shares))
         console.print(table)
     if evaluation.suppression is not None:
-        title = "Beside the published QCEW: cells, of them blank, and relative errors of the release"
-        table = _table(title, ("level", "attribute", "cells", "blank", "share", "there", "≤10%", "elsewhere", "≤10%"))
-        for row in suppression_rows(evaluation):
-            table.add_row(*row)
-        console.print(table)
+        for attribute in evaluation.attributes:
+            title = f"{attribute} beside the published QCEW: relative errors where cells are blank, and elsewhere"
+            table = _table(title, ("level", "cells", "blank", "share", "there", "≤10%", "elsewhere", "≤10%"))
+            for row in suppression_rows(evaluation, attribute):
+                table.add_row(*row)
+            console.print(table)
 
 
 def _table(title: str, headings: Sequence[str]) -> Table:
     """Narrow enough for 80 characters."""
     table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for heading in headings:
-        table.add_column(heading, justify="left" if heading in ("level", "attribute") else "right", no_wrap=True)
+        table.add_column(heading, justify="left" if heading == "level" else "right", no_wrap=True)
     return table
 
 
@@ -143,8 +138,6 @@ def evaluation_page(evaluation: Evaluation) -> str:
     parts.append(_reading(evaluation))
     links = [f'<a href="#a{i}">{escape(name)}</a>' for i, name in enumerate(evaluation.attributes)]
     parts.append(f'<nav class="soft">On this page: {" · ".join(links)}</nav>')
-    if evaluation.suppression is not None:
-        parts.append(_suppression(evaluation))
     for place, attribute in enumerate(evaluation.attributes):
         parts += _attribute(evaluation, attribute, f"a{place}")
     return stamped_page("evaluation of a release", "\n".join(parts), stamp)
@@ -197,6 +190,7 @@ def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]
         _by_size(comparisons),
         "<h3>Where it is furthest off</h3>",
         _worst(comparisons),
+        *_suppression(evaluation, attribute),
     ]
 
 
@@ -233,22 +227,24 @@ def _worst(comparisons: Sequence[Comparison]) -> str:
     return html_table(f"The {WORST_SHOWN} largest differences of each level", headings, rows)
 
 
-def suppression_rows(evaluation: Evaluation) -> list[list[str]]:
+def suppression_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
     """The comparison with the published QCEW, under SUPPRESSION_HEADINGS."""
-    rows = []
-    for line in evaluation.suppression.to_pylist() if evaluation.suppression is not None else ():
-        shares = [short_share(math.nan if line[name] is None else line[name]) for name in SUPPRESSION_SHARES]
-        rows.append([line["level"], line["attribute"], f"{line['published']:,}", f"{line['withheld']:,}", *shares])
-    return rows
+    lines = [] if evaluation.suppression is None else evaluation.suppression.to_pylist()
+    return [
+        [line["level"], f"{line['published']:,}", f"{line['withheld']:,}", *_shares(line)]
+        for line in lines
+        if line["attribute"] == attribute
+    ]
 
 
-def _suppression(evaluation: Evaluation) -> str:
-    text = (
-        "<p>The published QCEW leaves these cells blank. The release answers all of them; its error is given for the "
-        "blanked and the disclosed cells apart.</p>"
-    )
-    return (
-        "<h2>Beside suppression</h2>"
-        + text
-        + html_table("Private ownership", SUPPRESSION_HEADINGS, suppression_rows(evaluation))
-    )
+def _shares(line: Mapping[str, float | None]) -> list[str]:
+    found = [line[name] for name in SUPPRESSION_SHARES]
+    return [short_share(math.nan if value is None else value) for value in found]
+
+
+def _suppression(evaluation: Evaluation, attribute: str) -> list[str]:
+    if evaluation.suppression is None:
+        return []
+    text = "The published QCEW leaves some cells blank. The release answers all; its error, where blank and elsewhere:"
+    rows = suppression_rows(evaluation, attribute)
+    return ["<h3>Beside suppression</h3>", html_table(text, SUPPRESSION_HEADINGS, rows)]
