@@ -1,11 +1,19 @@
 """Settings shared by all tests."""
 
 import multiprocessing
+import os
+import shutil
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 
 settings.register_profile("default", deadline=None)  # the machine may be busy; speed is measured in benchmarks/
 settings.register_profile("thorough", deadline=None, max_examples=2000)
@@ -28,3 +36,17 @@ def processes() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.run_processes", "tests.ledger_processes"])
     return context
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """A browser that is installed already; without one the test is skipped, or fails where it is required."""
+    if not CHROMIUM:
+        message = "no chromium found: install it (Debian: apt-get install chromium) to test the pages"
+        (pytest.fail if os.environ.get("GEDP_REQUIRE_BROWSER") else pytest.skip)(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()

@@ -27,7 +27,7 @@ def keep_running(folder: Path, first: int, told: Connection) -> None:
     while True:
         told.send(("begun", number))
         where = ["--out", f"out/{number}"] if number % 3 else ["--out", "out/same", "--force"]
-        assert command("run", "spec.toml", *where, folder=folder).code == 0
+        assert command("run", "spec.toml", "--answers-only", *where, folder=folder).code == 0
         told.send(("finished", number))
         number += 1
 
@@ -49,5 +49,5 @@ def race(folders: list[Path], name: str, barrier: Barrier, told: Connection) -> 
     """In every folder, at the same moment as another process: a run to the folder `name`. Reports how it ended."""
     for folder in folders:
         barrier.wait(60)
-        ended = command("run", "spec.toml", "--out", name, folder=folder)
+        ended = command("run", "spec.toml", "--answers-only", "--out", name, folder=folder)
         told.send((ended.code, ended.err))

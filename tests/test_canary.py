@@ -126,7 +126,7 @@ def test_nothing_sings_about_a_broken_table(how: str, tmp_path: Path, logs: io.S
 
 def test_a_release_about_canaries_has_none(tmp_path: Path, logs: io.StringIO) -> None:
     write_case(tmp_path, *NOISY, table=with_canaries())
-    ended = gedp("run", "spec.toml", folder=tmp_path)
+    ended = gedp("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert ended.code == 0, ended.err
     shown = [gedp("ledger", *what, "t.parquet.ledger", folder=tmp_path).out for what in (["show"], ["verify"])]
     silent(tmp_path, ended.out, ended.err, *shown, logs.getvalue())
@@ -134,6 +134,15 @@ def test_a_release_about_canaries_has_none(tmp_path: Path, logs: io.StringIO) ->
     tables = [release.identity(), *(release.answers(name) for name in ("county", "naics2 x county"))]
     silent(tmp_path, *(str(table.to_pylist()) for table in tables))
     assert tables[0].num_rows == ROWS
+
+
+def test_microdata_and_report_about_canaries_have_none(tmp_path: Path, logs: io.StringIO) -> None:
+    """With noise that a fit can cope with."""
+    write_case(tmp_path, ("gamma = 0.5", "gamma = 9000"), ("gamma = 0.1,", "gamma = 0.2,"), table=with_canaries())
+    ended = gedp("run", "spec.toml", folder=tmp_path)
+    assert ended.code == 0, ended.err
+    assert {"microdata.parquet", "report.html"} <= {path.name for path in public_files(tmp_path)}
+    silent(tmp_path, ended.out, ended.err, logs.getvalue())
 
 
 def ours() -> list[object]:

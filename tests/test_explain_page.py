@@ -1,12 +1,9 @@
 """The explain page in a real browser: controls change the numbers, the numbers are right, nothing is fetched."""
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.explain.facts import power_rows
@@ -16,36 +13,10 @@ from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt
 from gedp.policy import parse_spec, price
 from gedp.reproduce.frameworks import framework_ratios, frameworks_page
 from gedp.specs import find_spec
+from tests.pages import opened
 from tests.test_policy import changed
 
 pytestmark = pytest.mark.browser
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM:
-        message = "no chromium found: install it (Debian: apt-get install chromium) to test the pages"
-        (pytest.fail if os.environ.get("GEDP_REQUIRE_BROWSER") else pytest.skip)(message)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-def opened(browser: Browser, path: Path, html: str) -> tuple[Page, list[str], list[str]]:
-    """The page, the addresses it asks for beyond its own file, and the errors it logs."""
-    path.write_text(html, encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1000, "height": 1400})
-    requests: list[str] = []
-    errors: list[str] = []
-    page.on("request", lambda request: requests.append(request.url))
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    page.goto(path.as_uri())
-    return page, [url for url in requests if url != path.as_uri() and not url.startswith("data:")], errors
 
 
 def cells(page: Page, row: int) -> list[str]:

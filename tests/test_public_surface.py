@@ -67,6 +67,19 @@ MAY_USE = {
         "gedp.web",
         "gedp._version",
     },
+    "report": {
+        "gedp.errors",
+        "gedp.files",
+        "gedp.neighbors",
+        "gedp.accounting.composition",
+        "gedp.explain",
+        "gedp.policy",
+        "gedp.release",
+        "gedp.estimates",
+        "gedp.microdata",
+        "gedp.web",
+    },
+    "publish.py": {"gedp.release", "gedp.microdata", "gedp.report"},
     "web": {"gedp.errors"},
 }
 

@@ -57,6 +57,7 @@ def test_a_run_writes_a_release_and_says_what_it_promised_and_spent(tmp_path: Pa
     ended = command("run", "spec.toml", folder=tmp_path)
     assert (ended.code, ended.err) == (0, "")
     assert "Released 3 queries, 40 establishments, to out" in ended.out
+    assert "Fitted 40 rows of microdata to all answers: out/microdata.parquet" in ended.out
     assert "spent mu = 0.282843 of a budget of 1" in ended.out
     assert "NOT PROTECTED" not in ended.out
     assert names(tmp_path) == ["out", "spec.toml", "t.parquet", LEDGER]
@@ -73,12 +74,22 @@ def test_a_run_writes_a_release_and_says_what_it_promised_and_spent(tmp_path: Pa
         "tables/county.csv",
         "tables/naics2 x county.parquet",
         "tables/naics2 x county.csv",
+        "microdata.parquet",
+        "microdata.json",
+        "report.html",
     }
+
+
+def test_answers_only_stops_after_the_answers(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
+    assert (ended.code, "microdata" in ended.out) == (0, False)
+    assert names(tmp_path / "out") == ["identity.parquet", "manifest.json", "tables"]
 
 
 def test_the_manifest_says_everything_and_its_spec_is_the_spec(tmp_path: Path) -> None:
     spec = read_spec(write_case(tmp_path))
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     text = (tmp_path / "out" / MANIFEST).read_text(encoding="utf-8")
     manifest = json.loads(text)
     assert parse_spec(manifest["spec"]) == spec
@@ -111,26 +122,26 @@ def test_the_manifest_says_everything_and_its_spec_is_the_spec(tmp_path: Path) -
 def test_a_dry_run_spends_and_writes_nothing(tmp_path: Path) -> None:
     write_case(tmp_path)
     before = {path: path.read_bytes() for path in all_files(tmp_path)}
-    ended = command("run", "spec.toml", "--dry-run", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
     assert (ended.code, ended.err) == (0, "")
     assert "nothing was published from it yet" in ended.out
     assert {path: path.read_bytes() for path in all_files(tmp_path)} == before
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     before = {path: path.read_bytes() for path in all_files(tmp_path)}
-    ended = command("run", "spec.toml", "--dry-run", "--out", "other", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", "--dry-run", "--out", "other", folder=tmp_path)
     assert "mu = 0.959166 is left in t.parquet.ledger: enough. Nothing was spent." in ended.out
     assert {path: path.read_bytes() for path in all_files(tmp_path)} == before
 
 
 def test_a_dry_run_refuses_what_the_run_would_refuse(tmp_path: Path) -> None:
     write_case(tmp_path, ("mu = 1\n", "mu = 0.3\n"))
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
-    taken = command("run", "spec.toml", "--dry-run", folder=tmp_path)
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
+    taken = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
     assert (taken.code, "exists already" in taken.err) == (1, True)
-    poor = command("run", "spec.toml", "--dry-run", "--force", folder=tmp_path)
+    poor = command("run", "spec.toml", "--answers-only", "--dry-run", "--force", folder=tmp_path)
     assert (poor.code, "not enough is left" in poor.err) == (1, True)
     write_case(tmp_path, table=small_table().set_column(3, "emp", pa.array([-1] * 40)))
-    faulty = command("run", "spec.toml", "--dry-run", folder=tmp_path)
+    faulty = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
     assert (faulty.code, "40 rows have a negative value" in faulty.err) == (2, True)
     assert all(one_message(ended.err) for ended in (taken, poor, faulty))
     assert spent(tmp_path) == PRICE
@@ -138,9 +149,9 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(tmp_path: Path) -> None:
 
 def test_twice_on_the_same_folder_refuses_and_spends_nothing(tmp_path: Path) -> None:
     write_case(tmp_path)
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     manifest = (tmp_path / "out" / MANIFEST).read_bytes()
-    ended = command("run", "spec.toml", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (ended.code, ended.out) == (1, "")
     assert ended.err == "gedp: out exists already and nothing was spent. Use --force to replace it\n"
     assert (tmp_path / "out" / MANIFEST).read_bytes() == manifest
@@ -150,10 +161,10 @@ def test_twice_on_the_same_folder_refuses_and_spends_nothing(tmp_path: Path) -> 
 
 def test_force_replaces_the_release_and_spends_again(tmp_path: Path) -> None:
     write_case(tmp_path)
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     first = read_release(tmp_path / "out")
     before = first.identity()
-    ended = command("run", "spec.toml", "--force", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", "--force", folder=tmp_path)
     assert ended.code == 0
     second = read_release(tmp_path / "out")
     assert second.manifest["release"] != first.manifest["release"]
@@ -164,9 +175,9 @@ def test_force_replaces_the_release_and_spends_again(tmp_path: Path) -> None:
 
 def test_force_beyond_the_budget_leaves_the_old_release_intact(tmp_path: Path) -> None:
     write_case(tmp_path, ("mu = 1\n", "mu = 0.3\n"))
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     manifest = (tmp_path / "out" / MANIFEST).read_bytes()
-    ended = command("run", "spec.toml", "--force", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", "--force", folder=tmp_path)
     assert ended.code == 1
     assert "over budget: mu = 0.282843 is spent on this dataset" in ended.err
     assert one_message(ended.err)
@@ -181,7 +192,7 @@ def test_force_never_replaces_what_is_no_release(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.tex").write_text("years of work", encoding="utf-8")
     for arguments in ((), ("--force",)):
-        ended = command("run", "spec.toml", *arguments, folder=tmp_path)
+        ended = command("run", "spec.toml", "--answers-only", *arguments, folder=tmp_path)
         assert (ended.code, "It is no release" in ended.err) == (1, True)
     assert names(tmp_path / "out") == ["thesis.tex"]
     assert spent(tmp_path) == 0
@@ -219,21 +230,23 @@ def test_a_release_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> Non
 
 def test_a_seed_is_for_synthetic_data_only_and_marks_the_release(tmp_path: Path) -> None:
     write_case(tmp_path)
-    ended = command("run", "spec.toml", "--seed", "7", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", "--seed", "7", folder=tmp_path)
     assert (ended.code, "seeded noise protects nothing" in ended.err) == (1, True)
     assert spent(tmp_path) == 0
     assert not (tmp_path / "out").exists()
     write_case(tmp_path / "synthetic", SYNTHETIC)
     seen = []
     for name in ("one", "two"):
-        ended = command("run", "spec.toml", "--seed", "7", "--out", name, folder=tmp_path / "synthetic")
+        ended = command(
+            "run", "spec.toml", "--answers-only", "--seed", "7", "--out", name, folder=tmp_path / "synthetic"
+        )
         assert (ended.code, "NOT PROTECTED" in ended.out) == (0, True)
         release = read_release(tmp_path / "synthetic" / name)
         assert release.manifest["entropy"] == "seeded"
         seen.append((release.identity(), release.answers("county")))
     assert seen[0][0].equals(seen[1][0])
     assert seen[0][1].equals(seen[1][1])
-    ended = command("run", "spec.toml", "--out", "three", folder=tmp_path / "synthetic")
+    ended = command("run", "spec.toml", "--answers-only", "--out", "three", folder=tmp_path / "synthetic")
     unseeded = read_release(tmp_path / "synthetic" / "three")
     assert (unseeded.manifest["entropy"], "NOT PROTECTED" in ended.out) == ("system", False)
     assert not unseeded.identity().equals(seen[0][0])
@@ -242,7 +255,7 @@ def test_a_seed_is_for_synthetic_data_only_and_marks_the_release(tmp_path: Path)
 
 def test_a_named_ledger_counts_for_synthetic_data_too(tmp_path: Path) -> None:
     write_case(tmp_path, SYNTHETIC)
-    assert command("run", "spec.toml", "--ledger", "my.ledger", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", "--ledger", "my.ledger", folder=tmp_path).code == 0
     assert spent(tmp_path, "my.ledger") == PRICE
 
 
@@ -255,7 +268,7 @@ def test_relative_paths_resolve_against_the_folder_of_the_spec(tmp_path: Path) -
     (study / "t.parquet").rename(study / "data" / "t.parquet")
     (study / "maps").mkdir()
     (study / "maps" / "sectors.csv").write_text("1111,A\n1122,A\n2222,B\n2361,C\n", encoding="utf-8")
-    ended = command("run", "study/spec.toml", folder=tmp_path)
+    ended = command("run", "study/spec.toml", "--answers-only", folder=tmp_path)
     assert ended.code == 0, ended.err
     assert names(study / "data") == ["t.parquet", LEDGER]
     release = read_release(study / "made" / "out")
@@ -289,12 +302,12 @@ def test_a_glob_has_one_ledger_beside_its_files(tmp_path: Path) -> None:
     write_case(tmp_path, ("t.parquet", "part-*.parquet"))
     for i in range(2):
         pq.write_table(small_table().slice(20 * i, 20), tmp_path / f"part-{i}.parquet")
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     assert spent(tmp_path, "part-_.parquet.ledger") == PRICE
     write_spec(tmp_path, ("t.parquet", "*/x.parquet"))
     (tmp_path / "2024").mkdir()
     shutil.copy(tmp_path / "t.parquet", tmp_path / "2024" / "x.parquet")
-    ended = command("run", "spec.toml", "--out", "other", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", "--out", "other", folder=tmp_path)
     assert ended.code == 0, ended.err
     assert spent(tmp_path, "_.x.parquet.ledger") == PRICE
 
@@ -306,7 +319,7 @@ def test_files_of_a_glob_that_differ_are_not_rounded_to_the_first(tmp_path: Path
     halves = pa.array([value + 0.5 for value in table["emp"].to_pylist()])
     keys = pa.array([f"other {key}" for key in table["key"].to_pylist()])
     pq.write_table(table.set_column(3, "emp", halves).set_column(0, "key", keys), tmp_path / "part-1.parquet")
-    ended = command("run", "spec.toml", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (ended.code, "40 rows have no whole multiple of the unit 1" in ended.err) == (2, True)
 
 
@@ -325,8 +338,8 @@ def test_no_setting_that_passes_the_checks_fails_once_it_is_paid_for(
     write_case(
         tmp_path, *changes, ("gamma = 0.5", f"gamma = {gamma}"), ('mechanism = "psi"', f'mechanism = "{mechanism}"')
     )
-    dry = command("run", "spec.toml", "--dry-run", folder=tmp_path)
-    ended = command("run", "spec.toml", folder=tmp_path)
+    dry = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert ended.code == dry.code, ended
     if ended.code:
         assert (ended.code, "no grid" in ended.err) == (2, True)
@@ -336,7 +349,7 @@ def test_no_setting_that_passes_the_checks_fails_once_it_is_paid_for(
 def test_a_spec_without_identity_publishes_sums_only(tmp_path: Path) -> None:
     identity = '[[queries]]\nname = "identity"\nby = "establishment"\nmu = 0.1\n'
     write_case(tmp_path, (identity, ""), ('id = "key"\n', ""))
-    ended = command("run", "spec.toml", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert ended.code == 0, ended.err
     release = read_release(tmp_path / "out")
     assert not (tmp_path / "out" / "identity.parquet").exists()
@@ -360,7 +373,7 @@ def test_bad_input_ends_with_one_message_and_nothing_spent(
     change: tuple[str, str], code: int, said: str, tmp_path: Path
 ) -> None:
     write_case(tmp_path, change)
-    ended = command("run", "spec.toml", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (ended.code, ended.out) == (code, "")
     assert said in ended.err
     assert one_message(ended.err)
@@ -370,7 +383,7 @@ def test_bad_input_ends_with_one_message_and_nothing_spent(
 
 def test_the_budget_holds_over_releases_to_the_last_digit(tmp_path: Path) -> None:
     write_case(tmp_path, ("mu = 1\n", "mu = 0.4\n"))  # 0.16, twice 0.08
-    codes = [command("run", "spec.toml", "--out", f"out{i}", folder=tmp_path).code for i in range(3)]
+    codes = [command("run", "spec.toml", "--answers-only", "--out", f"out{i}", folder=tmp_path).code for i in range(3)]
     assert codes == [0, 0, 1]
     assert spent(tmp_path) == 2 * PRICE
     assert not (tmp_path / "out2").exists()
@@ -414,7 +427,7 @@ def change_manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Pat
 )
 def test_a_tampered_release_is_not_read(tamper: Callable[[Path], None], error: type[GedpError], tmp_path: Path) -> None:
     write_case(tmp_path, SYNTHETIC)
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     read_release(tmp_path / "out")
     tamper(tmp_path / "out")
     with pytest.raises(error):
@@ -433,14 +446,14 @@ def test_a_full_disk_ends_in_one_message_and_the_budget_stays_spent(
     target = {"write_identity": "pq.ParquetWriter", "write_answers": "pa.csv.write_csv", "finish": "_sync"}[step]
     with monkeypatch.context() as patch:
         patch.setattr(f"gedp.release.{target}", full_disk)
-        ended = command("run", "spec.toml", folder=tmp_path)
+        ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert ended.code == 2
     assert ended.err.startswith("gedp: cannot write out: no space left on device. Noise may have been drawn, so mu = ")
     assert "0.282843 counts as spent" in ended.err
     assert ended.err.count("\n") == 1
     assert names(tmp_path) == ["spec.toml", "t.parquet", LEDGER]
     assert outcomes(tmp_path) == ["abandoned"]
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     assert spent(tmp_path) == 2 * PRICE
 
 
@@ -448,11 +461,11 @@ def test_a_full_disk_while_replacing_leaves_the_old_release_intact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_case(tmp_path)
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     manifest = (tmp_path / "out" / MANIFEST).read_bytes()
     with monkeypatch.context() as patch:
         patch.setattr("gedp.release.swap", full_disk)
-        assert command("run", "spec.toml", "--force", folder=tmp_path).code == 2
+        assert command("run", "spec.toml", "--answers-only", "--force", folder=tmp_path).code == 2
     assert (tmp_path / "out" / MANIFEST).read_bytes() == manifest
     read_release(tmp_path / "out")
     assert names(tmp_path) == ["out", "spec.toml", "t.parquet", LEDGER]
@@ -483,7 +496,7 @@ def test_an_output_folder_that_cannot_be_is_refused_before_spending(tmp_path: Pa
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     (tmp_path / "loop").symlink_to("loop")
     for out, code in (("file", 1), ("file/out", 2), ("/proc/out", 2), ("loop", 1), ("loop/out", 2)):
-        ended = command("run", "spec.toml", "--out", out, folder=tmp_path)
+        ended = command("run", "spec.toml", "--answers-only", "--out", out, folder=tmp_path)
         assert (ended.code, one_message(ended.err)) == (code, True), (out, ended)
         assert spent(tmp_path) == 0
     assert (tmp_path / "file").read_text(encoding="utf-8") == "in the way"
@@ -493,7 +506,7 @@ def test_an_output_folder_that_cannot_be_is_refused_before_spending(tmp_path: Pa
 def test_a_read_only_folder_is_refused_before_spending(tmp_path: Path) -> None:
     write_case(tmp_path)
     (tmp_path / "closed").mkdir(mode=0o555)
-    ended = command("run", "spec.toml", "--out", "closed/out", folder=tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", "--out", "closed/out", folder=tmp_path)
     assert (ended.code, "permission denied" in ended.err) == (2, True)
     assert spent(tmp_path) == 0
 
@@ -503,7 +516,7 @@ def test_a_link_to_a_folder_is_followed(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "out").symlink_to("there/release")
     for arguments in ((), ("--force",)):
-        assert command("run", "spec.toml", *arguments, folder=tmp_path).code == 0
+        assert command("run", "spec.toml", "--answers-only", *arguments, folder=tmp_path).code == 0
         assert (tmp_path / "out").is_symlink()
         read_release(tmp_path / "out")
         assert names(tmp_path / "there") == ["release"]
@@ -527,11 +540,11 @@ def test_a_ledger_that_cannot_be_trusted_stops_the_run(
     harm: Callable[[Path], object], code: int, said: str, tmp_path: Path
 ) -> None:
     write_case(tmp_path)
-    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     harm(tmp_path / LEDGER)
     before = {path: path.read_bytes() for path in all_files(tmp_path)}
     for arguments in (("--out", "other"), ("--force",), ("--dry-run", "--out", "other")):
-        ended = command("run", "spec.toml", *arguments, folder=tmp_path)
+        ended = command("run", "spec.toml", "--answers-only", *arguments, folder=tmp_path)
         assert (ended.code, said in ended.err, one_message(ended.err)) == (code, True, True), ended
     assert {path: path.read_bytes() for path in all_files(tmp_path)} == before
 
@@ -558,7 +571,7 @@ def test_a_release_is_whole_even_if_the_ledger_cannot_note_that_it_is(
 
     with monkeypatch.context() as patch:
         patch.setattr(Ledger, "commit", locked)
-        ended = command("run", "spec.toml", folder=tmp_path)
+        ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (ended.code, one_message(ended.err)) == (1, True)
     assert "The release in out is whole and paid for" in ended.err
     read_release(tmp_path / "out")
@@ -640,7 +653,7 @@ def test_an_interrupt_is_recorded_and_leaves_nothing(tmp_path: Path, monkeypatch
 
     with monkeypatch.context() as patch:
         patch.setattr(ReleaseWriter, "write_answers", interrupt)
-        ended = command("run", "spec.toml", folder=tmp_path)
+        ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert ended.code == 130
     assert ended.err.strip().startswith(
         "gedp: interrupted. Noise may have been drawn, so mu = 0.282843 counts as spent"

@@ -63,7 +63,7 @@ def check_what_is_left(folder: Path) -> dict[str, str]:
 @pytest.mark.parametrize("kills", [12, pytest.param(100, marks=pytest.mark.slow)])
 def test_kill_at_random_moments(kills: int, tmp_path: Path, processes: Any) -> None:
     write_case(tmp_path, UNLIMITED)
-    assert gedp("run", "spec.toml", "--out", "out/same", folder=tmp_path).code == 0
+    assert gedp("run", "spec.toml", "--answers-only", "--out", "out/same", folder=tmp_path).code == 0
     chance = random.Random()
     number, finished, unfinished, left_behind = 1, 0, 0, 0
     for _ in range(kills):
@@ -94,8 +94,8 @@ def test_kill_at_random_moments(kills: int, tmp_path: Path, processes: Any) -> N
         assert finished
         assert unfinished
         assert left_behind
-    assert gedp("run", "spec.toml", "--out", "out/last", folder=tmp_path).code == 0
-    assert gedp("run", "spec.toml", "--out", "out/last", "--force", folder=tmp_path).code == 0
+    assert gedp("run", "spec.toml", "--answers-only", "--out", "out/last", folder=tmp_path).code == 0
+    assert gedp("run", "spec.toml", "--answers-only", "--out", "out/last", "--force", folder=tmp_path).code == 0
     assert gedp("ledger", "verify", LEDGER, folder=tmp_path).code == 0
     outcomes = check_what_is_left(tmp_path)
     assert list(outcomes.values())[-2:] == ["finished", "finished"]
@@ -110,13 +110,13 @@ def reservations(folder: Path) -> list[str]:
 def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_path: Path, processes: Any) -> None:
     """They end in one line and the exit code of the signal, or come too late; what may have been spent is said."""
     write_case(tmp_path, UNLIMITED)
-    assert gedp("run", "spec.toml", "--out", "out/first", folder=tmp_path).code == 0
+    assert gedp("run", "spec.toml", "--answers-only", "--out", "out/first", folder=tmp_path).code == 0
     chance = random.Random()
     seen: Counter[str] = Counter()
     for i in range(times):
         before = reservations(tmp_path)
         receive, send = processes.Pipe(duplex=False)
-        arguments = ["run", "spec.toml", "--out", f"out/{i}"]
+        arguments = ["run", "spec.toml", "--answers-only", "--out", f"out/{i}"]
         child = processes.Process(target=run_processes.run_once, args=(tmp_path, arguments, send))
         child.start()
         assert receive.recv() == "ready"
@@ -144,7 +144,7 @@ def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_pa
     hidden = [name for name in names(tmp_path / "out") if name.startswith(".")]
     assert len(hidden) <= 1, "cleaned up, unless the signal came right between making and remembering a folder"
     print(dict(seen))
-    assert gedp("run", "spec.toml", "--out", "out/last", folder=tmp_path).code == 0
+    assert gedp("run", "spec.toml", "--answers-only", "--out", "out/last", folder=tmp_path).code == 0
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_pa
 def test_a_signal_after_the_reservation(number: signal.Signals, word: str, tmp_path: Path) -> None:
     """A process of its own, with a table large enough to be interrupted while noise is drawn."""
     write_case(tmp_path, table=small_table(400_000))
-    process = start("run", "spec.toml", folder=tmp_path)
+    process = start("run", "spec.toml", "--answers-only", folder=tmp_path)
     patience = time.monotonic() + 60
     while not ((tmp_path / LEDGER).exists() and reservations(tmp_path)):
         assert process.poll() is None, process.communicate()

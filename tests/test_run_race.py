@@ -22,7 +22,7 @@ def test_of_two_runs_exactly_one_gets_the_last_of_the_budget(races: int, tmp_pat
         exactly_two = ("mu = 1\n", "mu = 0.4\n")
         write_case(folder, ONE_ONLY if i % 3 else exactly_two)
         if i % 3 == 0:
-            assert gedp("run", "spec.toml", "--out", "before", folder=folder).code == 0
+            assert gedp("run", "spec.toml", "--answers-only", "--out", "before", folder=folder).code == 0
     barrier = processes.Barrier(2)
     pipes = [processes.Pipe(duplex=False) for _ in range(2)]
     racers = [

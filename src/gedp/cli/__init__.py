@@ -14,14 +14,15 @@ from gedp.cli.signals import interrupts
 from gedp.errors import GedpError
 
 COMMANDS = {
-    "demo": "Make a demonstration state, show its shape, and explain a policy for it.",
+    "demo": "The whole chain on a synthetic state: release, microdata, tables, report.",
     "evaluate": "Internal: how far a release is from the truth. The results are confidential.",
     "examples": "List the spec files that come with gedp, or print one.",
     "explain": "What a policy promises and what it costs, before any data is touched.",
     "ledger": "What has been spent on a dataset, by whom, on what; verify it.",
     "microdata": "One protected table that fits all the answers of a release best.",
+    "report": "One page for the public about a release: how protected, how exact, how to use.",
     "reproduce": "The paper's tables and figures, ours beside the printed ones.",
-    "run": "The release: answers with noise, recorded in the ledger first.",
+    "run": "The release: answers with noise, recorded in the ledger first; microdata, report.",
     "tabulate": "A custom table from the microdata of a release, with standard errors.",
     "synth": "Synthetic establishments from public files.",
 }
@@ -67,7 +68,7 @@ def cli() -> None:
       gedp examples                              the spec files that come with gedp
       gedp explain paper-equal                   what one of them promises
       gedp explain my.toml --html policy.html    a page for a policy meeting
-      gedp demo                                  a synthetic state to try things on
+      gedp demo                                  the whole chain on a synthetic state
       gedp run my.toml --dry-run                 check a table and a price
 
     Exit codes: 0 done, 1 refused (budget, verification), 2 bad input or usage, 130 interrupted.

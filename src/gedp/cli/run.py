@@ -7,6 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from gedp.policy import PriceList
+    from gedp.release import Release
 
 _PATH = click.Path(path_type=Path)
 
@@ -16,18 +17,31 @@ _PATH = click.Path(path_type=Path)
 @click.option("--out", type=_PATH, help="Folder of the release, instead of the spec's output.dir.")
 @click.option("--ledger", type=_PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
 @click.option("--force", is_flag=True, help="Replace a release in that folder. The budget is spent anew.")
+@click.option("--answers-only", is_flag=True, help="Stop after the answers: no microdata, no report.")
 @click.option("--dry-run", is_flag=True, help="Check the table and the price; spend and write nothing.")
 @click.option("--seed", type=click.IntRange(min=0), help="Repeatable noise that protects nothing; synthetic data only.")
-def command(spec: str, out: Path | None, ledger: Path | None, force: bool, dry_run: bool, seed: int | None) -> None:
+def command(
+    spec: str,
+    out: Path | None,
+    ledger: Path | None,
+    force: bool,
+    answers_only: bool,
+    dry_run: bool,
+    seed: int | None,
+) -> None:
     """Answer the queries in SPEC about its confidential table, with noise, and write the release.
 
+    Then fit the microdata to the answers and write the report for the public, both from the release alone.
+
     The table is checked first and every fault reported at once. The price is recorded in the ledger before any noise
-    is drawn; everything ever published from the table counts against the budget in the spec.
+    is drawn; everything ever published from the table counts against the budget in the spec. If fitting fails or is
+    interrupted, the release is complete all the same, and the message says how to go on.
 
     \b
     Examples:
       gedp run my.toml --dry-run       check the table and the price
-      gedp run my.toml                 the release
+      gedp run my.toml                 the release, its microdata and report
+      gedp run my.toml --answers-only  the release alone
       gedp ledger show data.parquet.ledger
 
     Exit codes: 0 released, 1 refused (budget, ledger, folder taken), 2 faults in the spec or the table.
@@ -37,6 +51,7 @@ def command(spec: str, out: Path | None, ledger: Path | None, force: bool, dry_r
     from gedp.cli.progress import steps
     from gedp.explain import terminal
     from gedp.noise.entropy import SeededEntropy
+    from gedp.publish import publish
     from gedp.release import require_free
     from gedp.run import plan_run, run
     from gedp.specs import find_spec
@@ -55,15 +70,27 @@ def command(spec: str, out: Path | None, ledger: Path | None, force: bool, dry_r
         plan = plan_run(read, folder, out, ledger)
         entropy = None if seed is None else SeededEntropy(seed)
         release = run(plan, replace=force, entropy=entropy, progress=at.reach)
-    total = plan.prices.total.mu
-    console.print(
-        f"Released {len(release.manifest['queries'])} queries, {release.manifest['establishments']:,} establishments, "
-        f"to {release.folder}: no true value can be told from another inside its uncertainty interval better than "
-        f"N(0,1) from N({total:.4g},1), which spent mu = {total:.6g} of a budget of {plan.prices.budget.mu:.6g}.",
-        soft_wrap=True,
-    )
+    console.print(_released(release, plan.prices), soft_wrap=True)
     if release.manifest["entropy"] != "system":
         console.print("NOT PROTECTED: the noise came from a seed.")
+    if answers_only:
+        return
+    with steps() as at:
+        published = publish(release, maps=folder, step=at.step)
+    console.print(
+        f"Fitted {published.microdata.frame.rows:,} rows of microdata to all answers: {published.microdata_file}. "
+        f"The report for the public: {published.report_file}.",
+        soft_wrap=True,
+    )
+
+
+def _released(release: "Release", prices: "PriceList") -> str:
+    total = prices.total.mu
+    return (
+        f"Released {len(release.manifest['queries'])} queries, {release.manifest['establishments']:,} establishments, "
+        f"to {release.folder}: no true value can be told from another inside its uncertainty interval better than "
+        f"N(0,1) from N({total:.4g},1), which spent mu = {total:.6g} of a budget of {prices.budget.mu:.6g}."
+    )
 
 
 def _dry_sentence(ledger: Path | None, prices: "PriceList") -> str:

@@ -12,8 +12,17 @@ def asset(name: str) -> str:
     return (resources.files(__name__) / name).read_text(encoding="utf-8")
 
 
-def page(title: str, body: str, *, script: str = "", data: object = None, classification: str = "") -> str:
-    """A whole page. `data` is there for the script under the id "data"; `classification` says who may see the page."""
+class Html(str):
+    """A text that is HTML already."""
+
+
+def page(
+    title: str, body: str, *, style: str = "", script: str = "", data: object = None, classification: str = ""
+) -> str:
+    """A whole page. `style` adds to that of all pages; `data` is there for the script under the id "data".
+
+    `classification` says who may see the page.
+    """
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',
@@ -21,7 +30,7 @@ def page(title: str, body: str, *, script: str = "", data: object = None, classi
         '<link rel="icon" href="data:,">',
         *([f'<meta name="classification" content="{escape(classification)}">'] if classification else []),
         f"<title>{escape(title)}</title>",
-        f"<style>\n{asset('page.css')}</style></head><body>",
+        f"<style>\n{asset('page.css')}{style}</style></head><body>",
         body,
     ]
     if data is not None:
@@ -40,10 +49,11 @@ def fill(template: str, **values: str) -> str:
 def table(
     caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], footer: Sequence[str] | None = None
 ) -> str:
-    """A plain table of escaped texts."""
+    """A plain table of texts, escaped unless they are HTML."""
 
     def row(cells: Sequence[str], tag: str = "td") -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+        texts = (cell if isinstance(cell, Html) else escape(cell) for cell in cells)
+        return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
 
     foot = f"<tfoot>{row(footer)}</tfoot>" if footer else ""
     return (

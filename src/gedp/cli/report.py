@@ -1,0 +1,39 @@
+"""`gedp report`: the report of a release, for the public."""
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=_PATH)
+@click.option("--out", type=_PATH, help="File to write. Default: report.html in the release.")
+@click.option("--title", help="Heading of the page, instead of the number of establishments.")
+@click.option("--maps", type=_PATH, help="Folder of the map files that the spec's groupings name.")
+def command(folder: Path, out: Path | None, title: str | None, maps: Path | None) -> None:
+    """Write one page about the release in DIR and its microdata: what is protected, how exact it is, how to use it.
+
+    The page is for the public, needs no network, and is made from the release alone; this spends nothing. `gedp run`
+    writes it too.
+
+    \b
+    Examples:
+      gedp report out
+      gedp report out --title "Employment and wages, 2016 Q1" --out page.html
+    """
+    from gedp.cli.progress import steps
+    from gedp.release import read_release
+    from gedp.report import read_microdata, write_report
+
+    with steps() as at:
+        at.step("checking the release")
+        release = read_release(folder)
+        at.step("fitting")
+        microdata = read_microdata(release, maps)
+        at.step("writing")
+        path = write_report(microdata, out, title=title)
+    click.echo(f"Wrote {path}. Open it in a browser; it needs no network.")
+    if release.manifest["entropy"] != "system":
+        click.echo("NOT PROTECTED: the noise came from a seed.")

@@ -1,0 +1,44 @@
+"""When a release was made, and how to check that a copy of it is the one that was released."""
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from html import escape
+from typing import Any
+
+from gedp.microdata.fit import MICRODATA
+from gedp.release import MANIFEST, Release
+from gedp.web import Html, table
+
+
+def made(manifest: Mapping[str, Any]) -> str:
+    """When, as what, and with what it was made."""
+    day = datetime.fromisoformat(str(manifest["created"]))
+    release = f", release {manifest['release']}" if manifest["release"] else ""
+    noise = "the operating system’s random numbers" if manifest["entropy"] == "system" else "a seed"
+    return f"Made on {day.day} {day:%B %Y}{release}, with gedp {manifest['gedp']} and noise from {noise}."
+
+
+def checksums(release: Release, described: Mapping[str, Any]) -> str:
+    """The checksums that stand for everything, and what to do with them."""
+    rows = [
+        [name, Html(f"<code>{escape(str(digest))}</code>")]
+        for name, digest in ((MANIFEST, manifest_sha256(release)), (MICRODATA, described["sha256"]))
+    ]
+    said = (
+        f"<p>{MANIFEST} holds the policy, its price and a checksum of every table. Compare its own checksum with the "
+        "one that the publisher gives; <code>gedp tabulate .</code> then refuses files that are not as released.</p>"
+    )
+    return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
+
+
+def citation(title: str, release: Release) -> str:
+    """How to refer to this release and no other."""
+    manifest = release.manifest
+    named = f" Release {manifest['release']}," if manifest["release"] else ""
+    return f"{title}.{named} {str(manifest['created'])[:10]}, manifest SHA-256 {manifest_sha256(release)[:16]}…"
+
+
+def manifest_sha256(release: Release) -> str:
+    """The checksum of the manifest as it is on disk."""
+    return hashlib.sha256((release.folder / MANIFEST).read_bytes()).hexdigest()

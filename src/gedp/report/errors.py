@@ -1,0 +1,119 @@
+"""How large the errors of the published figures are, by the size of the figure. Reads the tables of a release."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute
+
+from gedp.estimates import psi_variance
+from gedp.neighbors.functions import FloatArray
+from gedp.policy import Attribute, Spec
+from gedp.release import Release
+
+MOST_CLASSES = 7
+BINS_A_DECADE = 4
+LEAST_IN_A_BIN = 3
+MIDDLE = (10, 90)  # percentiles of the band around the median
+
+
+@dataclass(frozen=True, repr=False)
+class TableErrors:
+    """The figures of one table that are not 0 or less: their sizes, and their relative standard errors."""
+
+    query: str
+    sizes: FloatArray
+    relative: FloatArray
+    others: int  # figures of 0 or less, which have no relative error
+
+    def typical(self, low: float = 0.0, high: float = math.inf) -> float | None:
+        """The median relative standard error of figures from `low` to below `high`; None where there are none."""
+        inside = self.relative[(self.sizes >= low) & (self.sizes < high)]
+        return float(np.median(inside)) if inside.size else None
+
+
+@dataclass(frozen=True, repr=False)
+class Curve:
+    """Relative errors by size: the median of every bin, and the percentiles of MIDDLE."""
+
+    sizes: FloatArray
+    low: FloatArray
+    median: FloatArray
+    high: FloatArray
+
+
+@dataclass(frozen=True, repr=False)
+class ErrorsOfAlike:
+    """Attributes that are protected and asked for alike, and the errors of their figures in every table."""
+
+    attributes: tuple[Attribute, ...]
+    tables: tuple[TableErrors, ...]
+    sigma: float | None  # of ψ in the identity query
+
+    @property
+    def names(self) -> str:
+        """The attributes, listed."""
+        return ", ".join(attribute.name for attribute in self.attributes)
+
+    def edges(self) -> tuple[float, ...]:
+        """Powers of ten that part the figures into classes of size; figures below the first are a class too."""
+        sizes = np.concatenate([*(table.sizes for table in self.tables), np.empty(0)])
+        if not sizes.size:
+            return ()
+        lowest = max(float(self.attributes[0].unit), float(np.percentile(sizes, 2)))
+        top = math.floor(math.log10(float(sizes.max())))
+        bottom = min(max(math.floor(math.log10(lowest)) + 1, top - MOST_CLASSES + 2), top)
+        return tuple(10.0**decade for decade in range(bottom, top + 1))
+
+    def single(self, sizes: npt.ArrayLike) -> FloatArray | None:
+        """The relative standard error of the identity answer of one establishment; None without such answers."""
+        if self.sigma is None:
+            return None
+        at = np.asarray(sizes, dtype=np.float64)
+        return np.sqrt(psi_variance(self.attributes[0].protection.psi, at, self.sigma)) / at
+
+
+def release_errors(release: Release, spec: Spec) -> tuple[ErrorsOfAlike, ...]:
+    """The errors of all tables, for attributes that are protected and asked for alike together."""
+    groups: dict[tuple[Any, ...], list[Attribute]] = {}
+    for a in spec.policy.attributes.values():
+        prices = tuple(query.mu.get(a.name) for query in spec.queries)
+        if any(prices):
+            groups.setdefault((a.closeness, a.at_least, a.signed, a.unit, prices), []).append(a)
+    tables = {query.name: release.answers(query.name) for query in spec.queries if not query.is_identity}
+    entries = {entry["name"]: entry for entry in release.manifest["queries"]}
+    found = []
+    for alike in groups.values():
+        name = alike[0].name
+        asked = [query for query in spec.queries if name in query.mu]
+        sigmas = [entries[q.name]["attributes"][name]["sigma_psi"] for q in asked if q.is_identity]
+        errors = tuple(_table_errors(q.name, tables[q.name], alike) for q in asked if not q.is_identity)
+        found.append(ErrorsOfAlike(tuple(alike), errors, float(sigmas[0]) if sigmas else None))
+    return tuple(found)
+
+
+def curve(table: TableErrors) -> Curve:
+    """The errors of one table in bins of equal width on a logarithmic scale; bins of few figures are left out."""
+    bins = np.floor(np.log10(table.sizes) * BINS_A_DECADE).astype(np.int64)
+    columns = []
+    for place in np.unique(bins):
+        inside = bins == place
+        if inside.sum() >= min(LEAST_IN_A_BIN, len(bins)):
+            low, high = np.percentile(table.relative[inside], MIDDLE)
+            middle = np.median(table.relative[inside])
+            columns.append((10 ** float(np.log10(table.sizes[inside]).mean()), low, middle, high))
+    sizes, low, median, high = np.array(columns, dtype=np.float64).reshape(-1, 4).T
+    return Curve(sizes, low, median, high)
+
+
+def _table_errors(query: str, table: pa.Table, alike: Sequence[Attribute]) -> TableErrors:
+    names = pa.array([attribute.name for attribute in alike], pa.string())
+    table = table.filter(pa.compute.is_in(table["attribute"], value_set=names))
+    estimates, errors = (table[column].to_numpy() for column in ("estimate", "std_error"))
+    sizes = np.abs(estimates) if alike[0].signed else estimates
+    usable = (sizes > 0) & np.isfinite(sizes) & np.isfinite(errors)
+    return TableErrors(query, sizes[usable], errors[usable] / sizes[usable], int(usable.size - usable.sum()))

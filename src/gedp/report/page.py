@@ -1,0 +1,213 @@
+"""The report of a release for the public, as one self-contained page. Sees the release and its microdata alone."""
+
+import math
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+from urllib.parse import quote
+
+from gedp.microdata import Microdata
+from gedp.policy import price
+from gedp.report import check, strength, use
+from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
+from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
+from gedp.report.numbers import relative, short, with_margin
+from gedp.report.totals import Grouping, Totals, main_totals
+from gedp.web import Html, asset, fill, page
+from gedp.web import table as html_table
+
+MOST_CHARTS = 6
+FORGED = (
+    "NOT PROTECTED. The noise came from a seed, as is done in tests, so anybody can repeat it and take it away. Do not "
+    "publish this release."
+)
+SYNTHETIC = (
+    "The data behind this release are synthetic: made from public figures or from nothing. No figure here is about a "
+    "real business."
+)
+
+
+def report_page(microdata: Microdata, described: Mapping[str, Any], *, title: str | None = None, links: bool) -> str:
+    """The whole page as HTML. `described` is the content of microdata.json; `links`: whether files are beside it."""
+    release, spec = microdata.release, microdata.frame.spec
+    manifest = release.manifest
+    title = title or f"Statistics on {manifest['establishments']:,} establishments"
+    prices, totals, errors = price(spec), main_totals(microdata), release_errors(release, spec)
+    body = fill(
+        "report.html",
+        title=escape(title),
+        made=escape(check.made(manifest)),
+        banners=_banners(manifest),
+        tiles=_tiles(manifest, totals, strength.attacker_chance(prices)),
+        confidence=f"{100 * totals.confidence:g}%",
+        of_hundred=f"{100 * totals.confidence:g}",
+        totals=_totals(totals, errors),
+        errors="".join(map(_errors, errors[:MOST_CHARTS])) + _more(errors),
+        tables=_tables(microdata, errors, links),
+        check=check.checksums(release, described),
+        cite=escape(check.citation(title, release)),
+        **strength.texts(spec, prices, microdata.frame.lists_establishments),
+        **use.texts(microdata),
+    )
+    return page(title, body, style=asset("report.css"))
+
+
+def _banners(manifest: Mapping[str, Any]) -> str:
+    seeded = f'<p class="banner" role="alert">{FORGED}</p>' if manifest["entropy"] != "system" else ""
+    return seeded + (f'<p class="note">{SYNTHETIC}</p>' if manifest["synthetic"] else "")
+
+
+def _tiles(manifest: Mapping[str, Any], totals: Totals, chance: str) -> str:
+    tables = [query for query in manifest["queries"] if query["by"] != ["establishment"]]
+    figures = sum(query["groups"] * len(query["attributes"]) for query in tables)
+    name, amount = next(iter(totals.all_together.items()))
+    whole, margin = with_margin(amount.estimate, amount.margin)
+    tiles = [
+        (f"{manifest['establishments']:,}", "establishments, each protected"),
+        (f"{figures:,}", f"figures in {_counted(len(tables), 'table')}, none withheld"),
+        (f"{whole} ± {margin}", f"{name} in all"),
+        (chance, "at most: an attacker’s chance to tell two close values apart, at 5% false alarms"),
+    ]
+    return "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>" for number, what in tiles)
+
+
+def _totals(totals: Totals, errors: tuple[ErrorsOfAlike, ...]) -> str:
+    rows = []
+    for name, amount in totals.all_together.items():
+        rows.append([name, *with_margin(amount.estimate, amount.margin), relative(amount.relative)])
+    parts = [html_table("All establishments together", ["", "total", "margin ±", "relative standard error"], rows)]
+    charted = [alike.attributes[0].name for alike in errors][:MOST_CHARTS]
+    for grouping in totals.groupings:
+        bars = "".join(_bars(grouping, name, totals.confidence) for name in charted)
+        parts.append(f'<h3>By {escape(grouping.key)}</h3><div class="side">{bars}</div>')
+        others = [name for name in grouping.of_attribute if name not in charted]
+        if others:
+            tables = "".join(_bars(grouping, name, totals.confidence) for name in others)
+            summary = f"<summary>{escape(', '.join(others))} by {escape(grouping.key)}</summary>"
+            parts.append(f'<details>{summary}<div class="side">{tables}</div></details>')
+    if totals.too_many:
+        keys = ", ".join(totals.too_many)
+        parts.append(f"<p>Groups of {escape(keys)} are too many to show here; they are in the tables.</p>")
+    return "".join(parts)
+
+
+def _bars(grouping: Grouping, name: str, confidence: float) -> str:
+    """The largest groups: label, number and bar in every row, so that the figure is a table too."""
+    amounts = grouping.of_attribute[name]
+    scale = bar_scale(amount for _, amount in amounts)
+    rows = []
+    for label, amount in amounts:
+        number, margin = with_margin(amount.estimate, amount.margin)
+        text = Html(f'{escape(number)} <span class="margin">± {escape(margin)}</span>')
+        rows.append([Html(f'<span title="{escape(label)}">{escape(label)}</span>'), text, bar(amount, *scale)])
+    which = "all" if len(amounts) == grouping.groups else f"the largest {len(amounts)} of {grouping.groups:,} groups"
+    caption = f"{name} by {grouping.key}: {which}"
+    label = f"Bars of {caption}, with {100 * confidence:g}% confidence intervals. The numbers stand beside the bars."
+    table = html_table(caption, [grouping.key, f"{name} ± margin", ""], rows)
+    return f'<figure class="bars" role="group" aria-label="{escape(label)}">{table}</figure>'
+
+
+def _errors(errors: ErrorsOfAlike) -> str:
+    """The figure of relative errors by size, and the same as a table."""
+    heading = f"<h3>{escape(errors.names)}</h3>"
+    if not errors.edges():
+        return heading + "<p>No table of this release has a figure above 0 for it.</p>"
+    items = [f"<li>{mark(at)}{escape(table.query)}</li>" for at, table in enumerate(errors.tables)]
+    if errors.sigma is not None:
+        items.append(f"<li>{SINGLE_MARK}a single establishment</li>")
+    explained = (
+        "Lines: the median at that size; shades: the middle 80% of figures; dots: some single figures. Both scales "
+        "are logarithmic; k is a thousand, M a million, bn a thousand million."
+    )
+    label = f"Relative standard error of {errors.names} by size of the figure. {_summary(errors)}"
+    figure = (
+        f'<figure class="side">{error_chart(errors, label)}<figcaption>Relative standard error by size of '
+        f'{escape(errors.names)}.<ul class="legend">{"".join(items)}</ul>{explained}</figcaption></figure>'
+    )
+    return f"{heading}<p>{escape(_summary(errors))}</p>{figure}{_size_table(errors)}"
+
+
+def _summary(errors: ErrorsOfAlike) -> str:
+    """What the figure shows, in a sentence."""
+    said = [f"{table.query} {relative(table.typical())}" for table in errors.tables if table.sizes.size]
+    return f"Half of the figures have a relative standard error below: {'; '.join(said)}."
+
+
+def _size_table(errors: ErrorsOfAlike) -> str:
+    edges = errors.edges()
+    bounds = [(0.0, edges[0]), *zip(edges, [*edges[1:], math.inf], strict=True)]
+    rows = []
+    if any(table.others for table in errors.tables):
+        rows.append(["0 or less", *(_count(table.others) for table in errors.tables), *_single(errors, 0.0, 0.0)])
+    for low, high in bounds:
+        size = f"{short(low)} to {short(high)}" if low else f"below {short(high)}"
+        size = size if high < math.inf else f"{short(low)} or more"
+        cells = [_typical(table, low, high) for table in errors.tables]
+        rows.append([size, *cells, *_single(errors, low, high)])
+    headings = ["size", *(table.query for table in errors.tables), *_single(errors, None, None)]
+    table = html_table("Typical relative standard error, and number of figures", headings, rows)
+    return f'<div class="sizes">{table}</div>'
+
+
+def _typical(table: TableErrors, low: float, high: float) -> str:
+    count = int(((table.sizes >= low) & (table.sizes < high)).sum())
+    return f"{relative(table.typical(low, high))} ({count:,})" if count else ""
+
+
+def _count(count: int) -> str:
+    return f"({count:,})" if count else ""
+
+
+def _single(errors: ErrorsOfAlike, low: float | None, high: float | None) -> list[str]:
+    """The column of single establishments, where the release has answers for them: at the middle of a class."""
+    if errors.sigma is None:
+        return []
+    if low is None or high is None:
+        return ["single establishment"]
+    if not low or high == math.inf:
+        return [""]
+    single = errors.single((low * high) ** 0.5)
+    return [relative(None if single is None else float(single))]
+
+
+def _more(errors: tuple[ErrorsOfAlike, ...]) -> str:
+    left = errors[MOST_CHARTS:]
+    tables = "".join(f"<h3>{escape(e.names)}</h3>{_size_table(e)}" for e in left if e.edges())
+    return f"<details><summary>More attributes</summary>{tables}</details>" if tables else ""
+
+
+def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool) -> str:
+    release, spec = microdata.release, microdata.frame.spec
+    alike = errors[:MOST_CHARTS]
+    typical = {(table.query, i): table.typical() for i, group in enumerate(alike) for table in group.tables}
+    entries = {entry["name"]: entry for entry in release.manifest["queries"]}
+    rows = []
+    for query in spec.queries:
+        entry = entries[query.name]
+        by = "establishment" if query.is_identity else " × ".join(query.by) or "all together"
+        errors_shown = [
+            relative(typical[query.name, i]) if (query.name, i) in typical else "" for i in range(len(alike))
+        ]
+        file = str(entry["file"]) if query.is_identity else f"tables/{query.name}.csv"
+        kinds = {kind: sum(a.get(f"groups_{kind}", 0) for a in entry["attributes"].values()) for kind in ("psi", "pnc")}
+        noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
+        rows.append([query.name, by, f"{entry['groups']:,}", noise, *errors_shown, _file(file, links)])
+    headings = [
+        "table",
+        "one line for each",
+        "groups",
+        "noise (figures)",
+        *(f"typical error, {e.names}" for e in alike),
+        "file",
+    ]
+    count = len([query for query in spec.queries if not query.is_identity])
+    caption = f"{_counted(count, 'table')}, also as .parquet"
+    return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
+
+
+def _file(name: str, links: bool) -> str:
+    return Html(f'<a href="{escape(quote(name))}">{escape(name)}</a>') if links else name
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" + ("s" if count != 1 else "")

@@ -1,0 +1,80 @@
+"""The report as a file in the folder of its release, and the microdata that it is about."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from gedp.errors import Fault, FaultsError
+from gedp.files import WriteError, write_text
+from gedp.microdata import Microdata, fit_microdata
+from gedp.microdata.fit import MICRODATA
+from gedp.policy import parse_spec
+from gedp.release import MANIFEST, Release, TamperedReleaseError
+from gedp.report.check import manifest_sha256
+from gedp.report.page import report_page
+
+REPORT = "report.html"
+BESIDE = Path(MICRODATA).with_suffix(".json").name
+ALIKE = 1e-4  # of the largest value: how far a fit made anew may be from the one on file
+
+
+def write_report(microdata: Microdata, path: Path | None = None, *, title: str | None = None) -> Path:
+    """Writes the report of microdata that are on file, into the folder of their release unless told otherwise."""
+    release = microdata.release
+    path = path or release.folder / REPORT
+    described = _described(release)
+    taken = {(release.folder / name).resolve() for name in (BESIDE, MICRODATA, MANIFEST, *release.manifest["files"])}
+    if path.resolve() in taken:
+        raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
+    links = path.resolve().parent == release.folder.resolve()
+    write_text(path, report_page(microdata, described, title=title, links=links))
+    return path
+
+
+def read_microdata(release: Release, maps: Path | None = None) -> Microdata:
+    """The microdata on file in a release, fitted anew the way they were, since errors come from the fit."""
+    described = _described(release)
+    columns = parse_spec(str(release.manifest["spec"]), "the spec in the manifest").data.public
+    share_by = described["public_weights"] if described["public_weights"] in columns else None
+    microdata = fit_microdata(release, weights=described["weights"], share_by=share_by, maps=maps)
+    on_file = pq.read_table(release.folder / MICRODATA)
+    other = [name for name, fit in microdata.fits.items() if not _is_alike(on_file, name, fit.values)]
+    if other:
+        problem = f"{', '.join(other)}: not what a fit with the options in {BESIDE} gives"
+        raise FaultsError(str(release.folder), [_again(release, problem)])
+    return microdata
+
+
+def _is_alike(on_file: pa.Table, name: str, values: "np.ndarray[Any, np.dtype[np.float64]]") -> bool:
+    if name not in on_file.column_names or on_file.num_rows != len(values):
+        return False
+    difference = np.abs(on_file[name].to_numpy() - values)
+    return bool(np.max(difference, initial=0.0) <= ALIKE * np.max(np.abs(values), initial=0.0))
+
+
+def _described(release: Release) -> Mapping[str, Any]:
+    """How the microdata on file were fitted; refuses those that are missing, changed, or of another release."""
+    try:
+        described = json.loads((release.folder / BESIDE).read_text(encoding="utf-8"))
+        expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
+        described["weights"], described["public_weights"]
+        with (release.folder / MICRODATA).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    except (OSError, ValueError, KeyError, TypeError):
+        problem = f"it or {BESIDE} is missing or cannot be read"
+        raise FaultsError(str(release.folder), [_again(release, problem)]) from None
+    if of_manifest != manifest_sha256(release):
+        raise TamperedReleaseError(f"{release.folder}: {MANIFEST} is not the one that {MICRODATA} was fitted to")
+    if digest != expected:
+        raise TamperedReleaseError(f"{release.folder}: {MICRODATA} is not as {BESIDE} describes it")
+    return dict(described)
+
+
+def _again(release: Release, problem: str) -> Fault:
+    return Fault(MICRODATA, problem, f"Make it: gedp microdata {release.folder}")

@@ -1,0 +1,88 @@
+"""The report in a real browser: nothing is fetched, every figure has a text and a table, it fits a phone and prints."""
+
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+import pytest
+from playwright.sync_api import Browser, Page
+
+from gedp.release import read_release
+from gedp.report import read_microdata, write_report
+from tests.pages import opened
+from tests.runs import gedp as command
+from tests.runs import small_table, write_case
+
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("no_disk_waits")]
+
+LONG = "a name that is much longer than a phone is wide, without an end in sight"
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A report about long names, large numbers and many groups."""
+    folder = tmp_path_factory.mktemp("page")
+    table = small_table(400).set_column(1, "cnty", pa.array([f"{LONG} {i % 40}" for i in range(400)]))
+    write_case(folder, ('id = "key"', 'id = "key"\nsynthetic = true'), table=table)
+    assert command("run", "spec.toml", folder=folder).code == 0
+    return folder / "out" / "report.html"
+
+
+def overflow(page: Page) -> int:
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+@pytest.mark.parametrize("width", [320, 375, 1000])
+def test_it_fits_every_screen_and_asks_for_nothing(browser: Browser, report: Path, width: int) -> None:
+    page, requests, errors = opened(browser, report, report.read_text(encoding="utf-8"), width)
+    assert overflow(page) <= 0
+    assert (requests, errors) == ([], [])
+    for bar in page.locator("svg.bar").all()[:10]:
+        box = bar.bounding_box()
+        assert box is None or box["width"] > 40
+
+
+def test_every_figure_has_a_text_and_its_numbers(browser: Browser, report: Path) -> None:
+    page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"))
+    charts, bars = page.locator("svg[role=img]"), page.locator("figure[role=group]")
+    assert charts.count() == 2
+    for chart in charts.all():
+        assert len(chart.get_attribute("aria-label") or "") > 60
+    assert bars.count() == 4  # cnty and naics2, of emp and wage
+    for figure in bars.all():
+        assert "confidence intervals" in (figure.get_attribute("aria-label") or "")
+        for row in figure.locator("tbody tr").all():
+            label, number, _ = row.locator("td").all_inner_texts()
+            assert label
+            assert "±" in number
+    assert page.locator("svg:not([role=img]):not([aria-hidden=true])").count() == 0
+    assert page.locator(".sizes table").count() == 2
+
+
+def test_it_prints(browser: Browser, report: Path) -> None:
+    page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"))
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert overflow(page) <= 0
+    assert len(page.pdf(format="A4")) > 20_000
+
+
+def test_its_links_lead_to_files_and_places(browser: Browser, report: Path) -> None:
+    page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"))
+    targets = page.locator("a").evaluate_all("links => links.map(link => link.href)")
+    assert len(targets) >= 8
+    for target in targets:
+        address, _, place = target.partition("#")
+        assert page.locator(f"#{place}").count() == 1 if place else Path(unquote(urlsplit(address).path)).exists()
+
+
+def test_seeded_noise_is_announced_in_red(browser: Browser, tmp_path: Path) -> None:
+    write_case(tmp_path, ('id = "key"', 'id = "key"\nsynthetic = true'))
+    assert command("run", "spec.toml", "--seed", "1", folder=tmp_path).code == 0
+    path = write_report(read_microdata(read_release(tmp_path / "out")))
+    page, _, _ = opened(browser, path, path.read_text(encoding="utf-8"), 375)
+    banner = page.locator(".banner")
+    assert banner.inner_text().startswith("NOT PROTECTED")
+    top = banner.bounding_box()
+    assert top is not None
+    assert top["y"] < 400
