@@ -378,7 +378,7 @@ def test_an_interrupt_while_fitting_leaves_the_release(tmp_path: Path, monkeypat
 
 def test_a_signal_once_the_release_has_its_name(tmp_path: Path) -> None:
     """In a process of its own: the release is whole, and the message says how to go on, which works."""
-    write_case(tmp_path, SYNTHETIC, table=small_table(100_000))
+    write_case(tmp_path, SYNTHETIC, table=small_table(20_000))
     process = start("run", "spec.toml", folder=tmp_path)
     patience = time.monotonic() + 60
     while not (tmp_path / "out" / "manifest.json").exists():

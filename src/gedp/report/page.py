@@ -99,7 +99,7 @@ def _bars(grouping: Grouping, name: str, confidence: float) -> str:
     for label, amount in amounts:
         number, margin = with_margin(amount.estimate, amount.margin)
         text = Html(f'{escape(number)} <span class="margin">± {escape(margin)}</span>')
-        rows.append([Html(f'<span title="{escape(label)}">{escape(label)}</span>'), text, bar(amount, *scale)])
+        rows.append([label, text, bar(amount, *scale)])
     which = "all" if len(amounts) == grouping.groups else f"the largest {len(amounts)} of {grouping.groups:,} groups"
     caption = f"{name} by {grouping.key}: {which}"
     label = f"Bars of {caption}, with {100 * confidence:g}% confidence intervals. The numbers stand beside the bars."
@@ -159,14 +159,14 @@ def _count(count: int) -> str:
 
 
 def _single(errors: ErrorsOfAlike, low: float | None, high: float | None) -> list[str]:
-    """The column of single establishments, where the release has answers for them: at the middle of a class."""
+    """The column of single establishments, where the release has answers for them: at the middle of a decade."""
     if errors.sigma is None:
         return []
     if low is None or high is None:
         return ["single establishment"]
-    if not low or high == math.inf:
+    if not high:
         return [""]
-    single = errors.single((low * high) ** 0.5)
+    single = errors.single(10**0.5 * low if low else high / 10**0.5)
     return [relative(None if single is None else float(single))]
 
 
