@@ -6,7 +6,7 @@ READY := .venv/.ready
 .PHONY: help demo test test-all lint types setup lock clean
 
 help:
-	@echo "make demo      set up, then make a synthetic state, explain a policy for it and release it"
+	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
 	@echo "make test      set up, then run the tests (under 10 minutes)"
 	@echo "make test-all  the tests with the long statistical runs"
 	@echo "make lint      ruff: rules and formatting"
@@ -26,11 +26,10 @@ $(READY): requirements.lock pyproject.toml
 
 demo: setup
 	$(BIN)/gedp demo --out demo
-	$(BIN)/gedp run demo/policy.toml --force
 	$(BIN)/gedp reproduce intervals
 	$(BIN)/gedp reproduce semantics
 	$(BIN)/gedp reproduce frameworks --html demo/frameworks.html
-	@echo "Open demo/policy.html and demo/frameworks.html in a browser; the protected tables are in demo/out/tables."
+	@echo "Open demo/out/report.html, demo/policy.html and demo/frameworks.html in a browser."
 
 test: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow"

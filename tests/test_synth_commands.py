@@ -1,4 +1,4 @@
-"""`gedp synth qcew`, `gedp synth sizes` and `gedp demo`: what they print, refuse and leave behind."""
+"""`gedp synth qcew` and `gedp synth sizes`: what they print, refuse and leave behind; the demonstration state."""
 
 import re
 import signal
@@ -246,23 +246,6 @@ def test_the_plots_bins_hold_every_establishment(tmp_path: Path) -> None:
     for name, (zeros, counts) in _histograms(path, edges).items():
         assert zeros == pc.sum(pc.equal(table[name], 0)).as_py()
         assert zeros + counts.sum() == table.num_rows
-
-
-def test_demo_makes_a_state_and_shows_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    began = time.monotonic()
-    assert run(monkeypatch, "demo") == 0
-    assert time.monotonic() - began < 10
-    printed = capsys.readouterr().out
-    assert "gedp-demo/establishments.parquet" in printed
-    count = pq.read_metadata("gedp-demo/establishments.parquet").num_rows
-    assert 18_000 < count < 22_000
-    assert f"{count:,}" in printed
-    Path("taken").touch()
-    assert run(monkeypatch, "demo", "--out", "taken/x") == 2
-    assert "cannot make the folder" in capsys.readouterr().err
 
 
 def test_the_demonstration_state_is_lifelike_and_reproducible(tmp_path: Path) -> None:

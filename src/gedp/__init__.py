@@ -14,6 +14,7 @@ The modules in the order in which data flows, which is also a reading order:
     measure      confidential table in, protected answers out; run does it from a spec file
     release      the answers, frozen; what comes after never sees the truth
     microdata    one protected table that fits all the answers best
+    report       one page for the public about a release; publish: microdata and report in one step
     evaluate     internal: how far a release is from the truth
     synth        synthetic establishments from public files
     reproduce    the paper's tables and figures
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     )
     from gedp.policy import Spec, parse_spec, price, read_spec, write_spec
     from gedp.release import Release, read_release
+    from gedp.report import write_report
     from gedp.table import ConfidentialTable, open_table
 
 _HOME = {
@@ -53,6 +55,7 @@ _HOME = {
     "gedp.measure": ("measure",),
     "gedp.microdata": ("Microdata", "fit_microdata"),
     "gedp.release": ("Release", "read_release"),
+    "gedp.report": ("write_report",),
     "gedp.table": ("ConfidentialTable", "open_table"),
     "gedp.neighbors": (
         "Linear",
@@ -95,6 +98,7 @@ __all__ = [
     "read_release",
     "read_spec",
     "widen",
+    "write_report",
     "write_spec",
 ]
 

@@ -1,0 +1,136 @@
+"""`gedp demo`: the whole chain on a synthetic state, one function a step, run in order by `command`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from gedp.microdata import Microdata
+    from gedp.publish import Published
+
+TABLE_BY, TABLE_OF = ["cnty", "naics3"], "wage"
+
+
+@click.command("demo")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("gedp-demo"),
+    show_default=True,
+    help="Folder to make.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same state.")
+@click.option("--details", is_flag=True, help="Also print the shape of the state, and the policy in numbers.")
+def command(out: Path, seed: int, details: bool) -> None:
+    """Run the whole chain on a synthetic state of about 20,000 establishments, and say what to take away from it.
+
+    Policy, release, microdata, a custom table, report and a picture, in well under a minute. The noise is real, so its
+    figures differ a little each time.
+
+    \b
+    Examples:
+      gedp demo
+      gedp demo --out /tmp/demo --seed 7 --details
+    """
+    import textwrap
+
+    from gedp.cli.demo import lines, picture
+    from gedp.synth.shape import describe
+
+    establishments = make_state(out, seed)
+    done("A synthetic state", establishments)
+    policy = write_policy(out)
+    write_policy_page(policy)
+    done("A policy, and its page", policy, policy.with_suffix(".html"))
+    published = release(policy)
+    done("The protected release", published.microdata.release.folder)
+    done("Microdata, and a report", published.microdata_file, published.report_file)
+    done(f"A custom table: {TABLE_OF}s", write_table(published.microdata, out))
+    done("A picture", picture.draw(published.microdata, establishments, out / "totals.png"))
+    shape = describe(establishments)
+    if details:
+        show_details(establishments, policy)
+    click.echo()
+    for number, line in enumerate(lines.five_lines(published.microdata, establishments, shape, out), 1):
+        click.echo(
+            textwrap.fill(line, 96, initial_indent=f"{number}. ", subsequent_indent="   ", break_on_hyphens=False)
+        )
+
+
+def done(what: str, *paths: Path) -> None:
+    """Says that a step is done."""
+    click.echo(f"{what + ' ':.<30} {', '.join(map(str, paths))}")
+
+
+def make_state(folder: Path, seed: int) -> Path:
+    """Writes the establishments of the demonstration state and returns their file."""
+    from gedp.synth.demo import make_demo
+    from gedp.synth.output import make_folder
+
+    make_folder(folder)
+    return make_demo(folder, seed).path
+
+
+def write_policy(folder: Path) -> Path:
+    """Writes the spec for the demonstration state: the paper's policy, the data declared synthetic."""
+    from gedp.files import write_text
+    from gedp.specs import example_text
+
+    path = folder / "policy.toml"
+    source = 'source = "establishments.parquet"\n'
+    write_text(path, example_text("paper-equal").replace(source, source + "synthetic = true\n"))
+    return path
+
+
+def write_policy_page(policy: Path) -> None:
+    """Writes the page that explains the policy."""
+    from gedp.explain.page import explain_page
+    from gedp.files import write_text
+    from gedp.policy import read_spec
+
+    write_text(policy.with_suffix(".html"), explain_page(read_spec(policy), "demo"))
+
+
+def release(policy: Path) -> "Published":
+    """Measures, fits and reports; in the place of a release of an earlier demonstration, as its data are synthetic."""
+    from gedp.cli.progress import steps
+    from gedp.policy import read_spec
+    from gedp.publish import publish
+    from gedp.run import plan_run, run
+
+    with steps() as at:
+        at.step("checking the table")
+        released = run(plan_run(read_spec(policy), policy.parent), replace=True, progress=at.reach)
+        return publish(released, step=at.step)
+
+
+def write_table(microdata: "Microdata", folder: Path) -> Path:
+    """Writes a table that no query asked for, with its errors."""
+    import pyarrow.csv
+
+    from gedp.files import replacing
+
+    path = folder / f"{TABLE_OF}-{'-'.join(TABLE_BY)}.csv"
+    with replacing(path) as temporary:
+        pyarrow.csv.write_csv(microdata.tabulate(TABLE_BY, [TABLE_OF]), temporary)
+    return path
+
+
+def show_details(establishments: Path, policy: Path) -> None:
+    """Prints how large the establishments are and how the largest dominate, and the policy's intervals and prices."""
+    from rich.console import Console
+
+    from gedp.explain import terminal
+    from gedp.explain.facts import protection_groups
+    from gedp.policy import price, read_spec
+    from gedp.synth.shape import describe
+    from gedp.synth.tables import shape_tables
+
+    console = Console(highlight=False, markup=False)
+    spec = read_spec(policy)
+    console.print(shape_tables(describe(establishments)))
+    terminal.print_promise(console, price(spec).total)
+    for group in protection_groups(spec.policy):
+        terminal.print_intervals(console, group)
+    terminal.print_prices(console, price(spec))
