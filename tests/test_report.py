@@ -134,7 +134,7 @@ def test_curves_hold_the_medians_of_bins() -> None:
 
 def test_totals_are_those_of_the_custom_tables(microdata: Microdata) -> None:
     totals = main_totals(microdata)
-    assert [grouping.key for grouping in totals.groupings] == ["cnty", "naics2", "naics"]
+    assert [grouping.name for grouping in totals.groupings] == ["cnty", "naics2", "cnty × naics"]
     for line in microdata.tabulate([]).to_pylist():
         amount = totals.all_together[line["attribute"]]
         assert amount.estimate == pytest.approx(line["estimate"])
@@ -269,7 +269,7 @@ def test_a_large_release_has_a_small_report(tmp_path: Path) -> None:
     path = write_report(fitted)
     assert path.stat().st_size < 250_000
     assert release.answers("naics2 x county").num_rows > 25_000
-    assert "Groups of naics are too many to show here" in text_of(path)
+    assert "Groups of naics, naics × cnty are too many to show here" in text_of(path)
 
 
 def fresh(folder: Path) -> Path:

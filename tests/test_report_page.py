@@ -48,7 +48,7 @@ def test_every_figure_has_a_text_and_its_numbers(browser: Browser, report: Path)
     assert charts.count() == 2
     for chart in charts.all():
         assert len(chart.get_attribute("aria-label") or "") > 60
-    assert bars.count() == 4  # cnty and naics2, of emp and wage
+    assert bars.count() == 6  # cnty, naics2 and both, of emp and wage
     for figure in bars.all():
         assert "confidence intervals" in (figure.get_attribute("aria-label") or "")
         for row in figure.locator("tbody tr").all():

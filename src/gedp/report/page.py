@@ -79,15 +79,15 @@ def _totals(totals: Totals, errors: tuple[ErrorsOfAlike, ...]) -> str:
     charted = [alike.attributes[0].name for alike in errors][:MOST_CHARTS]
     for grouping in totals.groupings:
         bars = "".join(_bars(grouping, name, totals.confidence) for name in charted)
-        parts.append(f'<h3>By {escape(grouping.key)}</h3><div class="side">{bars}</div>')
+        parts.append(f'<h3>By {escape(grouping.name)}</h3><div class="side">{bars}</div>')
         others = [name for name in grouping.of_attribute if name not in charted]
         if others:
             tables = "".join(_bars(grouping, name, totals.confidence) for name in others)
-            summary = f"<summary>{escape(', '.join(others))} by {escape(grouping.key)}</summary>"
+            summary = f"<summary>{escape(', '.join(others))} by {escape(grouping.name)}</summary>"
             parts.append(f'<details>{summary}<div class="side">{tables}</div></details>')
     if totals.too_many:
-        keys = ", ".join(totals.too_many)
-        parts.append(f"<p>Groups of {escape(keys)} are too many to show here; they are in the tables.</p>")
+        listed = ", ".join(totals.too_many)
+        parts.append(f"<p>Groups of {escape(listed)} are too many to show here; they are in the tables.</p>")
     return "".join(parts)
 
 
@@ -101,9 +101,9 @@ def _bars(grouping: Grouping, name: str, confidence: float) -> str:
         text = Html(f'{escape(number)} <span class="margin">± {escape(margin)}</span>')
         rows.append([label, text, bar(amount, *scale)])
     which = "all" if len(amounts) == grouping.groups else f"the largest {len(amounts)} of {grouping.groups:,} groups"
-    caption = f"{name} by {grouping.key}: {which}"
+    caption = f"{name} by {grouping.name}: {which}"
     label = f"Bars of {caption}, with {100 * confidence:g}% confidence intervals. The numbers stand beside the bars."
-    table = html_table(caption, [grouping.key, f"{name} ± margin", ""], rows)
+    table = html_table(caption, [grouping.name, f"{name} ± margin", ""], rows)
     return f'<figure class="bars" role="group" aria-label="{escape(label)}">{table}</figure>'
 
 

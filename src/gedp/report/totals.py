@@ -1,4 +1,4 @@
-"""The main totals of a release: all together, and the largest groups of every key that a query has."""
+"""The main totals of a release: all together, and the largest groups of its coarsest groupings."""
 
 import math
 from collections.abc import Mapping
@@ -10,9 +10,10 @@ import pyarrow.compute
 from scipy.special import ndtri
 
 from gedp.microdata import Microdata
+from gedp.policy import Spec
 
-MOST_SHOWN = 18  # groups of one key
-MOST_KEYS = 4
+MOST_SHOWN = 18  # groups
+MOST_GROUPINGS = 4
 MOST_GROUPS = {True: 2_000, False: 60}  # that are worth tabulating, by whether the fit is solved directly
 
 
@@ -27,11 +28,16 @@ class Amount:
 
 @dataclass(frozen=True)
 class Grouping:
-    """The groups of one key, for every attribute the largest first; as many as are shown."""
+    """The groups of one grouping, for every attribute the largest first; as many as are shown."""
 
-    key: str
+    by: tuple[str, ...]
     groups: int
     of_attribute: Mapping[str, tuple[tuple[str, Amount], ...]]
+
+    @property
+    def name(self) -> str:
+        """Its keys."""
+        return " × ".join(self.by)
 
 
 @dataclass(frozen=True)
@@ -41,25 +47,33 @@ class Totals:
     confidence: float
     all_together: Mapping[str, Amount]
     groupings: tuple[Grouping, ...]
-    too_many: tuple[str, ...]  # keys with too many groups to show
+    too_many: tuple[str, ...]  # groupings with too many groups to show
 
 
 def main_totals(microdata: Microdata) -> Totals:
-    """The totals of all attributes, and those by every key of a query, coarse queries first."""
+    """The totals of all attributes: all together, and by the groupings that `_groupings` finds."""
     frame = microdata.frame
-    queries = sorted((q for q in frame.spec.queries if not q.is_identity), key=lambda query: len(query.by))
-    keys = list(dict.fromkeys(key for query in queries for key in query.by))
-    direct = all(a["solved"] != "by conjugate gradients" for a in microdata.described()["attributes"].values())
-    counts = {key: frame.cells([key]).count for key in keys}
-    fitting = [key for key in keys if 1 < counts[key] <= MOST_GROUPS[direct]]
     confidence = float(frame.spec.output.confidence)
-    together = {name: amounts[0][1] for name, amounts in _amounts(microdata, None, confidence).items()}
-    groupings = tuple(Grouping(key, counts[key], _amounts(microdata, key, confidence)) for key in fitting[:MOST_KEYS])
-    return Totals(confidence, together, groupings, tuple(key for key in keys if counts[key] > MOST_GROUPS[direct]))
+    direct = all(a["solved"] != "by conjugate gradients" for a in microdata.described()["attributes"].values())
+    counts = {by: frame.cells(by).count for by in _groupings(frame.spec)}
+    fitting = [by for by, count in counts.items() if 1 < count <= MOST_GROUPS[direct]][:MOST_GROUPINGS]
+    return Totals(
+        confidence,
+        {name: amounts[0][1] for name, amounts in _amounts(microdata, (), confidence).items()},
+        tuple(Grouping(by, counts[by], _amounts(microdata, by, confidence)) for by in fitting),
+        tuple(" × ".join(by) for by, count in counts.items() if count > MOST_GROUPS[direct]),
+    )
 
 
-def _amounts(microdata: Microdata, key: str | None, confidence: float) -> dict[str, tuple[tuple[str, Amount], ...]]:
-    table = microdata.tabulate([key] if key else [], confidence=confidence)
+def _groupings(spec: Spec) -> list[tuple[str, ...]]:
+    """Queries by one key, then the first keys of other queries, then these; each once, the coarse before the fine."""
+    queries = sorted((q.by for q in spec.queries if q.by and not q.is_identity), key=len)
+    finer = [by for by in queries if len(by) > 1]
+    return list(dict.fromkeys([*(by for by in queries if len(by) == 1), *(by[:1] for by in finer), *finer]))
+
+
+def _amounts(microdata: Microdata, by: tuple[str, ...], confidence: float) -> dict[str, tuple[tuple[str, Amount], ...]]:
+    table = microdata.tabulate(by, confidence=confidence)
     reach = float(ndtri((1 + confidence) / 2))
     found = {}
     for name in microdata.fits:
@@ -67,9 +81,9 @@ def _amounts(microdata: Microdata, key: str | None, confidence: float) -> dict[s
         estimates = rows["estimate"].to_numpy()
         errors = rows["std_error"].to_numpy()  # NaN where unknown
         order = np.argsort(-np.abs(estimates), kind="stable")[:MOST_SHOWN]
-        labels = rows[key].take(pa.array(order)).to_pylist() if key else [""] * len(order)
-        amounts = (_amount(float(estimates[i]), float(errors[i]), reach) for i in order)
-        found[name] = tuple(zip(labels, amounts, strict=True))
+        labels = [" · ".join(row.values()) for row in rows.select(by).take(pa.array(order)).to_pylist()]
+        amounts = [_amount(float(estimates[i]), float(errors[i]), reach) for i in order]
+        found[name] = tuple(zip(labels or [""], amounts, strict=True))
     return found
 
 
