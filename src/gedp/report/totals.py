@@ -14,6 +14,7 @@ from gedp.policy import Spec
 
 MOST_SHOWN = 18  # groups
 MOST_GROUPINGS = 4
+BETWEEN_KEYS = "\N{NO-BREAK SPACE}·\N{NO-BREAK SPACE}"
 MOST_GROUPS = {True: 2_000, False: 60}  # that are worth tabulating, by whether the fit is solved directly
 
 
@@ -81,7 +82,7 @@ def _amounts(microdata: Microdata, by: tuple[str, ...], confidence: float) -> di
         estimates = rows["estimate"].to_numpy()
         errors = rows["std_error"].to_numpy()  # NaN where unknown
         order = np.argsort(-np.abs(estimates), kind="stable")[:MOST_SHOWN]
-        labels = [" · ".join(row.values()) for row in rows.select(by).take(pa.array(order)).to_pylist()]
+        labels = [BETWEEN_KEYS.join(row.values()) for row in rows.select(by).take(pa.array(order)).to_pylist()]
         amounts = [_amount(float(estimates[i]), float(errors[i]), reach) for i in order]
         found[name] = tuple(zip(labels or [""], amounts, strict=True))
     return found
