@@ -11,8 +11,8 @@ from gedp.evaluate import Evaluation, evaluate
 from gedp.evaluate.report import evaluation_page, number, short_share
 from gedp.release import Release
 from gedp.web.svg import MOST_POINTS, Axis, Panel, box_plot, short_number
+from tests.pages import opened
 from tests.test_evaluate import table_of
-from tests.test_explain_page import browser, opened  # noqa: F401
 from tests.test_microdata import EVERYTHING, release_of, some_rows
 
 PHONE = {"width": 360, "height": 740}
@@ -34,7 +34,7 @@ def secret(found: Evaluation) -> Evaluation:
 
 @pytest.mark.browser
 def test_the_page_fetches_nothing_and_says_its_figures(
-    browser: Browser,  # noqa: F811 - a fixture
+    browser: Browser,
     tmp_path: Path,
     secret: Evaluation,
 ) -> None:
@@ -53,7 +53,7 @@ def test_the_page_fetches_nothing_and_says_its_figures(
 
 
 @pytest.mark.browser
-def test_every_printed_sheet_is_stamped(browser: Browser, tmp_path: Path, secret: Evaluation) -> None:  # noqa: F811
+def test_every_printed_sheet_is_stamped(browser: Browser, tmp_path: Path, secret: Evaluation) -> None:
     page, _, _ = opened(browser, tmp_path / "e.html", evaluation_page(secret))
     page.emulate_media(media="print")
     style = "getComputedStyle(document.querySelector('.stamp'))"
