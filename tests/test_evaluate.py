@@ -222,7 +222,7 @@ def test_unknown_keys_and_attributes_are_named(tmp_path: Path) -> None:
 def test_the_levels_are_those_of_the_qcew_and_of_the_queries(tmp_path: Path) -> None:
     rows = [("001", code, 1, 5, 50, 0, 0) for code in ("311811", "339950", "445110")]
     release = release_of(rows, [IDENTITY, query("floors", ["floor"], "emp")], tmp_path)
-    assert [level.name for level in default_levels(read_frame(release, tmp_path))] == [
+    assert [level.name for level in default_levels(read_frame(release))] == [
         "state total",
         "supersector",
         "sector",
@@ -238,7 +238,7 @@ def test_the_levels_are_those_of_the_qcew_and_of_the_queries(tmp_path: Path) -> 
     short = release_of(some_rows(5), [IDENTITY], _made(tmp_path / "short"))
     assert "NAICS-5" not in [level.name for level in default_levels(read_frame(short))]
     unknown = release_of([("1", "0011", 1, 5, 50, 0, 0)], [IDENTITY], _made(tmp_path / "unknown"))
-    assert "sector" not in [level.name for level in default_levels(read_frame(unknown))]
+    assert "supersector" not in [level.name for level in default_levels(read_frame(unknown))]
 
 
 def test_levels_are_within_states_where_there_are_several(tmp_path: Path) -> None:
@@ -272,3 +272,15 @@ def test_the_tables_are_tidy(tmp_path: Path) -> None:
     assert found.groups().num_rows == sum(each.groups for each in found.comparisons)
     assert repr(found) == f"Evaluation({found.release.folder}, 2 levels, synthetic data)"
     assert isinstance(found, Evaluation)
+
+
+def test_a_map_file_is_that_of_the_release(tmp_path: Path) -> None:
+    """Without establishments, the rows of the truth find their cells by the map file that the release holds."""
+    rows = some_rows(40)
+    release = release_of(rows, [query("sectors", ["sector", "cnty"], "emp")], tmp_path)
+    (tmp_path / "sectors.csv").unlink()
+    found = evaluate(release, table_of(rows), by=[("sector",)], weights="plug-in").comparisons[0]
+    wanted = {f"S{code[-1]}": 0 for _, code, *_ in rows}
+    for _, code, _, jobs, *_ in rows:
+        wanted[f"S{code[-1]}"] += jobs
+    assert dict(zip((key for (key,) in keys_of(found)), found.truth, strict=True)) == wanted

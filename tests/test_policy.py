@@ -121,6 +121,18 @@ def test_five_mistakes_are_five_faults_in_the_order_of_the_file() -> None:
         ("prefix = 5", "prefix = true", "groupers.naics5.prefix", "whole number"),
         ("prefix = 5", 'prefix = 5, map = "a.csv"', "groupers.naics5", "Give one of"),
         ("naics5 = {", "cnty = {", "groupers.cnty", "another name"),
+        (
+            'naics5 = { column = "naics", prefix = 5',
+            '"a/b" = { column = "naics", map = "a.csv"',
+            "groupers.a/b",
+            "letters",
+        ),
+        (
+            "prefix = 5 }",
+            'map = "a.csv" }\nNAICS5 = { column = "naics", map = "b.csv" }',
+            "groupers.NAICS5",
+            "of their own",
+        ),
         ('psi = "sqrt", gamma = 0.5', "gamma = 0.5", "attributes.emp.psi", "Give a text"),
         ("gamma = 0.5", "gamma = 0", "attributes.emp.gamma", "above 0"),
         ("gamma = 0.5", "gamma = nan", "attributes.emp.gamma", "above 0"),
@@ -335,6 +347,8 @@ def specs(draw: st.DrawFn) -> Spec:
     }
     prefix = draw(st.integers(1, 9) | st.none())
     lookup = None if prefix else draw(names)
+    if lookup:  # the release will have a file of the grouping's name
+        grouper = draw(plain_names.filter(lambda name: name not in columns))
     queries = [Query("all of them", ("establishment",), dict.fromkeys(attributes, draw(amounts)))]
     for name in draw(st.lists(plain_names.filter(lambda n: n != "all of them"), max_size=4, unique=True)):
         by = draw(st.lists(st.sampled_from([grouper, *public]), unique=True))

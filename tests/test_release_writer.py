@@ -9,14 +9,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gedp.engines import local
 from gedp.engines.local import LocalEngine
 from gedp.errors import GedpError
 from gedp.measure import measure
 from gedp.noise.entropy import SeededEntropy
-from gedp.policy import Attribute, Closeness, Data, Policy, Query
-from gedp.release import Release, ReleaseWriter
+from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
+from gedp.release import Release, ReleaseWriter, TamperedReleaseError, read_release
 from gedp.table import open_table
 
 ROWS = 20_000
@@ -91,6 +93,36 @@ def test_a_full_disk_ends_the_release(
     with pytest.raises(GedpError, match=r"cannot write .*no space left"):
         released(tmp_path, "bad")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good", "t.parquet"]
+
+
+@given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))))
+@settings(max_examples=50)
+def test_a_map_file_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, groups: dict[str, str]) -> None:
+    with ReleaseWriter(tmp_path_factory.mktemp("r") / "out") as writer:
+        writer.write_map("sector", groups)
+        release = writer.finish({"queries": []})
+    assert read_release(release.folder).map("sector") == groups
+    (release.folder / "maps" / "sector.csv").write_text("1111,Other\n", encoding="utf-8")
+    with pytest.raises(TamperedReleaseError, match=r"maps/sector\.csv"):
+        read_release(release.folder)
+
+
+def test_a_release_holds_map_files_whole_and_no_list_of_codes(tmp_path: Path) -> None:
+    """Which codes occur is nobody's business: prefixes leave no file, and map files are written in full."""
+    mapped = "\ufeff1111,Farms,a note\n\n2222,Shops\n9999,Elsewhere\n"
+    (tmp_path / "sectors.csv").write_text(mapped, encoding="utf-8")
+    groupers = {
+        "sector": Grouper("sector", "naics", map="sectors.csv"),
+        "unused": Grouper("unused", "naics", map="sectors.csv"),
+        "naics2": Grouper("naics2", "naics", prefix=2),
+    }
+    rows = LocalEngine(pa.table({"naics": ["1111", "2222"], "emp": [5, 7]}))
+    attributes = {"emp": Attribute("emp", Closeness("sqrt", Decimal(1)))}
+    table = open_table(rows, Data("t", ("naics",), synthetic=True), attributes, groupers, tmp_path)
+    queries = [Query("q", ("sector",), {"emp": Decimal(1)}), Query("p", ("naics2",), {"emp": Decimal(1)})]
+    release = measure(table, Policy(attributes, Decimal(2)), queries, out=tmp_path / "out", entropy=SeededEntropy(1))
+    assert sorted(path.name for path in (release.folder / "maps").iterdir()) == ["sector.csv", "unused.csv"]
+    assert release.map("sector") == {"1111": "Farms", "2222": "Shops", "9999": "Elsewhere"}
 
 
 def test_leaving_early_waits_for_what_is_being_written(tmp_path: Path) -> None:

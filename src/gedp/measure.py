@@ -104,6 +104,9 @@ def _carry_out(
     entropy = entropy or SystemEntropy()
     mechanisms = psi_mechanisms(spec)
     with ReleaseWriter(out, replace=replace) as writer:
+        for name, grouper in table.groupers.items():
+            if grouper.map is not None:  # the lookup of a prefix has the codes that occur, and stays here
+                writer.write_map(name, table.lookups[name][1])
         cells = find_cells(table, spec.queries)
         recorded = None if ledger is None else record(ledger, table.engine.files(), spec, prices)
         try:

@@ -3,6 +3,7 @@
 Everything here is public. This module and all that comes after it never see the confidential table.
 """
 
+import csv
 import hashlib
 import json
 import os
@@ -25,6 +26,7 @@ from gedp.files import swap
 
 MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
+MAPS = "maps"
 FORMAT = 1
 
 #: The columns of a table of answers, after its keys.
@@ -68,6 +70,15 @@ class Release:
     def identity(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate."""
         return pq.read_table(self.folder / IDENTITY, columns=None if columns is None else list(columns))
+
+    def map(self, grouping: str) -> dict[str, str]:
+        """The group of every code of a grouping that the spec gives a map file."""
+        name = f"{MAPS}/{grouping}.csv"
+        if name not in self.manifest["files"]:
+            problem = Fault(f"grouping {grouping}", "its map file is not in this release", "Get a fresh copy of it")
+            raise FaultsError(str(self.folder), [problem])
+        with (self.folder / name).open(encoding="utf-8", newline="") as file:
+            return dict(csv.reader(file))
 
     def _entry(self, query: str) -> Mapping[str, Any]:
         for entry in self.manifest["queries"]:
@@ -166,6 +177,13 @@ class ReleaseWriter:
         ]
         return name
 
+    def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
+        """Writes the group of every code of a grouping: all of a public map file, whatever codes occur."""
+        with _writing(self.target):
+            (self.folder / MAPS).mkdir(exist_ok=True)
+            with (self.folder / MAPS / f"{grouping}.csv").open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(groups.items())
+
     def finish(self, manifest: Mapping[str, Any]) -> Release:
         """Writes the manifest with the checksum of every file, and gives the folder its name."""
         with _writing(self.target):
@@ -179,7 +197,8 @@ class ReleaseWriter:
             whole = {"format": FORMAT, **manifest, "files": files}
             text = json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
             (self.folder / MANIFEST).write_text(text, encoding="utf-8")
-            for path in (*paths, self.folder / MANIFEST, self.folder / "tables", self.folder):
+            folders = sorted({path.parent for path in paths} | {self.folder}, reverse=True)
+            for path in (*paths, self.folder / MANIFEST, *folders):
                 _sync(path)
             self.folder.chmod(0o755)
             if self.replace and self.target.exists():

@@ -17,7 +17,6 @@ _PATH = click.Path(path_type=Path)
 @click.option("--out", type=_PATH, help="Folder for the results. Default: DIR-evaluation.")
 @click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
 @click.option("--published", type=_PATH, help="A published QCEW file: what suppression leaves of the same cells.")
-@click.option("--maps", type=_PATH, help="Folder of the map files that the spec's groupings name.")
 @click.option("--force", is_flag=True, help="Replace the results in that folder.")
 def command(
     folder: Path,
@@ -27,7 +26,6 @@ def command(
     out: Path | None,
     weights: str | None,
     published: Path | None,
-    maps: Path | None,
     force: bool,
 ) -> None:
     """Compare the release in DIR with the confidential table that it was made from. Internal: this sees the truth.
@@ -65,7 +63,6 @@ def command(
                 by=parse_groupings(by) if by else None,
                 attributes=list(attributes) or None,
                 weights=weights,
-                maps=maps,
                 published=published,
                 progress=at.reach,
             )

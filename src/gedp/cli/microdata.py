@@ -12,8 +12,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
 @click.option("--out", type=_PATH, help="File to write. Default: microdata.parquet in the release.")
 @click.option("--share-by", metavar="COLUMN", help="Public weights, where establishments have no answers of their own.")
-@click.option("--maps", type=_PATH, help="Folder of the map files that the spec's groupings name.")
-def command(folder: Path, weights: str | None, out: Path | None, share_by: str | None, maps: Path | None) -> None:
+def command(folder: Path, weights: str | None, out: Path | None, share_by: str | None) -> None:
     """Fit one protected value for every establishment and attribute to all the answers of the release in DIR.
 
     This reads the release alone and spends nothing. How it was fitted is written beside the table, as .json.
@@ -35,7 +34,7 @@ def command(folder: Path, weights: str | None, out: Path | None, share_by: str |
         at.step("checking the release")
         release = read_release(folder)
         at.step("fitting")
-        microdata = fit_microdata(release, weights=weights, share_by=share_by, maps=maps)
+        microdata = fit_microdata(release, weights=weights, share_by=share_by)
         at.step("writing")
         path = microdata.write(out)
     table = Table(title=f"Fitted with {microdata.weights} weights", title_justify="left")

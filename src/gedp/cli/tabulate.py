@@ -15,7 +15,6 @@ _PATH = click.Path(path_type=Path)
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Instead of the spec's.")
 @click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
 @click.option("--out", type=_PATH, help="A .csv or .parquet file. Default: CSV to the terminal.")
-@click.option("--maps", type=_PATH, help="Folder of the map files that the spec's groupings name.")
 def command(
     folder: Path,
     by: str,
@@ -23,7 +22,6 @@ def command(
     confidence: float | None,
     weights: str | None,
     out: Path | None,
-    maps: Path | None,
 ) -> None:
     """Estimate, standard error, coefficient of variation and interval for every group of a grouping of your choice.
 
@@ -49,7 +47,7 @@ def command(
         at.step("fitting")
         release = read_release(folder)
         chosen = list(dict.fromkeys(attributes)) or None
-        microdata = fit_microdata(release, weights=weights, attributes=chosen, maps=maps)
+        microdata = fit_microdata(release, weights=weights, attributes=chosen)
         at.step("tabulating")
         table = microdata.tabulate([key.strip() for key in by.split(",") if key.strip()], chosen, confidence)
     if out is None:

@@ -141,7 +141,7 @@ class Rehearsals:
         """The rows are the same in every rehearsal, so their keys are found once."""
         if self._frame is None:
             self._frame = read_frame(release)
-            self._truth = read_truth(self._frame, self.plan.source, self.plan.attributes, self.plan.base)
+            self._truth = read_truth(self._frame, self.plan.source, self.plan.attributes)
         return replace(self._frame, release=release, spec=spec)
 
     def _fit(self, problem: AttributeProblem, workflow: Workflow) -> AttributeFit:

@@ -109,7 +109,6 @@ def evaluate(
     by: Sequence[Sequence[str]] | None = None,
     attributes: Sequence[str] | None = None,
     weights: str | None = None,
-    maps: Path | None = None,
     published: Path | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
@@ -120,12 +119,12 @@ def evaluate(
     """
     at = progress or _silent
     at("reading the truth", 0, 0)
-    frame = read_frame(release, maps)
+    frame = read_frame(release)
     names = _attributes(frame, attributes)
     levels = default_levels(frame) if by is None else chosen_levels(frame, by)
-    found = read_truth(frame, truth, names, maps)
+    found = read_truth(frame, truth, names)
     at("fitting", 0, 0)
-    microdata = fit_microdata(release, weights=weights, attributes=names, maps=maps)
+    microdata = fit_microdata(release, weights=weights, attributes=names)
     comparisons: list[Comparison] = []
     for done, level in enumerate(levels):
         at("comparing", done, len(levels))

@@ -22,6 +22,8 @@ from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, Frame
 from gedp.microdata.solve import sum_by
 from gedp.neighbors.functions import FloatArray
+from gedp.policy import Grouper
+from gedp.release import MAPS
 from gedp.sealing import sealed
 from gedp.table import ConfidentialTable, open_table
 
@@ -46,14 +48,14 @@ class Truth:
 
 
 @sealed
-def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str], maps: Path | None = None) -> Truth:
+def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str]) -> Truth:
     """The true values of some attributes, from a file (or a table in memory) like the one that was released."""
     engine = LocalEngine(source)
     spec = frame.spec
     asked = {name: spec.policy.attributes[name] for name in attributes}
     keys = [] if frame.lists_establishments else [key for key in frame.public.column_names if key in spec.groupers]
-    groupers = {key: spec.groupers[key] for key in keys}
-    table = open_table(engine, replace(spec.data, source=engine.name), asked, groupers, maps or Path())
+    groupers = {key: _as_released(spec.groupers[key]) for key in keys}
+    table = open_table(engine, replace(spec.data, source=engine.name), asked, groupers, frame.release.folder)
     unit = {name: exact(attribute.unit) for name, attribute in asked.items()}
     columns = spec.data.public if frame.lists_establishments else _columns_of_keys(frame, table)
     identifier = [spec.data.id] if spec.data.id and frame.lists_establishments else []
@@ -71,6 +73,11 @@ def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str]
         for name in asked
     }
     return Truth(units, unit)
+
+
+def _as_released(grouper: Grouper) -> Grouper:
+    """With the map file that the release holds."""
+    return grouper if grouper.map is None else replace(grouper, map=f"{MAPS}/{grouper.name}.csv")
 
 
 def _places_by_id(

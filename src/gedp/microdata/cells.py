@@ -4,10 +4,8 @@ The rows are the establishments of the identity query. A release without one lis
 the cells that its tables allow.
 """
 
-import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -83,7 +81,6 @@ class Frame:
     spec: Spec
     public: pa.Table  # id and public columns of the establishments; grouping keys where the rows are cells
     lists_establishments: bool
-    maps: Path | None = None
     _keys: dict[str, tuple[CodeArray, list[str]]] = field(default_factory=dict)
     _cells: dict[tuple[str, ...], Cells] = field(default_factory=dict)
 
@@ -185,28 +182,17 @@ class Frame:
     def _lookup(self, grouper: Grouper, texts: Sequence[str]) -> list[str]:
         if grouper.prefix is not None:
             return [text[: grouper.prefix] for text in texts]
-        path = (self.maps or Path()) / str(grouper.map)
-        try:
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                known = {row[0]: row[1] for row in csv.reader(file) if len(row) > 1}
-            return [known[text] for text in texts]
-        except (OSError, UnicodeDecodeError, csv.Error, KeyError) as error:
-            problem = "does not know every code" if isinstance(error, KeyError) else "cannot be read"
-            fault = Fault(
-                f"grouping {grouper.name}",
-                f"its map file {grouper.map} {problem}",
-                "A release does not hold map files: name the folder they are in",
-            )
-            raise FaultsError(str(self.release.folder), [fault]) from None
+        known = self.release.map(grouper.name)
+        return [known[text] for text in texts]
 
 
-def read_frame(release: Release, maps: Path | None = None) -> Frame:
-    """The rows of a release. `maps` is the folder of the map files that the spec names, if it names any."""
+def read_frame(release: Release) -> Frame:
+    """The rows of a release."""
     spec = parse_spec(str(release.manifest["spec"]), "the spec in the manifest")
     if any(query.is_identity for query in spec.queries):
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
-        return Frame(release, spec, release.identity(plain), True, maps)
-    return Frame(release, spec, _possible_cells(release, spec), False, maps)
+        return Frame(release, spec, release.identity(plain), True)
+    return Frame(release, spec, _possible_cells(release, spec), False)
 
 
 def _noise(release: Release, query: str, attribute: Attribute) -> PsiNoise:

@@ -108,14 +108,13 @@ def fit_microdata(
     weights: str | None = None,
     attributes: Sequence[str] | None = None,
     share_by: str | None = None,
-    maps: Path | None = None,
 ) -> Microdata:
     """Fits the microdata to all the answers of a release, and to nothing else.
 
     `weights` are quasi or plug-in, by default what the spec says. `share_by` names a public column by which cells are
-    divided where there are no answers for establishments. `maps` is the folder of the map files of groupings.
+    divided where there are no answers for establishments.
     """
-    frame = read_frame(release, maps)
+    frame = read_frame(release)
     asked = {name for query in frame.spec.queries for name in query.mu}
     names = [name for name in frame.spec.policy.attributes if name in asked]
     unknown = [name for name in attributes or () if name not in names]

@@ -115,8 +115,14 @@ def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
             section.fault(name, "a grouping needs either prefix or map", "Give one of: prefix = 3, map = 'file.csv'")
         prefix = entry.whole("prefix", low=1) if entry.has("prefix") else None
         lookup = entry.text("map") if entry.has("map") else None
+        if lookup and not _is_file_name(name):
+            section.fault(name, f"{name!r} cannot be a file name", "Use letters, digits, spaces and - _ x")
         entry.finish()
         groupers[name] = Grouper(name, column, prefix, lookup)
+    used = Counter(_folded(name) for name, grouper in groupers.items() if grouper.map)
+    for name, grouper in groupers.items():
+        if grouper.map and used[_folded(name)] > 1:
+            section.fault(name, "another grouping has almost this name", "Give the files of both names of their own")
     return groupers
 
 
