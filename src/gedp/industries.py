@@ -81,3 +81,14 @@ def parent_of(code: str) -> str | None:
     if depth == 3:
         return SUPERSECTOR_OF_SECTOR[code]
     return sector_of(code) if depth == 4 else code[:-1]
+
+
+def ancestor_of(code: str, depth: int) -> str | None:
+    """The code at that depth that a code belongs to, itself included; None if there is none.
+
+    Of what only begins like a NAICS code (longer ones, 31 of 31-33), the sector and what is above it.
+    """
+    found: str | None = code if depth_of(code) is not None else sector_of(code)
+    while found is not None and (depth_of(found) or 0) > depth:
+        found = parent_of(found)
+    return found if found is not None and depth_of(found) == depth else None

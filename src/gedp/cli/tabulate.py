@@ -1,24 +1,42 @@
 """`gedp tabulate`: a custom table from the microdata of a release."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import click
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 _PATH = click.Path(path_type=Path)
+STDOUT = Path("-")
+SHOWN_LINES = 20
+#: Of the QCEW layout, on a terminal.
+SHOWN_COLUMNS = [
+    *("area_fips", "own_code", "industry_code", "qtrly_estabs"),
+    *("month3_emplvl", "se_month3_emplvl", "total_qtrly_wages", "avg_wkly_wage", "se_avg_wkly_wage"),
+]
 
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--by", default="", help="Public columns and groupings, with commas; naics3 is 3 characters of naics.")
 @click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
+@click.option("--ratio", "ratios", multiple=True, help="weekly-wage and others, or NAME=FORMULA; may be repeated.")
+@click.option("--agglvl", type=int, help="Instead: the QCEW layout at this level, 50 to 58 (states) or 70 to 78.")
+@click.option("--name", "names", multiple=True, help="What the release calls something, as m1emp=COLUMN; repeatable.")
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Instead of the spec's.")
 @click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
-@click.option("--out", type=_PATH, help="A .csv or .parquet file. Default: CSV to the terminal.")
+@click.option("--out", type=_PATH, help="A .csv or .parquet file, or - for CSV. Default: the first lines, if seen.")
 def command(
     folder: Path,
     by: str,
     attributes: tuple[str, ...],
+    ratios: tuple[str, ...],
+    agglvl: int | None,
+    names: tuple[str, ...],
     confidence: float | None,
     weights: str | None,
     out: Path | None,
@@ -26,36 +44,100 @@ def command(
     """Estimate, standard error, coefficient of variation and interval for every group of a grouping of your choice.
 
     The microdata are fitted to the release in DIR anew, since errors come from the covariance of the fit. This spends
-    nothing.
+    nothing. Ratios are weekly-wage, wage-per-job, change (from month 1 to month 3) and percent-change, over the
+    attributes m1emp, m2emp, m3emp and wage, or what you write: one sum of attributes over another.
 
     \b
     Examples:
       gedp tabulate out --by cnty,naics3 --attribute wage
       gedp tabulate out --by naics2 --out sectors.parquet
+      gedp tabulate out --by cnty --ratio weekly-wage --ratio 'share = wage / (wage + profit)'
+      gedp tabulate out --agglvl 75 --out counties.csv
     """
+    from gedp.cli.progress import steps
+    from gedp.microdata import fit_microdata
+    from gedp.microdata.cells import read_frame
+    from gedp.microdata.qcew import find_layout
+    from gedp.microdata.ratios import parse_ratios
+    from gedp.release import read_release
+
+    if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
+        raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
+    if agglvl is not None and (by or attributes or ratios):
+        raise click.UsageError("--agglvl is a table of its own: leave out --by, --attribute and --ratio")
+    renamed = _renamed(names)
+    keys = [key.strip() for key in by.split(",") if key.strip()]
+    asked = parse_ratios(ratios, renamed)
+    with steps() as at:
+        at.step("checking the release")
+        release = read_release(folder)
+        frame = read_frame(release)
+        if agglvl is None:
+            frame.cells(keys)
+            needed = [*attributes, *(name for ratio in asked for name in ratio.attributes)]
+        else:
+            needed = list(find_layout(frame, agglvl, renamed).attributes)
+        at.step("fitting")
+        microdata = fit_microdata(release, weights=weights, attributes=list(dict.fromkeys(needed)) or None)
+        at.step("tabulating")
+        if agglvl is None:
+            table = microdata.tabulate(keys, attributes or None, confidence, asked)
+        else:
+            table = microdata.tabulate_qcew(agglvl, confidence, renamed)
+    _write(table, out, SHOWN_COLUMNS if agglvl else table.column_names)
+    if empty := [name for name in table.column_names if table[name].null_count == table.num_rows]:
+        click.echo(f"Empty, because the release does not say: {', '.join(empty)}.", err=True)
+    if release.manifest["entropy"] != "system":
+        click.echo("NOT PROTECTED: the noise came from a seed.", err=True)
+
+
+def _renamed(names: Sequence[str]) -> dict[str, str]:
+    """`m1emp=january` as a mapping."""
+    renamed = {}
+    for name in names:
+        ours, _, theirs = (part.strip() for part in name.partition("="))
+        if not ours or not theirs:
+            raise click.UsageError("--name needs two names, as in m1emp=january")
+        renamed[ours] = theirs
+    return renamed
+
+
+def _write(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
+    """Into a file, or to the terminal: its first lines to somebody who looks, all of it to a program."""
     import pyarrow.csv
     import pyarrow.parquet
 
-    from gedp.cli.progress import steps
     from gedp.files import replacing
-    from gedp.microdata import fit_microdata
-    from gedp.release import read_release
 
-    if out is not None and out.suffix not in (".csv", ".parquet"):
-        raise click.UsageError("--out needs a name that ends in .csv or .parquet")
-    with steps() as at:
-        at.step("fitting")
-        release = read_release(folder)
-        chosen = list(dict.fromkeys(attributes)) or None
-        microdata = fit_microdata(release, weights=weights, attributes=chosen)
-        at.step("tabulating")
-        table = microdata.tabulate([key.strip() for key in by.split(",") if key.strip()], chosen, confidence)
-    if out is None:
+    if out is None and sys.stdout.isatty():
+        _show(table, shown)
+    elif out in (None, STDOUT):
         pyarrow.csv.write_csv(table, sys.stdout.buffer)
     else:
         with replacing(out) as temporary:
             write = pyarrow.csv.write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
             write(table, temporary)
         click.echo(f"Wrote {table.num_rows:,} lines to {out}.")
-    if release.manifest["entropy"] != "system":
-        click.echo("NOT PROTECTED: the noise came from a seed.", err=True)
+
+
+def _show(table: "pa.Table", shown: Sequence[str]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = [name for name in shown if table[name].null_count < table.num_rows]
+    view = Table()
+    texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
+    for name, cells in zip(columns, texts, strict=True):
+        justify: Literal["left", "right"] = "left" if table.schema.field(name).type == "string" else "right"
+        view.add_column(name, justify=justify, overflow="fold", min_width=max(map(len, cells)))
+    for line in zip(*texts, strict=True):
+        view.add_row(*line)
+    Console(highlight=False, markup=False).print(view)
+    lines = f"{min(SHOWN_LINES, table.num_rows)} of {table.num_rows:,} lines, "
+    click.echo(f"{lines}{len(columns)} of {table.num_columns} columns. All of them: --out FILE.csv, FILE.parquet or -.")
+
+
+def _readable(value: str | int | float | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1_000 else f"{value:,.4g}"

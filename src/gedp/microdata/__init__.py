@@ -4,6 +4,7 @@ cells     the reduction: rows, finest cells, groups
 solve     weighted least squares over the cells
 weights   plug-in and quasi
 fit       the result: fitted, described, written
+tabulate  custom tables: variances (of any group), ratios and formulas, qcew (the layout of the BLS)
 """
 
 from gedp.microdata.fit import Microdata, fit_microdata

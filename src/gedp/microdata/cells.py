@@ -16,7 +16,7 @@ import pyarrow.compute
 
 from gedp.errors import Fault, FaultsError
 from gedp.estimates import PsiAnswers, psi_variance
-from gedp.industries import sector_of, supersector_of
+from gedp.industries import ancestor_of
 from gedp.microdata.solve import CodeArray
 from gedp.neighbors import Linear, Log, NeighborFunction
 from gedp.neighbors.functions import FloatArray
@@ -24,8 +24,8 @@ from gedp.policy import Attribute, Grouper, Query, Spec, parse_spec
 from gedp.release import Release
 
 MOST_JOINED_CELLS = 50_000_000
-NAICS = "naics"  # a public column of this name can be grouped by sector and supersector without a map file
-INDUSTRY_LEVELS: dict[str, Callable[[str], str | None]] = {"sector": sector_of, "supersector": supersector_of}
+NAICS = "naics"  # a public column of this name can be grouped by these without a map file
+INDUSTRY_LEVELS = {"domain": 1, "supersector": 2, "sector": 3}  # depths in the industry tree
 
 
 @dataclass(frozen=True)
@@ -96,9 +96,9 @@ class Frame:
             if name in self.public.column_names and name != self.spec.data.id:
                 self._keys[name] = _encoded(self.public[name])
             elif grouper is not None and grouper.column in self.public.column_names:
-                self._keys[name] = self._derived(grouper.column, lambda texts: self._lookup(grouper, texts))
+                self._keys[name] = self.derived(grouper.column, lambda texts: self._lookup(grouper, texts))
             elif name in INDUSTRY_LEVELS and NAICS in self.public.column_names:
-                self._keys[name] = self._derived(NAICS, lambda texts: self._industries(name, texts))
+                self._keys[name] = self.derived(NAICS, lambda texts: self._industries(name, texts))
             else:
                 known = [c for c in (*self.public.column_names, *self.spec.groupers) if c != self.spec.data.id]
                 unknown = Fault("by", f"{name!r} is no public column or grouping", f"There are: {', '.join(known)}")
@@ -109,7 +109,7 @@ class Frame:
         """The finest cells of these keys, in the order of their texts."""
         names = tuple(sorted(keys))
         if names not in self._cells:
-            of_row, codes = _combinations([self.key(name)[0] for name in names], self.rows)
+            of_row, codes = combinations([self.key(name)[0] for name in names], self.rows)
             count = len(codes[0]) if names else 1
             self._cells[names] = Cells(count, of_row, dict(zip(names, codes, strict=True)))
         return self._cells[names]
@@ -157,14 +157,15 @@ class Frame:
             _noise(self.release, query.name, attribute),
         )
 
-    def _derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
+    def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
+        """A key made from the texts of another, all at once."""
         codes, texts = self.key(column)
         labels, of_text = _dense(derive(texts))
         return of_text[codes], labels
 
     def _industries(self, level: str, texts: Sequence[str]) -> list[str]:
-        """The sector or supersector of NAICS codes."""
-        found = [INDUSTRY_LEVELS[level](text) for text in texts]
+        """The domain, supersector or sector of NAICS codes."""
+        found = [ancestor_of(text, INDUSTRY_LEVELS[level]) for text in texts]
         unknown = found.count(None)
         if unknown:
             fault = Fault("by", f"{unknown} of {len(texts)} codes in column {NAICS} have no {level}", "Use a map file")
@@ -249,7 +250,7 @@ def _dense(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
     return labels, np.array([position[text] for text in texts], dtype=np.int32)
 
 
-def _combinations(columns: Sequence[CodeArray], rows: int) -> tuple[CodeArray, list[CodeArray]]:
+def combinations(columns: Sequence[CodeArray], rows: int) -> tuple[CodeArray, list[CodeArray]]:
     """The combinations of codes that occur, and the one of every row; compacted column by column."""
     of_row = np.zeros(rows, dtype=np.int32)
     found: list[CodeArray] = []

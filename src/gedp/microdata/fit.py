@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,9 @@ from gedp.microdata.cells import Frame, read_frame
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.release import MANIFEST, Release
+
+if TYPE_CHECKING:
+    from gedp.microdata.ratios import Ratio
 
 MICRODATA = "microdata.parquet"
 WORKERS = 2
@@ -53,12 +56,24 @@ class Microdata:
         return pa.table({**columns, **{name: pa.array(fit.values) for name, fit in self.fits.items()}})
 
     def tabulate(
-        self, by: Sequence[str], attributes: Sequence[str] | None = None, confidence: float | None = None
+        self,
+        by: Sequence[str],
+        attributes: Sequence[str] | None = None,
+        confidence: float | None = None,
+        ratios: "Sequence[str | Ratio]" = (),
     ) -> pa.Table:
         """Estimates and errors for every group of any grouping: see gedp.microdata.tabulate."""
         from gedp.microdata.tabulate import tabulate
 
-        return tabulate(self, by, attributes, confidence)
+        return tabulate(self, by, attributes, confidence, ratios)
+
+    def tabulate_qcew(
+        self, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
+    ) -> pa.Table:
+        """A table in the layout of the QCEW at an aggregation level: see gedp.microdata.qcew."""
+        from gedp.microdata.qcew import tabulate_qcew
+
+        return tabulate_qcew(self, level, confidence, names)
 
     def described(self) -> dict[str, Any]:
         """How it was fitted, for the file beside it."""

@@ -1,0 +1,173 @@
+"""Tables in the layout of the Quarterly Census of Employment and Wages, for states and counties.
+
+Columns have the names of the quarterly files of the Bureau of Labor Statistics, and those of errors follow them.
+Nothing is suppressed, so disclosure_code is always empty.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.errors import Fault, FaultsError
+from gedp.industries import TOTAL, ancestor_of
+from gedp.microdata.cells import Cells, Frame, combinations
+from gedp.microdata.fit import Microdata
+from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
+from gedp.microdata.solve import CodeArray
+from gedp.microdata.tabulate import estimate_groups
+
+Key = tuple[CodeArray, list[str]]  # of every row the place of its text, and the texts
+
+#: Aggregation levels of states and of counties: all ownerships, total, domain, supersector, sector, NAICS 3 to 6.
+STATES, COUNTIES = range(50, 59), range(70, 79)
+
+AMOUNTS = {
+    "month1_emplvl": "m1emp",
+    "month2_emplvl": "m2emp",
+    "month3_emplvl": "m3emp",
+    "total_qtrly_wages": "wage",
+}
+NAMES = (*AMOUNTS.values(), "state", "cnty", "naics", "own", "year", "qtr")
+ALL_OWNERSHIPS, ALL_SIZES, DISCLOSED = "0", "0", ""
+
+
+@dataclass(frozen=True, repr=False)
+class Layout:
+    """What a level needs of a release: attributes in the order of AMOUNTS, and grouping keys."""
+
+    level: int
+    attributes: tuple[str, ...]
+    keys: Mapping[str, Key]
+
+
+def tabulate_qcew(
+    microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
+) -> pa.Table:
+    """One line for every area, ownership and industry of an aggregation level; `names` as in `find_layout`."""
+    layout = find_layout(microdata.frame, level, names)
+    of_row, codes = combinations([codes for codes, _ in layout.keys.values()], microdata.frame.rows)
+    groups = Cells(len(codes[0]), of_row, dict(zip(layout.keys, codes, strict=True)))
+    renamed = dict(zip(AMOUNTS.values(), layout.attributes, strict=True))
+    asked = [*(Ratio(name, {name: 1.0}) for name in layout.attributes), *parse_ratios(["weekly-wage"], renamed)]
+    found = dict(zip((*AMOUNTS, "avg_wkly_wage"), estimate_groups(microdata, groups, asked, confidence), strict=True))
+    counts = np.bincount(groups.of_row, minlength=groups.count) if microdata.frame.lists_establishments else None
+    return pa.table(
+        {
+            **_codes(layout, groups),
+            "qtrly_estabs": pa.nulls(groups.count, pa.int64()) if counts is None else pa.array(counts),
+            **{name: _whole(estimates) for name, estimates in found.items()},
+            **{
+                f"{kind}_{name}": pa.array(values, from_pandas=True)
+                for name, of in found.items()
+                for kind, values in (("se", of.std_error), ("ci_low", of.ci_low), ("ci_high", of.ci_high))
+            },
+        }
+    )
+
+
+def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None) -> Layout:
+    """What the level needs of a release; everything that is missing in one error.
+
+    `names` says what the release calls the attributes and columns of NAMES. It may have no ownership, year or quarter,
+    and counties numbered across states (five digits) need no state.
+    """
+    names, detail = names or {}, level % 10
+    find = _Finder(frame, {name: names.get(name, name) for name in NAMES})
+    if level not in (*STATES, *COUNTIES):
+        no_table = Fault(f"agglvl {level}", "it is no level of states or counties", "Use 50 to 58 or 70 to 78")
+        raise FaultsError(str(frame.release.folder), [no_table])
+    for name in (name for name in names if name not in NAMES):
+        find.faults.append(Fault(f"name {name}", "the layout has no such name", f"There are: {', '.join(NAMES)}"))
+    keys: dict[str, Key] = {}
+    wide = level in COUNTIES and find.width("cnty") > 3
+    if not wide:
+        keys["state"] = find.key("state", _fips(2), "are no FIPS codes")
+    if level in COUNTIES:
+        keys["cnty"] = find.key("cnty", _fips(5 if wide else 3), "are no FIPS codes")
+    for name in ("own", "year", "qtr"):
+        if (name != "own" or detail) and (name in names or find.knows(name)):
+            keys[name] = find.key(name, str, "")
+    if detail > 1:
+        keys["naics"] = find.key("naics", lambda text: ancestor_of(text, detail - 1), "have no code at this level")
+    attributes = tuple(find.attribute(name) for name in AMOUNTS.values())
+    if find.faults:
+        raise FaultsError(str(frame.release.folder), find.faults)
+    return Layout(level, attributes, keys)
+
+
+@dataclass(frozen=True, repr=False)
+class _Finder:
+    """Looks for columns and attributes under the names that the release has for them, and collects what is amiss."""
+
+    frame: Frame
+    called: Mapping[str, str]
+    faults: list[Fault] = field(default_factory=list)
+
+    def knows(self, name: str) -> bool:
+        column = self.called[name]
+        known = (*self.frame.public.column_names, *self.frame.spec.groupers)
+        return column in known and column != self.frame.spec.data.id
+
+    def width(self, name: str) -> int:
+        return max(map(len, self.frame.key(self.called[name])[1]), default=0) if self.knows(name) else 0
+
+    def key(self, name: str, translate: Callable[[str], str | None], otherwise: str) -> Key:
+        """The column, its texts translated; with faults it is of no use."""
+        column, wrong = self.called[name], 0
+
+        def derive(texts: list[str]) -> list[str]:
+            nonlocal wrong
+            found = [translate(text) for text in texts]
+            wrong = found.count(None)
+            return [text or "" for text in found]
+
+        if not self.knows(name):
+            problem = "there is no such public column or grouping in the release"
+            self.faults.append(Fault(f"column {column}", problem, _hint(name)))
+            return np.zeros(0, dtype=np.int32), []
+        key = self.frame.derived(column, derive)
+        if wrong:
+            problem = f"{wrong:,} of {len(self.frame.key(column)[1]):,} codes {otherwise}"
+            self.faults.append(Fault(f"column {column}", problem, "Choose another level or column"))
+        return key
+
+    def attribute(self, name: str) -> str:
+        column = self.called[name]
+        if not any(column in query.mu for query in self.frame.spec.queries):
+            self.faults.append(Fault(f"attribute {column}", "it is not in the release", _hint(name)))
+        return column
+
+
+def _hint(name: str) -> str:
+    return f"If it has another name, say so, as in {name}=OTHER"
+
+
+def _fips(digits: int) -> Callable[[str], str | None]:
+    return lambda text: text.zfill(digits) if text.isascii() and text.isdigit() and len(text) <= digits else None
+
+
+def _codes(layout: Layout, groups: Cells) -> dict[str, pa.Array]:
+    """The columns that say what a line is about. What the release does not know is null."""
+    texts = {name: [key[1][code] for code in groups.codes[name]] for name, key in layout.keys.items()}
+    empty: list[str | None] = [None] * groups.count
+    state, county = texts.get("state", [""] * groups.count), texts.get("cnty", ["000"] * groups.count)
+    columns = {
+        "area_fips": [one + other for one, other in zip(state, county, strict=True)],
+        "own_code": texts.get("own", empty) if layout.level % 10 else [ALL_OWNERSHIPS] * groups.count,
+        "industry_code": texts.get("naics", [TOTAL] * groups.count),
+        "agglvl_code": [str(layout.level)] * groups.count,
+        "size_code": [ALL_SIZES] * groups.count,
+        "year": texts.get("year", empty),
+        "qtr": texts.get("qtr", empty),
+        "disclosure_code": [DISCLOSED] * groups.count,
+    }
+    return {name: pa.array(values, pa.string()) for name, values in columns.items()}
+
+
+def _whole(estimates: Estimates) -> pa.Array:
+    """Whole numbers; none where a ratio has no error, because what it divides by may be 0."""
+    rounded = np.rint(estimates.estimate)
+    usable = (np.isfinite(estimates.std_error) | (estimates.kind != "delta")) & (np.abs(rounded) < 2.0**63)
+    return pa.array(np.where(usable, rounded, 0).astype(np.int64), mask=~usable)

@@ -1,0 +1,146 @@
+"""What users ask about fitted totals: an attribute, a change, an average wage; each with its error.
+
+All are a sum N = Σ a_i x_i of attributes with coefficients, or one over another, D = Σ b_i x_i. The noise of attributes
+is independent, so Var N = Σ a_i² Var x_i, Var D = Σ b_i² Var x_i and Cov(N, D) = Σ a_i b_i Var x_i. For R = N/D,
+
+    Var R ≈ (Var N − 2 R Cov(N, D) + R² Var D) / D²                                 (the delta method)
+
+and the interval is Fieller's: all r for which N − r D is not further from 0 than noise would take it,
+
+    (N − r D)² ≤ z² (Var N − 2 r Cov(N, D) + r² Var D).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import ndtri
+
+from gedp.errors import DomainError, Fault, FaultsError
+from gedp.microdata.formulas import parse_formula
+from gedp.neighbors.functions import FloatArray
+
+CLEAR = 3.0  # standard errors that a denominator must be away from 0
+
+#: Over the names that the examples use; `names` of parse_ratios says what a release calls them.
+BUILT_IN = {
+    "weekly-wage": "wage / (13 * (m1emp + m2emp + m3emp) / 3)",
+    "wage-per-job": "wage / ((m1emp + m2emp + m3emp) / 3)",
+    "change": "m3emp - m1emp",
+    "percent-change": "100 * (m3emp - m1emp) / m1emp",
+}
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A named sum of attributes with coefficients, or one such sum over another."""
+
+    name: str
+    numerator: Mapping[str, float]
+    denominator: Mapping[str, float] = field(default_factory=dict)  # empty: the numerator is all
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes in it."""
+        return list(dict.fromkeys((*self.numerator, *self.denominator)))
+
+
+@dataclass(frozen=True, repr=False)
+class Totals:
+    """The fitted totals of some groups for one attribute."""
+
+    estimate: FloatArray
+    variance: FloatArray  # NaN where unknown
+    is_exact: bool  # whether no variance depends on the truth
+
+
+@dataclass(frozen=True, repr=False)
+class Estimates:
+    """Of every group: a number, its error and its interval; NaN where there is none."""
+
+    estimate: FloatArray
+    std_error: FloatArray
+    ci_low: FloatArray
+    ci_high: FloatArray
+    kind: str  # of the errors that there are: exact | estimated | delta
+
+    def columns(self) -> dict[str, pa.Array]:
+        """As columns of a table."""
+        cv = _divided(self.std_error, np.abs(self.estimate))
+        numbers = {"estimate": self.estimate, "std_error": self.std_error, "cv": cv}
+        numbers |= {"ci_low": self.ci_low, "ci_high": self.ci_high}
+        kinds = np.where(np.isfinite(self.std_error), self.kind, "unknown")
+        columns = {name: pa.array(values, from_pandas=True) for name, values in numbers.items()}
+        return {**columns, "variance_kind": pa.array(kinds.tolist(), pa.string())}
+
+
+def parse_ratios(texts: Sequence[str], names: Mapping[str, str] | None = None) -> list[Ratio]:
+    """Ratios by their built-in names, or written as `NAME = formula`; every fault in one error.
+
+    `names` says what the release calls the attributes of the built-in ones, such as {"m1emp": "january"}.
+    """
+    ratios, faults = [], []
+    for text in texts:
+        name, written, formula = (part.strip() for part in text.partition("="))
+        try:
+            ratios.append(_written(name, formula) if written else _built_in(name, names or {}))
+        except DomainError as error:
+            hint = f"Use one of {', '.join(BUILT_IN)}, or write 'NAME = wage / (m1emp + m2emp)'"
+            faults.append(Fault(f"ratio {text!r}", str(error), hint))
+    if faults:
+        raise FaultsError("ratios", faults)
+    return ratios
+
+
+def estimate(ratio: Ratio, totals: Mapping[str, Totals], confidence: float) -> Estimates:
+    """The ratio of every group, with its error and interval.
+
+    There are none where the denominator is within CLEAR standard errors of 0, or so close to it that the interval
+    would be unbounded.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # of denominators that are nearly 0
+        return _estimate(ratio, totals, float(ndtri((1 + confidence) / 2)))
+
+
+def _estimate(ratio: Ratio, totals: Mapping[str, Totals], z: float) -> Estimates:
+    n, var_n = _sum(ratio.numerator, totals)
+    if not ratio.denominator:
+        error = np.sqrt(var_n)
+        kind = "exact" if all(totals[name].is_exact for name in ratio.numerator) else "estimated"
+        return Estimates(n, error, n - z * error, n + z * error, kind)
+    d, var_d = _sum(ratio.denominator, totals)
+    shared = {name: a * ratio.denominator[name] for name, a in ratio.numerator.items() if name in ratio.denominator}
+    cov = sum((ab * totals[name].variance for name, ab in shared.items()), np.zeros_like(n))
+    r = _divided(n, d)
+    clear = np.abs(d) > max(CLEAR, z) * np.sqrt(var_d)
+    error = _divided(np.sqrt(np.maximum(var_n - 2 * r * cov + r * r * var_d, 0.0)), np.where(clear, np.abs(d), 0.0))
+    # The roots of (d² − z² Var D) r² − 2 (n d − z² Cov) r + n² − z² Var N, the terms n² d² cancelled.
+    middle, leading = n * d - z * z * cov, np.where(clear, d * d - z * z * var_d, 0.0)
+    spread = d * d * var_n - 2 * n * d * cov + n * n * var_d - z * z * (var_n * var_d - cov * cov)
+    reach = z * np.sqrt(np.maximum(spread, 0.0))
+    return Estimates(r, error, _divided(middle - reach, leading), _divided(middle + reach, leading), "delta")
+
+
+def _sum(coefficients: Mapping[str, float], totals: Mapping[str, Totals]) -> tuple[FloatArray, FloatArray]:
+    value = sum(a * totals[name].estimate for name, a in coefficients.items())
+    variance = sum(a * a * totals[name].variance for name, a in coefficients.items())
+    return np.asarray(value), np.asarray(variance)
+
+
+def _divided(left: FloatArray, right: FloatArray) -> FloatArray:
+    quotient: FloatArray = np.divide(left, right, out=np.full(left.shape, np.nan), where=right != 0)
+    return quotient
+
+
+def _written(name: str, formula: str) -> Ratio:
+    if not name or not name.isprintable():
+        raise DomainError("it has no name that can be printed")
+    return Ratio(name, *parse_formula(formula))
+
+
+def _built_in(name: str, names: Mapping[str, str]) -> Ratio:
+    if name not in BUILT_IN:
+        raise DomainError("there is no ratio of this name")
+    sides = ({names.get(key, key): c for key, c in side.items()} for side in parse_formula(BUILT_IN[name]))
+    return Ratio(name, *sides)
