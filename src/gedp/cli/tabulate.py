@@ -16,7 +16,7 @@ SHOWN_LINES = 20
 #: Of the QCEW layout, on a terminal.
 SHOWN_COLUMNS = [
     *("area_fips", "own_code", "industry_code", "qtrly_estabs"),
-    *("month3_emplvl", "se_month3_emplvl", "total_qtrly_wages", "avg_wkly_wage", "se_avg_wkly_wage"),
+    *("month3_emplvl", "se_month3_emplvl", "total_qtrly_wages", "avg_wkly_wage"),
 ]
 
 
@@ -121,11 +121,12 @@ def _write(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
 
 
 def _show(table: "pa.Table", shown: Sequence[str]) -> None:
+    from rich import box
     from rich.console import Console
     from rich.table import Table
 
     columns = [name for name in shown if table[name].null_count < table.num_rows]
-    view = Table()
+    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
     for name, cells in zip(columns, texts, strict=True):
         justify: Literal["left", "right"] = "left" if table.schema.field(name).type == "string" else "right"
