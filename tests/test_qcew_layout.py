@@ -223,17 +223,19 @@ def test_somebody_who_looks_sees_the_first_lines(tmp_path: Path) -> None:
     above, below = os.openpty()
     command = [*COMMAND, "tabulate", str(folder), "--agglvl", "78", "--weights", "plug-in"]
     narrow = {**os.environ, "COLUMNS": "80", "TERM": "dumb"}
-    ended = subprocess.run(command, stdout=below, stderr=subprocess.PIPE, check=True, text=True, env=narrow)
-    os.close(below)
-    shown = b""
-    while chunk := _read(above):
-        shown += chunk
-    os.close(above)
+    with subprocess.Popen(command, stdout=below, stderr=subprocess.PIPE, text=True, env=narrow) as process:
+        os.close(below)
+        shown = b""
+        while chunk := _read(above):
+            shown += chunk
+        os.close(above)
+        _, said = process.communicate()
+    assert process.returncode == 0
     lines = shown.decode().splitlines()
     assert max(map(len, lines[:-1])) <= 80
     assert re.match(r"20 of \d+ lines, 7 of 29 columns", lines[-1])
     assert any(line.split()[:2] == ["34001", "111110"] for line in lines)
-    assert "does not say: own_code, year, qtr" in ended.stderr
+    assert "does not say: own_code, year, qtr" in said
 
 
 def _read(descriptor: int) -> bytes:
