@@ -201,14 +201,12 @@ def test_the_code_in_a_report_runs(microdata: Microdata) -> None:
     python, shell = (
         unescape(re.findall(f'<code class="{kind}">(.*?)</code>', html, re.DOTALL)[0]) for kind in ("python", "shell")
     )
-    assert "maps=MAPS" in python  # this spec has a grouping by a map file
-    python = python.replace("maps=MAPS", f"maps={str(path.parent.parent)!r}")
     ended = subprocess.run(
         [sys.executable, "-W", "error", "-c", python], cwd=path.parent, capture_output=True, text=True, check=False
     )
     assert ended.returncode == 0, ended.stderr
     assert "std_error" in ended.stdout
-    arguments = shell.replace("MAPS", str(path.parent.parent)).split()
+    arguments = shell.split()
     assert arguments[0] == "gedp"
     assert command(*arguments[1:], "--out", str(path.parent.parent / "t.csv"), folder=path.parent).code == 0
 
@@ -226,14 +224,14 @@ CASES: dict[str, tuple[Query, ...]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_any_release_has_a_report(case: str, tmp_path: Path) -> None:
-    fitted = fit_microdata(release_of(some_rows(60), CASES[case], tmp_path), weights="plug-in", maps=tmp_path)
+    fitted = fit_microdata(release_of(some_rows(60), CASES[case], tmp_path), weights="plug-in")
     fitted.write()
     path = write_report(fitted)
     said = text_of(path)
     assert "nan" not in re.findall(r"\w+", said)
     assert "inf" not in re.findall(r"\w+", said)
     assert "$" not in said
-    assert said == text_of(write_report(read_microdata(read_release(path.parent), maps=tmp_path)))
+    assert said == text_of(write_report(read_microdata(read_release(path.parent))))
 
 
 def test_odd_names_and_long_labels_are_only_text(tmp_path: Path) -> None:
@@ -404,8 +402,8 @@ def test_going_on_names_the_folder_of_the_map_files(tmp_path: Path, monkeypatch:
     with monkeypatch.context() as patch:
         patch.setattr("gedp.report.write.write_text", _refuse)
         ended = command("run", "study/spec.toml", folder=tmp_path)
-    assert "gedp report study/out --maps study" in ended.err
-    assert command("report", "study/out", "--maps", "study", folder=tmp_path).code == 0
+    assert "gedp report study/out" in ended.err
+    assert command("report", "study/out", folder=tmp_path).code == 0
     assert "By naics2" in text_of(tmp_path / "study" / "out" / "report.html")
 
 

@@ -18,7 +18,7 @@ class Published:
     report_file: Path
 
 
-def publish(release: Release, *, maps: Path | None = None, step: Callable[[str], None] | None = None) -> Published:
+def publish(release: Release, *, step: Callable[[str], None] | None = None) -> Published:
     """Fits the microdata and writes them and the report; `step` hears what is being done.
 
     Whatever stops this, the release is complete without it; the error says so, and how to go on.
@@ -26,18 +26,14 @@ def publish(release: Release, *, maps: Path | None = None, step: Callable[[str],
     say = step or (lambda _: None)
     try:
         say("fitting the microdata")
-        microdata = fit_microdata(release, maps=maps)
+        microdata = fit_microdata(release)
         microdata_file = microdata.write()
         say("writing the report")
         return Published(microdata, microdata_file, write_report(microdata))
     except BaseException as failure:
-        folder, option = release.folder, "" if maps is None or not _needs_maps(release) else f" --maps {maps}"
+        folder = release.folder
         failure.add_note(
             f"The release in {folder} is complete and valid, but its microdata or report are missing. Go on with: "
-            f"gedp microdata {folder}{option} && gedp report {folder}{option}"
+            f"gedp microdata {folder} && gedp report {folder}"
         )
         raise
-
-
-def _needs_maps(release: Release) -> bool:
-    return "map = " in str(release.manifest["spec"])

@@ -11,8 +11,7 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--out", type=_PATH, help="File to write. Default: report.html in the release.")
 @click.option("--title", help="Heading of the page, instead of the number of establishments.")
-@click.option("--maps", type=_PATH, help="Folder of the map files that the spec's groupings name.")
-def command(folder: Path, out: Path | None, title: str | None, maps: Path | None) -> None:
+def command(folder: Path, out: Path | None, title: str | None) -> None:
     """Write one page about the release in DIR and its microdata: what is protected, how exact it is, how to use it.
 
     The page is for the public, needs no network, and is made from the release alone; this spends nothing. `gedp run`
@@ -31,7 +30,7 @@ def command(folder: Path, out: Path | None, title: str | None, maps: Path | None
         at.step("checking the release")
         release = read_release(folder)
         at.step("fitting")
-        microdata = read_microdata(release, maps)
+        microdata = read_microdata(release)
         at.step("writing")
         path = write_report(microdata, out, title=title)
     click.echo(f"Wrote {path}. Open it in a browser; it needs no network.")

@@ -76,7 +76,7 @@ def command(
     if answers_only:
         return
     with steps() as at:
-        published = publish(release, maps=folder, step=at.step)
+        published = publish(release, step=at.step)
     console.print(
         f"Fitted {published.microdata.frame.rows:,} rows of microdata to all answers: {published.microdata_file}. "
         f"The report for the public: {published.report_file}.",

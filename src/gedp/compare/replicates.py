@@ -34,7 +34,7 @@ from gedp.evaluate.truth import Truth, read_truth
 from gedp.measure import rehearse
 from gedp.microdata.cells import AttributeProblem, Frame, read_frame
 from gedp.microdata.solve import sum_by
-from gedp.microdata.tabulate import group_variances
+from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Spec, write_spec

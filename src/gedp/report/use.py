@@ -32,7 +32,7 @@ def texts(microdata: Microdata) -> dict[str, str]:
 def shell(microdata: Microdata) -> str:
     """A custom table on the command line, in the folder of the release."""
     by, attribute = _example(microdata)
-    return f"gedp tabulate . --by {','.join(by)} --attribute {attribute}{_maps(microdata, ' --maps MAPS')}"
+    return f"gedp tabulate . --by {','.join(by)} --attribute {attribute}"
 
 
 def python(microdata: Microdata) -> str:
@@ -46,7 +46,7 @@ def python(microdata: Microdata) -> str:
             "from gedp import fit_microdata, read_release",
             "",
             'release = read_release(".")  # checks every file',
-            f"microdata = fit_microdata(release{options}{_maps(microdata, ', maps=MAPS')})",
+            f"microdata = fit_microdata(release{options})",
             f"table = microdata.tabulate({by!r}, [{attribute!r}])",
             "print(table.to_pylist()[0])",
             "",
@@ -62,8 +62,3 @@ def _example(microdata: Microdata) -> tuple[list[str], str]:
     columns = [name for name in frame.public.column_names if name != frame.spec.data.id and name != "cell"]
     several = [name for name in columns if frame.cells([name]).count > 1] or columns
     return several[:2], next(iter(microdata.fits))
-
-
-def _maps(microdata: Microdata, option: str) -> str:
-    """Groupings by map files need the folder of these."""
-    return option if any(grouper.map for grouper in microdata.frame.spec.groupers.values()) else ""

@@ -37,12 +37,12 @@ def write_report(microdata: Microdata, path: Path | None = None, *, title: str |
     return path
 
 
-def read_microdata(release: Release, maps: Path | None = None) -> Microdata:
+def read_microdata(release: Release) -> Microdata:
     """The microdata on file in a release, fitted anew the way they were, since errors come from the fit."""
     described = _described(release)
     columns = parse_spec(str(release.manifest["spec"]), "the spec in the manifest").data.public
     share_by = described["public_weights"] if described["public_weights"] in columns else None
-    microdata = fit_microdata(release, weights=described["weights"], share_by=share_by, maps=maps)
+    microdata = fit_microdata(release, weights=described["weights"], share_by=share_by)
     on_file = pq.read_table(release.folder / MICRODATA)
     other = [name for name, fit in microdata.fits.items() if not _is_alike(on_file, name, fit.values)]
     if other:
