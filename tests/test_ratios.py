@@ -47,7 +47,7 @@ def quotients(draw: st.DrawFn) -> str:
 
 
 @given(quotients())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_a_formula_means_what_it_means_in_python(text: str) -> None:
     exactly = re.sub(r"([\d.]+)", r"Fraction('\1')", text)
     refused = ""
