@@ -6,8 +6,9 @@ fixed point, where the quasi-score Σ (a_i − q_i(x)) / v_i(q_i(x)) · ∂q_i i
 (Wedderburn 1974). Answers of the pnc-mechanism keep their exact variances in both.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -44,9 +45,12 @@ class AttributeFit:
     cell_variances: FloatArray | None  # their sums
     cell_fit: CellFit | None  # None where the answers do not determine the cells
     detail: str  # what the values of the rows rest on: identity | cells | undetermined
+    group_variances: tuple[FloatArray, ...]  # of the answers for groups, in the order of the problem
+    exact: bool  # whether no variance depends on the truth
     rounds: int = 0
     change: float = 0.0  # in the last round: the root mean square over the fitted values of the query that moved most
     largest_change: float = 0.0  # of a single fitted value
+    constrained: Mapping[str, Any] = field(default_factory=dict)  # which constraints hold, and what they took
 
 
 def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArray | None = None) -> AttributeFit:
@@ -168,6 +172,7 @@ def _division(problem: AttributeProblem, row_weights: FloatArray | None) -> _Div
 
 def _fit(problem: AttributeProblem, answers: _PerAnswer, variances: _PerAnswer, division: _Division) -> AttributeFit:
     of_row, cells = problem.cells.of_row, problem.cells.count
+    known = variances.groups, variances_are_known(problem)
     groups = zip(problem.groups, answers.groups, variances.groups, strict=True)
     marginals = [Marginal(group.of_cell, a, v) for group, a, v in groups]
     if answers.rows is not None and variances.rows is not None:
@@ -175,14 +180,15 @@ def _fit(problem: AttributeProblem, answers: _PerAnswer, variances: _PerAnswer, 
         sums, sum_variances = (sum_by(of_row, part, cells) for part in (answers.rows, variances.rows))
         fit = fit_cells([(sums, sum_variances)], marginals)
         values = answers.rows + variances.rows * ((fit.totals - sums) / sum_variances)[of_row]
-        return AttributeFit(values, fit.totals, variances.rows, sum_variances, fit, "identity")
+        return AttributeFit(values, fit.totals, variances.rows, sum_variances, fit, "identity", *known)
     finest = [m for m in marginals if len(m.answers) == cells and is_partition(m.of_cell, cells)]
     if finest:
         direct = [(m.answers[m.of_cell], m.variances[m.of_cell]) for m in finest]
         fit = fit_cells(direct, [m for m in marginals if not any(m is f for f in finest)])
-        return AttributeFit(fit.totals[of_row] * division.shares, fit.totals, None, None, fit, "cells")
+        values = fit.totals[of_row] * division.shares
+        return AttributeFit(values, fit.totals, None, None, fit, "cells", *known)
     totals = least_norm(marginals, division.cell_weights)
-    return AttributeFit(totals[of_row] * division.shares, totals, None, None, None, "undetermined")
+    return AttributeFit(totals[of_row] * division.shares, totals, None, None, None, "undetermined", *known)
 
 
 def least_norm(marginals: Sequence[Marginal], cell_weights: FloatArray) -> FloatArray:
