@@ -1,0 +1,117 @@
+"""Totals held fixed: equality constraints, as answers of variance 0.
+
+In the system of `gedp.microdata.solve`, W is 0 for the groups that are held. It stays positive definite as long as no
+constraint follows from others, so the ones that do are found first, checked for contradiction, and let go (with them
+the cells that no constraint names: a group of a variance so large that it does not count). The covariance of the fit is
+then that of the constrained one: 0 for what is held.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.linalg.lapack import dpstrf
+
+from gedp.errors import Fault
+from gedp.microdata.constraints.reduced import Reduced
+from gedp.microdata.solve import DIRECT_LIMIT, CellFit, CodeArray, Marginal, MarginalSystem, sum_by
+from gedp.neighbors.functions import FloatArray
+
+BoolArray = npt.NDArray[np.bool_]
+
+LET_GO = 1e20  # variance of what is not held, in variances of its cells
+DEPENDENT = 1e-9  # what is left of a group, relatively, when all others are taken away
+CORRECTIONS = 3
+
+
+@dataclass(frozen=True, repr=False)
+class Fixed:
+    """Public totals for groups of one grouping. Cells in none of them have the code after the last."""
+
+    by: tuple[str, ...]
+    of_cell: CodeArray
+    totals: FloatArray
+    names: tuple[str, ...]  # of the groups, for messages
+
+    def marginal(self, held: BoolArray, cell_variances: FloatArray) -> Marginal:
+        """As answers: those held with a variance of 0, the others with one that makes them count for nothing."""
+        sizes = sum_by(self.of_cell, cell_variances, len(self.totals) + 1)
+        count = len(self.totals) + int((self.of_cell == len(self.totals)).any())
+        variances = np.append(np.where(held, 0.0, LET_GO * sizes[:-1]), LET_GO * sizes[-1])
+        return Marginal(self.of_cell, np.append(self.totals, 0.0)[:count], variances[:count])
+
+
+def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], list[Fault]]:
+    """Which totals of each grouping do not follow from the others, and faults where those that do contradict them."""
+    order = sorted(range(len(fixed)), key=lambda place: -len(fixed[place].totals))
+    held = [np.ones(len(each.totals), dtype=bool) for each in fixed]
+    if len(fixed) < 2:
+        return held, []
+    rest = sum(len(fixed[place].totals) for place in order[1:])
+    if rest > DIRECT_LIMIT:
+        most = f"at most {DIRECT_LIMIT:,} can be fixed beside those of the grouping with the most"
+        return held, [Fault("fixed", f"there are {rest:,} totals too many to compare", most)]
+    blocks = [_incidence(fixed[place]) for place in order]
+    first, others = blocks[0], sparse.csr_array(sparse.vstack(blocks[1:], format="csr"))
+    totals = np.concatenate([fixed[place].totals for place in order])
+    over_first = sparse.diags_array(1 / np.asarray(first.sum(axis=1), dtype=np.float64))
+    overlap = sparse.csr_array(others @ first.T)
+    left = (others @ others.T - overlap @ over_first @ overlap.T).toarray()
+    scale = 1 / np.sqrt(np.asarray(others.sum(axis=1), dtype=np.float64))
+    factor, pivots, rank, _ = dpstrf(left * scale[:, None] * scale, tol=DEPENDENT, lower=1)
+    chosen = np.zeros(rest, dtype=bool)
+    chosen[pivots[:rank] - 1] = True
+    for place, mask in zip(order[1:], _split(chosen, [len(fixed[p].totals) for p in order[1:]]), strict=True):
+        held[place] = mask
+    # The cell values of least norm with the chosen totals have the others too, unless they contradict each other.
+    kept = sparse.csr_array(sparse.vstack([first, others[np.flatnonzero(chosen)]], format="csr"))
+    reached = _least_norm(kept, totals[np.concatenate([np.ones(len(held[order[0]]), dtype=bool), chosen])])
+    gaps = np.abs(sparse.vstack(blocks, format="csr") @ reached - totals)
+    wrong = np.flatnonzero(gaps > 0.01 * unit + 1e-11 * np.abs(totals).max())
+    if not wrong.size:
+        return held, []
+    names = [name for place in order for name in fixed[place].names]
+    said = f"{wrong.size} totals contradict the others, by {gaps[wrong].max():.6g} at most: the first is {names[wrong[0]]}"
+    return held, [Fault("fixed", said, "Give totals that add up")]
+
+
+def hold(problem: Reduced, totals: FloatArray, fixed: Sequence[Marginal]) -> CellFit:
+    """The best fit that has the fixed totals, from the best fit without them.
+
+    Only multipliers change: with Δ the solution of (W + B V Bᵀ) Δ = (0, d − C s), the cells become s + V Bᵀ Δ.
+    """
+    variances = problem.cell_variances(problem.by_cell(problem.variances))
+    system = MarginalSystem(variances, [*problem.marginals, *fixed], DIRECT_LIMIT)
+    for _ in range(CORRECTIONS):
+        gaps = [_gaps(m, totals) if any(m is f for f in fixed) else np.zeros(m.groups) for m in system.marginals]
+        totals = totals + variances * system.spread(system.solve(np.concatenate(gaps)))
+    return CellFit(totals, variances, system)
+
+
+def _gaps(marginal: Marginal, totals: FloatArray) -> FloatArray:
+    """What the held groups are short of."""
+    gaps: FloatArray = np.where(marginal.variances > 0, 0.0, marginal.answers - marginal.sums(totals))
+    return gaps
+
+
+def _incidence(fixed: Fixed) -> "sparse.csr_array[np.float64]":
+    named = np.flatnonzero(fixed.of_cell < len(fixed.totals))
+    shape = (len(fixed.totals), len(fixed.of_cell))
+    return sparse.coo_array((np.ones(named.size), (fixed.of_cell[named], named)), shape=shape).tocsr()
+
+
+def _least_norm(matrix: "sparse.csr_array[np.float64]", totals: FloatArray) -> FloatArray:
+    from scipy.sparse.linalg import splu
+
+    gram = sparse.csc_array(matrix @ matrix.T)
+    factors = splu(gram)
+    cells = np.zeros(matrix.shape[1])
+    for _ in range(CORRECTIONS):
+        cells = cells + matrix.T @ factors.solve(totals - matrix @ cells)
+    return cells
+
+
+def _split(mask: BoolArray, sizes: Sequence[int]) -> list[BoolArray]:
+    return np.split(mask, np.cumsum(sizes)[:-1])

@@ -1,0 +1,150 @@
+"""The best fit without negative values: exact, not by cutting them off.
+
+Let t_c be what one unit more in cell c would gain in fit elsewhere. A unit is then x_j = max(0, a_j + v_j t_c), so all that
+is unknown are the multipliers: one a group, and one a cell that has an answer of its own. The best ones maximise a concave
+function that is quadratic as long as the same units are 0. Newton's steps therefore each solve the unconstrained system
+over the units that are above 0 now, and the iteration ends at the exact solution once none of them changes. A step that
+would go past the maximum is cut short, so no cycle is possible.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gedp.microdata.constraints.reduced import Reduced
+from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, Marginal, MarginalSystem
+from gedp.neighbors.functions import FloatArray
+
+TOLERANCE = 1e-11  # of the optimality conditions, relative to what is added up in them
+MOST_STEPS = 100
+SLACK = 1e-9  # keeps a step finite where all units of a fixed total are 0; changes steps, never the solution
+OVERSHOOT = 1e-6  # of the slope at the start of a step, allowed at its end
+
+
+@dataclass(frozen=True, repr=False)
+class NonnegativeFit:
+    """Values of 0 or more, and how well they meet the conditions of the optimum (Karush, Kuhn, Tucker)."""
+
+    values: FloatArray  # of the units
+    steps: int
+    violation: float  # largest, relative
+
+
+@dataclass(frozen=True, repr=False)
+class _Point:
+    """Multipliers, with what they give: cell sums, and how far groups and cells are from their conditions."""
+
+    groups: FloatArray
+    cells: FloatArray  # 0 where cells have no answers of their own
+    pull: FloatArray  # t
+    sums: FloatArray
+    group_gaps: FloatArray
+    cell_gaps: FloatArray
+
+
+def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> NonnegativeFit:
+    """Minimises the same sum of squares over values of 0 or more, with the fixed totals (variance 0) met exactly."""
+    every = sorted([*problem.marginals, *fixed], key=lambda m: -m.groups)
+    slack = _steady(every, problem.by_cell(problem.variances))
+    answers, variances = (np.concatenate([*(getattr(m, k) for m in every), np.empty(0)]) for k in ("answers", "variances"))
+    sizes = np.abs(answers) + _gather(every, problem.by_cell(np.abs(problem.answers))) + np.finfo(np.float64).tiny
+    cell_sizes = problem.by_cell(np.abs(problem.answers)) + np.finfo(np.float64).tiny
+    if problem.finest is not None:
+        cell_sizes += np.abs(problem.finest[0])
+
+    def at(groups: FloatArray, cells: FloatArray, values: Callable[[FloatArray], FloatArray]) -> _Point:
+        pull = _spread(every, groups, problem.cells) + cells
+        sums = problem.by_cell(values(pull))
+        gaps = answers - variances * groups - _gather(every, sums)
+        cell_gaps = np.zeros(problem.cells)
+        if problem.finest is not None:
+            cell_gaps = problem.finest[0] - problem.finest[1] * cells - sums
+        return _Point(groups, cells, pull, sums, gaps, cell_gaps)
+
+    def unbounded(pull: FloatArray) -> FloatArray:
+        moved: FloatArray = problem.answers + problem.variances * pull[problem.of_unit]
+        return moved
+
+    def bounded(pull: FloatArray) -> FloatArray:
+        return np.maximum(unbounded(pull), 0.0)
+
+    # The first step, from nothing and with every unit free, gives the fit without the bound.
+    point = at(np.zeros(len(answers)), np.zeros(problem.cells), unbounded)
+    free = problem.variances
+    violation = np.inf
+    for step in range(MOST_STEPS):
+        groups, cells = _newton(problem, slack, point, problem.by_cell(free))
+        if step == 0:
+            point = at(point.groups + groups, point.cells + cells, bounded)
+        else:
+            point = _searched(point, groups, cells, lambda g, c: at(g, c, bounded))
+        violation = _largest(point.group_gaps / sizes, point.cell_gaps / cell_sizes)
+        if violation <= TOLERANCE:
+            return NonnegativeFit(bounded(point.pull), step + 1, violation)
+        free = np.where(unbounded(point.pull) > 0, problem.variances, 0.0)
+    raise ConvergenceError(f"the fit without negative values was not reached in {MOST_STEPS} steps ({violation:.0e} left)")
+
+
+def _newton(
+    problem: Reduced, slack: Sequence[Marginal], point: _Point, free: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """The step to the best multipliers if the same units stay free; `free` are their variances, added up by cell."""
+    system = MarginalSystem(problem.cell_variances(free), slack, DIRECT_LIMIT)
+    if problem.finest is None:
+        return system.solve(point.group_gaps), np.zeros(problem.cells)
+    both = free + problem.finest[1]
+    groups = system.solve(point.group_gaps - system.gather(free / both * point.cell_gaps))
+    return groups, (point.cell_gaps - free * system.spread(groups)) / both
+
+
+def _searched(
+    start: _Point, groups: FloatArray, cells: FloatArray, at: Callable[[FloatArray, FloatArray], _Point]
+) -> _Point:
+    """As far along the step as the concave function still rises: all of it, or until its slope is half or less."""
+
+    def reached(length: float) -> tuple[_Point, float]:
+        point = at(start.groups + length * groups, start.cells + length * cells)
+        return point, float(point.group_gaps @ groups + point.cell_gaps @ cells)
+
+    first = float(start.group_gaps @ groups + start.cell_gaps @ cells)
+    point, slope = reached(1.0)
+    if slope >= -OVERSHOOT * first:
+        return point
+    low, high, at_low, at_high = 0.0, 1.0, first, slope
+    best = start
+    for _ in range(MOST_STEPS):
+        # Between the chord's zero and the middle: sure to shrink, quick where the slope is nearly straight.
+        length = low + (high - low) * min(max(at_low / (at_low - at_high), 0.01), 0.5)
+        point, slope = reached(length)
+        if slope < 0:
+            high, at_high = length, slope
+            continue
+        low, at_low, best = length, slope, point
+        if slope <= first / 2:
+            break
+    return best
+
+
+def _steady(marginals: Sequence[Marginal], cell_variances: FloatArray) -> list[Marginal]:
+    """The same with a small variance where it is 0: a fixed group has none to lean on when all its units are 0."""
+    return [
+        Marginal(m.of_cell, m.answers, np.where(m.variances > 0, m.variances, SLACK * m.sums(cell_variances)))
+        for m in marginals
+    ]
+
+
+def _gather(marginals: Sequence[Marginal], by_cell: FloatArray) -> FloatArray:
+    return np.concatenate([*(m.sums(by_cell) for m in marginals), np.empty(0)])
+
+
+def _spread(marginals: Sequence[Marginal], by_group: FloatArray, cells: int) -> FloatArray:
+    result, start = np.zeros(cells), 0
+    for marginal in marginals:
+        result += by_group[start : start + marginal.groups][marginal.of_cell]
+        start += marginal.groups
+    return result
+
+
+def _largest(*parts: FloatArray) -> float:
+    return max(float(np.abs(part).max(initial=0.0)) for part in parts)
