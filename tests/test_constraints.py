@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from scipy import optimize
+from scipy import optimize, sparse
 
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.nonnegative import MOST_STEPS, fit_nonnegative
@@ -108,7 +108,7 @@ def fixed_totals(draw: st.DrawFn, problem: Reduced, most: int) -> list[Fixed]:
         place = np.full(groups, len(named))
         place[named] = np.arange(len(named))
         of_cell = place[codes].astype(np.int32)
-        totals = np.bincount(of_cell, weights=hidden, minlength=len(named) + 1)[: len(named)]
+        totals = np.bincount(of_cell, weights=hidden, minlength=len(named) + 1)[: len(named)].astype(np.float64)
         fixed.append(Fixed(("key",), of_cell, totals, tuple(f"key = {n}" for n in named)))
     return [each for each in fixed if len(each.totals)]
 
@@ -162,8 +162,6 @@ def test_fixed_totals_are_the_dense_constrained_fit_with_its_covariance(data: st
     unit_cells = np.zeros((problem.cells, len(everything)))
     unit_cells[problem.of_unit, everything] = 1
     dense_variances = np.diag(unit_cells @ covariance @ unit_cells.T)
-    from scipy import sparse
-
     our_variances = _of_cell_totals(cells, sparse.csr_array(np.eye(problem.cells)))
     np.testing.assert_allclose(our_variances, dense_variances, rtol=1e-6, atol=1e-8 * cells.variances.max())
     np.testing.assert_allclose(_of_cell_totals(cells, sparse.csr_array(of_fixed.T)), 0, atol=1e-10 * size)
@@ -172,8 +170,7 @@ def test_fixed_totals_are_the_dense_constrained_fit_with_its_covariance(data: st
 def free_totals(problem: Reduced) -> FloatArray:
     """The fit without constraints."""
     design, answers = dense(problem)
-    solution: FloatArray = problem.by_cell(np.linalg.lstsq(design, answers)[0])
-    return solution
+    return problem.by_cell(np.asarray(np.linalg.lstsq(design, answers)[0], dtype=np.float64))
 
 
 @given(data=st.data(), problem=problems(7))

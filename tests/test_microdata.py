@@ -87,6 +87,14 @@ def in_group(row: Mapping[str, Any], answer: Mapping[str, Any], by: Sequence[str
 
 def dense(release: Release, attribute: str, queries: Sequence[Query], at: FloatArray | None) -> FloatArray:
     """Least squares over establishments; ψ answers weighed at their estimates, or at the fitted values `at`."""
+    solution: FloatArray = np.linalg.lstsq(*dense_problem(release, attribute, queries, at))[0]
+    return solution
+
+
+def dense_problem(
+    release: Release, attribute: str, queries: Sequence[Query], at: FloatArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """The design matrix over establishments and the answers, both divided by standard deviations."""
     rows = release.identity().to_pylist()
     psi = ATTRIBUTES[attribute].protection.psi
     sigmas = {q["name"]: q["attributes"].get(attribute, {}).get("sigma_psi") for q in release.manifest["queries"]}
@@ -110,8 +118,7 @@ def dense(release: Release, attribute: str, queries: Sequence[Query], at: FloatA
             fitted = 0.0 if at is None else max(float(members @ at), least)
             variances.append(float(psi_variance(psi, fitted, sigmas[asked.name])) if by_psi else answer["variance"])
     scale = 1 / np.sqrt(np.array(variances))
-    solution: FloatArray = np.linalg.lstsq(np.array(design) * scale[:, None], np.array(answers) * scale)[0]
-    return solution
+    return np.array(design) * scale[:, None], np.array(answers) * scale
 
 
 @given(rows=rows_of_tables, which=st.lists(st.integers(1, 5), unique=True), seed=st.integers(0, 10**6))

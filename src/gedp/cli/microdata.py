@@ -4,6 +4,8 @@ from pathlib import Path
 
 import click
 
+from gedp.cli.constraints import constraint_options, sentences
+
 _PATH = click.Path(path_type=Path)
 
 
@@ -12,7 +14,16 @@ _PATH = click.Path(path_type=Path)
 @click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
 @click.option("--out", type=_PATH, help="File to write. Default: microdata.parquet in the release.")
 @click.option("--share-by", metavar="COLUMN", help="Public weights, where establishments have no answers of their own.")
-def command(folder: Path, weights: str | None, out: Path | None, share_by: str | None) -> None:
+@constraint_options
+def command(
+    folder: Path,
+    weights: str | None,
+    out: Path | None,
+    share_by: str | None,
+    nonnegative: bool | None,
+    whole: bool | None,
+    fixed: tuple[Path, ...],
+) -> None:
     """Fit one protected value for every establishment and attribute to all the answers of the release in DIR.
 
     This reads the release alone and spends nothing. How it was fitted is written beside the table, as .json.
@@ -21,6 +32,7 @@ def command(folder: Path, weights: str | None, out: Path | None, share_by: str |
     Examples:
       gedp microdata out
       gedp microdata out --weights plug-in --out paper.parquet
+      gedp microdata out --nonnegative --whole --out plausible.parquet
     """
     from rich.console import Console
     from rich.table import Table
@@ -34,7 +46,14 @@ def command(folder: Path, weights: str | None, out: Path | None, share_by: str |
         at.step("checking the release")
         release = read_release(folder)
         at.step("fitting")
-        microdata = fit_microdata(release, weights=weights, share_by=share_by)
+        microdata = fit_microdata(
+            release,
+            weights=weights,
+            share_by=share_by,
+            nonnegative=nonnegative,
+            whole=whole,
+            fixed=fixed,
+        )
         at.step("writing")
         path = microdata.write(out)
     table = Table(title=f"Fitted with {microdata.weights} weights", title_justify="left")
@@ -49,6 +68,8 @@ def command(folder: Path, weights: str | None, out: Path | None, share_by: str |
             click.echo(f"{name}: {DETAIL[fit.detail]}.")
         if fit.change > TOLERANCE:
             click.echo(f"{name}: the weights did not settle; the last round still moved values by {fit.change:.0e} sd.")
+        for sentence in sentences(fit.constrained):
+            click.echo(f"{name}: {sentence}")
     rows = "establishments" if microdata.frame.lists_establishments else "cells"
     click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and how they were fitted to {path.stem}.json.")
     if release.manifest["entropy"] != "system":

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from gedp.cli.constraints import constraint_options
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -30,6 +32,7 @@ SHOWN_COLUMNS = [
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Instead of the spec's.")
 @click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
 @click.option("--out", type=_PATH, help="A .csv or .parquet file, or - for CSV. Default: the first lines, if seen.")
+@constraint_options
 def command(
     folder: Path,
     by: str,
@@ -40,12 +43,18 @@ def command(
     confidence: float | None,
     weights: str | None,
     out: Path | None,
+    nonnegative: bool | None,
+    whole: bool | None,
+    fixed: tuple[Path, ...],
 ) -> None:
     """Estimate, standard error, coefficient of variation and interval for every group of a grouping of your choice.
 
     The microdata are fitted to the release in DIR anew, since errors come from the covariance of the fit. This spends
     nothing. Ratios are weekly-wage, wage-per-job, change (from month 1 to month 3) and percent-change, over the
     attributes m1emp, m2emp, m3emp and wage, or what you write: one sum of attributes over another.
+
+    Give the constraints that the microdata were fitted with to get tables that agree with them. Errors account for
+    fixed totals, not for --nonnegative and --whole; variance_kind then says unconstrained.
 
     \b
     Examples:
@@ -78,7 +87,14 @@ def command(
         else:
             needed = list(find_layout(frame, agglvl, renamed).attributes)
         at.step("fitting")
-        microdata = fit_microdata(release, weights=weights, attributes=list(dict.fromkeys(needed)) or None)
+        microdata = fit_microdata(
+            release,
+            weights=weights,
+            attributes=list(dict.fromkeys(needed)) or None,
+            nonnegative=nonnegative,
+            whole=whole,
+            fixed=fixed,
+        )
         at.step("tabulating")
         if agglvl is None:
             table = microdata.tabulate(keys, attributes or None, confidence, asked)

@@ -3,6 +3,7 @@
 cells     the reduction: rows, finest cells, groups
 solve     weighted least squares over the cells
 weights   plug-in and quasi
+constraints   no negatives, whole numbers, fixed totals: where asked for
 fit       the result: fitted, described, written
 tabulate  custom tables: variances (of any group), ratios and formulas, qcew (the layout of the BLS)
 """

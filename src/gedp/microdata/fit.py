@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from gedp._version import __version__
 from gedp.errors import Fault, FaultsError
 from gedp.files import WriteError, replacing, write_text
 from gedp.microdata.cells import Frame, read_frame
+from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
+from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.release import MANIFEST, Release
@@ -41,6 +43,7 @@ class Microdata:
     weights: str
     fits: Mapping[str, AttributeFit]
     share_by: str | None = None
+    constraints: Constraints = field(default_factory=Constraints)
 
     def __repr__(self) -> str:
         return f"Microdata({self.frame.rows:,} rows, {', '.join(self.fits)})"
@@ -53,7 +56,7 @@ class Microdata:
     def table(self) -> pa.Table:
         """Id and public columns, and one protected column for each attribute."""
         columns = {name: self.frame.public[name] for name in self.frame.public.column_names}
-        return pa.table({**columns, **{name: pa.array(fit.values) for name, fit in self.fits.items()}})
+        return pa.table({**columns, **{name: self._column(name) for name in self.fits}})
 
     def tabulate(
         self,
@@ -85,6 +88,7 @@ class Microdata:
             "weights": self.weights,
             "tolerance": TOLERANCE if self.weights == "quasi" else None,
             "public_weights": self.share_by or "every row alike",
+            "constraints": self.constraints.described(),
             "attributes": {name: self._described(fit) for name, fit in self.fits.items()},
         }
 
@@ -101,6 +105,11 @@ class Microdata:
         write_text(beside, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
         return path
 
+    def _column(self, name: str) -> pa.Array:
+        unit = self.frame.spec.policy.attributes[name].unit
+        are_integers = self.constraints.whole and unit == unit.to_integral_value()
+        return pa.array(self.fits[name].values, pa.int64() if are_integers else pa.float64())
+
     def _described(self, fit: AttributeFit) -> dict[str, Any]:
         system = fit.cell_fit.system if fit.cell_fit else None
         return {
@@ -114,6 +123,7 @@ class Microdata:
             "change": fit.change,
             "largest_change": fit.largest_change,
             "settled": fit.change <= TOLERANCE,
+            "constrained": dict(fit.constrained),
         }
 
 
@@ -123,11 +133,18 @@ def fit_microdata(
     weights: str | None = None,
     attributes: Sequence[str] | None = None,
     share_by: str | None = None,
+    nonnegative: bool | None = None,
+    whole: bool | None = None,
+    fixed: Given | Sequence[Given] | None = None,
 ) -> Microdata:
     """Fits the microdata to all the answers of a release, and to nothing else.
 
     `weights` are quasi or plug-in, by default what the spec says. `share_by` names a public column by which cells are
     divided where there are no answers for establishments.
+
+    `nonnegative` and `whole` ask for values of 0 or more and for whole units, by default as the spec says. `fixed` are
+    public totals to be met exactly: tables, or .csv and .parquet files, with key columns and a column for each
+    attribute (or `attribute` and `value`). See gedp.microdata.constraints.
     """
     frame = read_frame(release)
     asked = {name for query in frame.spec.queries for name in query.mu}
@@ -141,13 +158,24 @@ def fit_microdata(
     wanted = [name for name in names if attributes is None or name in attributes]
     for name in wanted:
         frame.cells_of(name)  # once, before threads ask for them
+    given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
+    said = frame.spec.microdata
+    constraints = read_constraints(
+        frame,
+        wanted,
+        said.nonnegative if nonnegative is None else nonnegative,
+        said.whole if whole is None else whole,
+        given,
+    )
 
     def fit(name: str) -> AttributeFit:
-        return fit_attribute(frame.problem(name), chosen, row_weights)
+        problem = frame.problem(name)
+        best = fit_attribute(problem, chosen, row_weights)
+        return constrain(problem, frame.spec.policy.attributes[name], best, constraints, row_weights)
 
     with ThreadPoolExecutor(WORKERS) as pool:
         fits = dict(zip(wanted, pool.map(fit, wanted), strict=True))
-    return Microdata(frame, chosen, fits, share_by)
+    return Microdata(frame, chosen, fits, share_by, constraints)
 
 
 def _public_weights(frame: Frame, column: str) -> FloatArray:

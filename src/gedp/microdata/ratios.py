@@ -46,13 +46,17 @@ class Ratio:
         return list(dict.fromkeys((*self.numerator, *self.denominator)))
 
 
+#: Of errors, the most certain first.
+KINDS = ("exact", "estimated", "delta", "unconstrained")
+
+
 @dataclass(frozen=True, repr=False)
 class Totals:
     """The fitted totals of some groups for one attribute."""
 
     estimate: FloatArray
     variance: FloatArray  # NaN where unknown
-    is_exact: bool  # whether no variance depends on the truth
+    kind: str  # of the variance: one of KINDS
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,7 +67,7 @@ class Estimates:
     std_error: FloatArray
     ci_low: FloatArray
     ci_high: FloatArray
-    kind: str  # of the errors that there are: exact | estimated | delta
+    kind: str  # of the errors that there are: one of KINDS
 
     def columns(self) -> dict[str, pa.Array]:
         """As columns of a table."""
@@ -107,8 +111,7 @@ def _estimate(ratio: Ratio, totals: Mapping[str, Totals], z: float) -> Estimates
     n, var_n = _sum(ratio.numerator, totals)
     if not ratio.denominator:
         error = np.sqrt(var_n)
-        kind = "exact" if all(totals[name].is_exact for name in ratio.numerator) else "estimated"
-        return Estimates(n, error, n - z * error, n + z * error, kind)
+        return Estimates(n, error, n - z * error, n + z * error, _kind(ratio, totals, "exact"))
     d, var_d = _sum(ratio.denominator, totals)
     shared = {name: a * ratio.denominator[name] for name, a in ratio.numerator.items() if name in ratio.denominator}
     cov = sum((ab * totals[name].variance for name, ab in shared.items()), np.zeros_like(n))
@@ -119,7 +122,14 @@ def _estimate(ratio: Ratio, totals: Mapping[str, Totals], z: float) -> Estimates
     middle, leading = n * d - z * z * cov, np.where(clear, d * d - z * z * var_d, 0.0)
     spread = d * d * var_n - 2 * n * d * cov + n * n * var_d - z * z * (var_n * var_d - cov * cov)
     reach = z * np.sqrt(np.maximum(spread, 0.0))
-    return Estimates(r, error, _divided(middle - reach, leading), _divided(middle + reach, leading), "delta")
+    return Estimates(
+        r, error, _divided(middle - reach, leading), _divided(middle + reach, leading), _kind(ratio, totals, "delta")
+    )
+
+
+def _kind(ratio: Ratio, totals: Mapping[str, Totals], at_best: str) -> str:
+    """The least certain of all."""
+    return max(at_best, *(totals[name].kind for name in ratio.attributes), key=KINDS.index)
 
 
 def _sum(coefficients: Mapping[str, float], totals: Mapping[str, Totals]) -> tuple[FloatArray, FloatArray]:

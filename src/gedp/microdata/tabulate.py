@@ -11,7 +11,6 @@ from gedp.microdata.fit import Microdata
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, parse_ratios
 from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
-from gedp.microdata.weights import variances_are_known
 
 
 def tabulate(
@@ -25,8 +24,9 @@ def tabulate(
 
     Without `attributes` there are all of them, or none where there are ratios. `variance_kind` says whether the errors
     are exact, estimated (some variance depends on the truth, and was taken at the fitted value), delta (approximate,
-    for a ratio), or unknown: then there are none, since cells were divided by public weights or the denominator of a
-    ratio is not clearly different from 0.
+    for a ratio), unconstrained (values were bounded or rounded, and the errors are those from before), or unknown: then
+    there are none, since cells were divided by public weights or the denominator of a ratio is not clearly different
+    from 0.
     """
     wanted = (() if ratios else tuple(microdata.fits)) if attributes is None else attributes
     plain = [Ratio(name, {name: 1.0}) for name in dict.fromkeys(wanted)]
@@ -61,7 +61,9 @@ def estimate_groups(
 def _totals(microdata: Microdata, name: str, groups: Cells) -> Totals:
     fit, frame = microdata.fits[name], microdata.frame
     variance = group_variances(fit, frame.cells_of(name), groups)
-    return Totals(sum_by(groups.of_row, fit.values, groups.count), variance, variances_are_known(frame.problem(name)))
+    is_bounded = bool(fit.constrained.keys() & {"nonnegative", "whole"})
+    kind = "unconstrained" if is_bounded else "exact" if fit.exact else "estimated"
+    return Totals(sum_by(groups.of_row, fit.values, groups.count), variance, kind)
 
 
 def _texts(microdata: Microdata, key: str, groups: Cells) -> pa.Array:

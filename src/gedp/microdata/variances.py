@@ -17,6 +17,7 @@ from gedp.microdata.weights import AttributeFit
 from gedp.neighbors.functions import FloatArray
 
 BATCH_NUMBERS = 20_000_000  # of the dense matrices worked on at a time
+ROUNDING = 1e-12  # what may be left by rounding of a variance that is 0, relative to what it was a difference of
 WHOLE = 1e-9  # how far from 0 and 1 a share of a cell may be by rounding
 
 
@@ -29,7 +30,8 @@ def group_variances(fit: AttributeFit, cells: Cells, groups: Cells) -> FloatArra
         inside = sparse.coo_array((fit.row_variances, places), shape=shape).tocsr()
         shares = sparse.csr_array(sparse.diags_array(1 / fit.cell_variances) @ inside)
         cut = np.asarray((inside - inside.multiply(shares)).sum(axis=0), dtype=np.float64)
-        return np.maximum(cut, 0.0) + _of_cell_totals(fit.cell_fit, shares)
+        rounding = ROUNDING * np.asarray(inside.sum(axis=0), dtype=np.float64)
+        return np.where(cut > rounding, cut, 0.0) + _of_cell_totals(fit.cell_fit, shares)
     counts = sparse.coo_array((np.ones(len(fit.values)), places), shape=shape).tocsr()
     sizes = np.bincount(cells.of_row, minlength=cells.count)
     shares = sparse.csr_array(sparse.diags_array(1 / sizes) @ counts)
@@ -51,12 +53,13 @@ def _of_cell_totals(fit: CellFit, shares: "sparse.csr_array[np.float64]") -> Flo
     gathered = sparse.csc_array(_incidence(fit) @ carried)
     inverse = fit.system.solve(np.eye(size)) if size < groups and size * size <= BATCH_NUMBERS else None
     at_once = max(BATCH_NUMBERS // size, 1)
+    rounding = ROUNDING * variance
     for start in range(0, groups, at_once):
         right = gathered[:, start : start + at_once]
         solved = fit.system.solve(right.toarray()) if inverse is None else (right.T @ inverse).T
         product = sparse.csc_array(right.multiply(solved))
         variance[start : start + at_once] -= np.asarray(product.sum(axis=0), dtype=np.float64)
-    return np.maximum(variance, 0.0)
+    return np.where(variance > rounding, variance, 0.0)
 
 
 def _incidence(fit: CellFit) -> "sparse.csr_array[np.float64]":

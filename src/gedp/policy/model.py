@@ -109,6 +109,8 @@ class Microdata:
     """How the protected microdata are fitted."""
 
     weights: str = "quasi"
+    nonnegative: bool = False
+    whole: bool = False  # multiples of each attribute's unit
 
 
 @dataclass(frozen=True)

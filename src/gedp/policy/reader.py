@@ -73,16 +73,14 @@ def _spec(root: Section) -> Spec:
     budget.finish()
     groupings = None if public is None else {*public, *groupers}
     queries = _queries(root.tables("queries"), attributes, None if section.absent else set(section.content), groupings)
-    microdata = root.table("microdata", required=False)
-    weights = microdata.text("weights", Microdata().weights, WEIGHTS)
-    microdata.finish()
+    microdata = _microdata(root.table("microdata", required=False), attributes)
     output = root.table("output", required=False)
     folder = output.text("dir", Output().dir)
     confidence = output.number("confidence", Output().confidence, below=1)
     output.finish()
     root.finish()
     policy = Policy(attributes, mu)
-    return Spec(data, policy, queries, groupers, Microdata(weights), Output(folder, confidence))
+    return Spec(data, policy, queries, groupers, microdata, Output(folder, confidence))
 
 
 def _data(section: Section) -> Data:
@@ -221,6 +219,17 @@ def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:
             hint = f'Write by = "{ESTABLISHMENT}"' if name == ESTABLISHMENT else did_you_mean(name, sorted(groupings))
             section.fault("by", f"{name!r} is neither a public column nor a grouping", hint)
     return keys
+
+
+def _microdata(section: Section, attributes: dict[str, Attribute]) -> Microdata:
+    weights = section.text("weights", Microdata().weights, WEIGHTS)
+    nonnegative = section.flag("nonnegative", default=False)
+    whole = section.flag("whole", default=False)
+    signed = [attribute.name for attribute in attributes.values() if attribute.signed]
+    if nonnegative and signed:
+        section.fault("nonnegative", f"the values of {', '.join(signed)} have both signs", "Remove one of the two")
+    section.finish()
+    return Microdata(weights, nonnegative, whole)
 
 
 def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | None) -> dict[str, Decimal]:

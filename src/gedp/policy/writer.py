@@ -27,7 +27,13 @@ def write_spec(spec: Spec) -> str:
                 "attributes": {name: _attribute(a) for name, a in spec.policy.attributes.items()},
                 "budget": {"mu": _number(spec.policy.mu)},
                 "queries": [_query(query, spec) for query in spec.queries],
-                "microdata": {"weights": spec.microdata.weights},
+                "microdata": _given(
+                    {
+                        "weights": spec.microdata.weights,
+                        "nonnegative": spec.microdata.nonnegative or None,
+                        "whole": spec.microdata.whole or None,
+                    }
+                ),
                 "output": {"dir": spec.output.dir, "confidence": _number(spec.output.confidence)},
             }
         )

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
+from scipy.sparse.linalg import splu
 
 from gedp.errors import Fault
 from gedp.microdata.constraints.reduced import Reduced
@@ -60,7 +61,7 @@ def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], l
     overlap = sparse.csr_array(others @ first.T)
     left = (others @ others.T - overlap @ over_first @ overlap.T).toarray()
     scale = 1 / np.sqrt(np.asarray(others.sum(axis=1), dtype=np.float64))
-    factor, pivots, rank, _ = dpstrf(left * scale[:, None] * scale, tol=DEPENDENT, lower=1)
+    _, pivots, rank, _ = dpstrf(left * scale[:, None] * scale, tol=DEPENDENT, lower=1)
     chosen = np.zeros(rest, dtype=bool)
     chosen[pivots[:rank] - 1] = True
     for place, mask in zip(order[1:], _split(chosen, [len(fixed[p].totals) for p in order[1:]]), strict=True):
@@ -73,7 +74,9 @@ def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], l
     if not wrong.size:
         return held, []
     names = [name for place in order for name in fixed[place].names]
-    said = f"{wrong.size} totals contradict the others, by {gaps[wrong].max():.6g} at most: the first is {names[wrong[0]]}"
+    said = (
+        f"{wrong.size} totals contradict the others, by {gaps[wrong].max():.6g} at most: the first is {names[wrong[0]]}"
+    )
     return held, [Fault("fixed", said, "Give totals that add up")]
 
 
@@ -103,8 +106,6 @@ def _incidence(fixed: Fixed) -> "sparse.csr_array[np.float64]":
 
 
 def _least_norm(matrix: "sparse.csr_array[np.float64]", totals: FloatArray) -> FloatArray:
-    from scipy.sparse.linalg import splu
-
     gram = sparse.csc_array(matrix @ matrix.T)
     factors = splu(gram)
     cells = np.zeros(matrix.shape[1])

@@ -1,10 +1,10 @@
 """The best fit without negative values: exact, not by cutting them off.
 
-Let t_c be what one unit more in cell c would gain in fit elsewhere. A unit is then x_j = max(0, a_j + v_j t_c), so all that
-is unknown are the multipliers: one a group, and one a cell that has an answer of its own. The best ones maximise a concave
-function that is quadratic as long as the same units are 0. Newton's steps therefore each solve the unconstrained system
-over the units that are above 0 now, and the iteration ends at the exact solution once none of them changes. A step that
-would go past the maximum is cut short, so no cycle is possible.
+Let t_c be what one more in cell c would gain in fit elsewhere. A unit is then x_j = max(0, a_j + v_j t_c), so all that
+is unknown are the multipliers: one a group, and one a cell that has an answer of its own. The best ones maximise a
+concave function that is quadratic as long as the same units are 0. Each of Newton's steps therefore solves the
+unconstrained system over the units that are above 0 now, and the iteration ends at the exact solution once none of them
+changes. A step that would go past the maximum is cut short, so no cycle is possible.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,8 @@ from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, Marginal, MarginalSystem
 from gedp.neighbors.functions import FloatArray
 
-TOLERANCE = 1e-11  # of the optimality conditions, relative to what is added up in them
+TOLERANCE = 1e-14  # of the optimality conditions, relative to what is added up in them
+ACCEPTED = 1e-10  # where a further step no longer helps
 MOST_STEPS = 100
 SLACK = 1e-9  # keeps a step finite where all units of a fixed total are 0; changes steps, never the solution
 OVERSHOOT = 1e-6  # of the slope at the start of a step, allowed at its end
@@ -47,7 +48,9 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
     """Minimises the same sum of squares over values of 0 or more, with the fixed totals (variance 0) met exactly."""
     every = sorted([*problem.marginals, *fixed], key=lambda m: -m.groups)
     slack = _steady(every, problem.by_cell(problem.variances))
-    answers, variances = (np.concatenate([*(getattr(m, k) for m in every), np.empty(0)]) for k in ("answers", "variances"))
+    answers, variances = (
+        np.concatenate([*(getattr(m, k) for m in every), np.empty(0)]) for k in ("answers", "variances")
+    )
     sizes = np.abs(answers) + _gather(every, problem.by_cell(np.abs(problem.answers))) + np.finfo(np.float64).tiny
     cell_sizes = problem.by_cell(np.abs(problem.answers)) + np.finfo(np.float64).tiny
     if problem.finest is not None:
@@ -79,11 +82,13 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
             point = at(point.groups + groups, point.cells + cells, bounded)
         else:
             point = _searched(point, groups, cells, lambda g, c: at(g, c, bounded))
-        violation = _largest(point.group_gaps / sizes, point.cell_gaps / cell_sizes)
-        if violation <= TOLERANCE:
+        before, violation = violation, _largest(point.group_gaps / sizes, point.cell_gaps / cell_sizes)
+        if violation <= TOLERANCE or before / 2 < violation <= ACCEPTED:
             return NonnegativeFit(bounded(point.pull), step + 1, violation)
         free = np.where(unbounded(point.pull) > 0, problem.variances, 0.0)
-    raise ConvergenceError(f"the fit without negative values was not reached in {MOST_STEPS} steps ({violation:.0e} left)")
+    raise ConvergenceError(
+        f"the fit without negative values was not reached in {MOST_STEPS} steps ({violation:.0e} left)"
+    )
 
 
 def _newton(

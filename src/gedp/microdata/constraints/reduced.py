@@ -4,9 +4,9 @@ Units are what has answers of its own: the establishments, or the cells where es
 
     Σ_j (x_j − a_j)²/v_j + Σ_c (s_c − b_c)²/w_c + Σ_i (q_i − b_i)²/w_i
 
-over the units x, where s are the cells' sums, b_c the pooled answers for single cells, and q the sums of groups of cells.
-Where the answers do not determine the cells, the cells themselves are drawn to the finished fit, so weakly (`LOOSE`) that
-this only picks one of the best fits: the one nearest to it.
+over the units x, where s are the cells' sums, b_c the pooled answers for single cells, and q the sums of groups of
+cells. Where the answers do not determine the cells, the cells themselves are drawn to the finished fit, so weakly
+(`LOOSE`) that this only picks one of the best fits: the one nearest to it.
 """
 
 from collections.abc import Sequence

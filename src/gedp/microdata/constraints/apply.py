@@ -1,0 +1,174 @@
+"""The constraints that were asked for, checked all at once, and applied to the finished fit of one attribute."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.optimize import LinearConstraint, milp
+
+from gedp.errors import Fault, FaultsError
+from gedp.microdata.cells import AttributeProblem, Frame
+from gedp.microdata.constraints.equalities import BoolArray, Fixed, hold, independent
+from gedp.microdata.constraints.fixed import Given, read_fixed
+from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
+from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
+from gedp.microdata.constraints.rounding import Grouping, round_rows
+from gedp.microdata.solve import CellFit, ConvergenceError, Marginal, sum_by
+from gedp.microdata.weights import AttributeFit
+from gedp.neighbors.functions import FloatArray
+from gedp.policy import Attribute
+
+NEARLY_WHOLE = 1e-6  # of a unit
+
+
+@dataclass(frozen=True, repr=False)
+class Held:
+    """Fixed totals of one grouping, and which of them do not follow from others."""
+
+    fixed: Fixed
+    independent: BoolArray
+
+
+@dataclass(frozen=True, repr=False)
+class Constraints:
+    """What the microdata must meet, besides fitting the answers."""
+
+    nonnegative: bool = False
+    whole: bool = False
+    fixed: Mapping[str, tuple[Held, ...]] = field(default_factory=dict)  # by attribute
+
+    def described(self) -> dict[str, Any]:
+        """For the file beside the microdata."""
+        groupings = {held.fixed.by for every in self.fixed.values() for held in every}
+        return {
+            "nonnegative": self.nonnegative,
+            "whole": self.whole,
+            "fixed": [list(by) for by in sorted(groupings)],
+        }
+
+
+def read_constraints(
+    frame: Frame, names: Sequence[str], nonnegative: bool, whole: bool, given: Sequence[Given]
+) -> Constraints:
+    """The constraints on some attributes, or everything that speaks against them."""
+    attributes = frame.spec.policy.attributes
+    found, faults = read_fixed(given, frame, names)
+    signed = [name for name in names if attributes[name].signed]
+    if nonnegative and signed:
+        problem = f"the values of {', '.join(signed)} have both signs"
+        faults.append(Fault("nonnegative", problem, "Fit the other attributes, or allow negative values"))
+    fixed: dict[str, tuple[Held, ...]] = {}
+    for name, totals in found.items():
+        below = sum(int((each.totals < 0).sum()) for each in totals)
+        if nonnegative and below:
+            problem = f"{below} totals of {name} are negative, and its values may not be"
+            faults.append(Fault("fixed", problem, "Correct them, or allow negative values"))
+        held, contradictions = independent(totals, float(attributes[name].unit))
+        faults += contradictions
+        fixed[name] = tuple(Held(each, mask) for each, mask in zip(totals, held, strict=True))
+    if faults:
+        raise FaultsError("constraints", faults)
+    return Constraints(nonnegative, whole, {name: held for name, held in fixed.items() if held})
+
+
+def constrain(
+    problem: AttributeProblem,
+    attribute: Attribute,
+    fit: AttributeFit,
+    constraints: Constraints,
+    row_weights: FloatArray | None = None,
+) -> AttributeFit:
+    """The fit that meets the constraints, at the variances of the fit without them.
+
+    Its covariance is that of the fit with the fixed totals. What non-negativity and rounding do is not in it.
+    """
+    held = constraints.fixed.get(attribute.name, ())
+    if not (held or constraints.nonnegative or constraints.whole):
+        return fit
+    base = reduced(problem, fit, row_weights)
+    fixed = [each.fixed.marginal(each.independent, base.by_cell(base.variances)) for each in held]
+    shares = None if fit.row_variances is not None else row_shares(problem, row_weights)
+    said: dict[str, Any] = {}
+    if held:
+        fit = _held(problem, fit, hold(base, fit.totals, fixed), shares)
+    if constraints.nonnegative:
+        found = _nonnegative(base, fixed, held)
+        totals = base.by_cell(found.values)
+        said["nonnegative"] = {
+            "steps": found.steps,
+            "violation": found.violation,
+            "zeros": int((found.values == 0).sum()),
+            "change_of_total": float(totals.sum() - fit.totals.sum()),
+        }
+        values = found.values if shares is None else totals[problem.cells.of_row] * shares
+        fit = replace(fit, values=values, totals=totals)
+    if constraints.whole:
+        unit = float(attribute.unit)
+        groupings = [Grouping(group.of_cell, len(group.answers)) for group in problem.groups]
+        groupings += [_exact(each.fixed, unit) for each in held]
+        rounded = round_rows(fit.values / unit, problem.cells.of_row, problem.cells.count, groupings)
+        said["whole"] = {
+            "unit": str(attribute.unit),
+            "largest_deviation": rounded.deviation,
+            "groupings": len(groupings),
+            "groupings_sure": rounded.sure,
+            "fixed_totals_missed": rounded.missed,
+        }
+        values = rounded.values * unit
+        fit = replace(fit, values=values, totals=sum_by(problem.cells.of_row, values, problem.cells.count))
+    if held:
+        gaps = [np.abs(_sums(each.fixed, fit.totals) - each.fixed.totals) for each in held]
+        said["fixed"] = {
+            "groupings": [list(each.fixed.by) for each in held],
+            "totals": sum(len(each.independent) for each in held),
+            "redundant": sum(int((~each.independent).sum()) for each in held),
+            "largest_gap": max(float(gap.max()) for gap in gaps),
+        }
+    return replace(fit, constrained=said)
+
+
+def _held(problem: AttributeProblem, fit: AttributeFit, cells: CellFit, shares: FloatArray | None) -> AttributeFit:
+    """The cell totals with the fixed ones, divided among the rows as the fit divides them."""
+    of_row = problem.cells.of_row
+    if fit.row_variances is not None and fit.cell_variances is not None:
+        values = fit.values + fit.row_variances * ((cells.totals - fit.totals) / fit.cell_variances)[of_row]
+    else:
+        values = cells.totals[of_row] * (1.0 if shares is None else shares)
+    return replace(fit, values=values, totals=cells.totals, cell_fit=None if fit.cell_fit is None else cells)
+
+
+def _nonnegative(base: Reduced, fixed: Sequence[Marginal], held: Sequence[Held]) -> NonnegativeFit:
+    try:
+        return fit_nonnegative(base, fixed)
+    except ConvergenceError:
+        if held and not _is_possible(base.cells, held):
+            problem = "no values of 0 or more have all these totals"
+            raise FaultsError(
+                "constraints", [Fault("fixed", problem, "Correct them, or allow negative values")]
+            ) from None
+        raise
+
+
+def _is_possible(cells: int, held: Sequence[Held]) -> bool:
+    """Whether some cells of 0 or more have the totals."""
+    named = [(each.fixed, np.flatnonzero(each.fixed.of_cell < len(each.fixed.totals))) for each in held]
+    blocks = [
+        sparse.coo_array((np.ones(at.size), (f.of_cell[at], at)), shape=(len(f.totals), cells)) for f, at in named
+    ]
+    totals = np.concatenate([f.totals for f, _ in named])
+    held_exactly = LinearConstraint(sparse.vstack(blocks, format="csr"), totals, totals)
+    return bool(milp(np.zeros(cells), constraints=held_exactly).status != 2)
+
+
+def _exact(fixed: Fixed, unit: float) -> Grouping:
+    """Fixed totals as whole numbers of units, where they are."""
+    units = np.append(fixed.totals / unit, np.nan)
+    nearest = np.rint(units)
+    exact = np.where(np.abs(units - nearest) <= NEARLY_WHOLE, nearest, np.nan)
+    return Grouping(fixed.of_cell, len(units), exact)
+
+
+def _sums(fixed: Fixed, totals: FloatArray) -> FloatArray:
+    return sum_by(fixed.of_cell, totals, len(fixed.totals) + 1)[:-1]

@@ -1,0 +1,165 @@
+"""Public totals to hold fixed, from files or tables: key columns, then attributes, or `attribute` and `value`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gedp.errors import Fault, FaultsError
+from gedp.microdata.cells import Frame
+from gedp.microdata.constraints.equalities import Fixed
+from gedp.microdata.solve import CodeArray
+from gedp.neighbors.functions import FloatArray
+
+Given: TypeAlias = pa.Table | Path | str
+ATTRIBUTE, VALUE = "attribute", "value"
+
+
+@dataclass(frozen=True, repr=False)
+class _Lines:
+    """The lines of one table about one attribute."""
+
+    keys: pa.Table
+    values: pa.ChunkedArray
+
+
+def read_fixed(
+    given: Sequence[Given], frame: Frame, names: Sequence[str]
+) -> tuple[dict[str, list[Fixed]], list[Fault]]:
+    """The fixed totals of every attribute of `names`, and everything that is wrong with them."""
+    found: dict[str, list[Fixed]] = {name: [] for name in names}
+    faults: list[Fault] = []
+    for place, each in enumerate(given):
+        source = f"fixed table {place + 1}" if isinstance(each, pa.Table) else Path(each).name
+        try:
+            table = each if isinstance(each, pa.Table) else _read(Path(each))
+            for name, lines in _lines_by_attribute(table, frame, source).items():
+                if name in found and lines.values.null_count < len(lines.values):
+                    found[name].append(_fixed(lines, name, frame, source))
+        except FaultsError as error:
+            faults += error.faults
+    if given and not faults and not any(found.values()):
+        faults.append(Fault("fixed", "there is no total for any of the attributes", "Give some, or leave it out"))
+    return found, faults
+
+
+def _read(path: Path) -> pa.Table:
+    """A file's table; columns of a CSV file as text, since codes like 003 are no numbers."""
+    try:
+        if path.suffix == ".parquet":
+            return pq.read_table(path)
+        if path.suffix != ".csv":
+            raise _refused(path.name, "it is neither .csv nor .parquet", "Give one of these")
+        with pa.csv.open_csv(path) as reader:
+            names = reader.schema.names
+        options = pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
+        )
+        return pa.csv.read_csv(path, convert_options=options)
+    except (OSError, pa.ArrowException):
+        raise _refused(path.name, "it cannot be read", "Check that it exists and is whole") from None
+
+
+def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str, _Lines]:
+    columns = table.column_names
+    attributes = list(frame.spec.policy.attributes)
+    if ATTRIBUTE in columns and VALUE in columns:
+        keys = table.drop_columns([ATTRIBUTE, VALUE])
+        _check(keys.column_names, frame, source)
+        about = table[ATTRIBUTE].cast(pa.string())
+        unknown = sorted({str(name) for name in about.unique().to_pylist()} - set(attributes))
+        if unknown:
+            there = f"There are: {', '.join(attributes)}"
+            raise _refused(source, f"no attributes of the release: {', '.join(unknown[:5])}", there)
+        picked = {name: pa.compute.equal(about, name) for name in attributes}
+        return {name: _Lines(keys.filter(mask), table[VALUE].filter(mask)) for name, mask in picked.items()}
+    given = [name for name in columns if name in attributes]
+    if not given:
+        hint = f"Name columns after attributes ({', '.join(attributes)}), or give {ATTRIBUTE} and {VALUE}"
+        raise _refused(source, "no column has values", hint)
+    keys = table.drop_columns(given)
+    _check(keys.column_names, frame, source)
+    return {name: _Lines(keys, table[name]) for name in given}
+
+
+def _check(keys: Sequence[str], frame: Frame, source: str) -> None:
+    faults: list[Fault] = []
+    for key in keys:
+        try:
+            frame.key(key)
+        except FaultsError as error:
+            faults += [Fault(source, f"column {key!r}: {fault.problem}", fault.suggestion) for fault in error.faults]
+    if faults:
+        raise FaultsError(source, faults)
+
+
+def _fixed(lines: _Lines, name: str, frame: Frame, source: str) -> Fixed:
+    """The totals of one table for one attribute, once every one of them is a number for a whole group of cells."""
+    stated = pa.compute.is_valid(lines.values)
+    keys, values = lines.keys.filter(stated), _numbers(lines.values.filter(stated), name, source)
+    by = tuple(keys.column_names)
+    groups = frame.cells(by)
+    wanted, present = np.zeros(len(values), dtype=np.int64), np.zeros(groups.count, dtype=np.int64)
+    unknown = np.zeros(len(values), dtype=bool)
+    for key in by:
+        labels = frame.key(key)[1]
+        texts = keys[key].cast(pa.string()).combine_chunks()
+        places = pa.compute.index_in(texts, value_set=pa.array(labels, pa.string()))
+        unknown |= pa.compute.is_null(places).to_numpy(zero_copy_only=False)
+        wanted = wanted * len(labels) + places.fill_null(0).to_numpy()
+        present = present * len(labels) + groups.codes[key]
+    order = np.argsort(present)
+    found = order[np.minimum(np.searchsorted(present[order], wanted), groups.count - 1)]
+    unknown |= present[found] != wanted
+    faults = []
+    if unknown.any():
+        said = _name(keys, int(np.flatnonzero(unknown)[0]))
+        faults.append(Fault(source, f"{unknown.sum()} groups do not exist, the first is {said}", "Remove them"))
+    repeats = len(found) - len(np.unique(found))
+    if repeats and not unknown.any():
+        faults.append(Fault(source, f"{repeats} groups are given again", "Give each total once"))
+    position = np.full(groups.count, len(values), dtype=np.int32)
+    position[found[~unknown]] = np.flatnonzero(~unknown)
+    cells = frame.cells_of(name)
+    of_cell, cut = _whole_cells(position[groups.of_row], cells.of_row, cells.count, len(values))
+    if cut.size:
+        first = _name(keys, int(cut[0]))
+        problem = f"{cut.size} groups divide finest cells of {name}, the first is {first}"
+        finest = ", ".join(cells.codes) or "the total"
+        faults.append(Fault(source, problem, f"Fix totals of groups that are made of whole cells by {finest}"))
+    if faults:
+        raise FaultsError(source, faults)
+    return Fixed(by, of_cell, values, tuple(f"{name} of {_name(keys, line)}" for line in range(len(values))))
+
+
+def _whole_cells(of_row: CodeArray, cell_of_row: CodeArray, cells: int, none: int) -> tuple[CodeArray, CodeArray]:
+    """The group of every cell, and the groups that have a part of one only."""
+    of_cell = np.full(cells, none, dtype=np.int32)
+    of_cell[cell_of_row] = of_row
+    other = of_row != of_cell[cell_of_row]
+    cut = np.unique(np.concatenate([of_row[other], of_cell[cell_of_row][other]]))
+    return of_cell, cut[cut < none]
+
+
+def _numbers(values: pa.ChunkedArray, name: str, source: str) -> FloatArray:
+    try:
+        numbers = values.cast(pa.float64()).to_numpy()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise _refused(source, f"some values of {name} are no numbers", "Correct them") from None
+    if not np.isfinite(numbers).all():
+        raise _refused(source, f"some values of {name} are not finite", "Correct them")
+    return np.asarray(numbers, dtype=np.float64)
+
+
+def _name(keys: pa.Table, line: int) -> str:
+    return ", ".join(f"{key} {keys[key][line].as_py()}" for key in keys.column_names) or "the total"
+
+
+def _refused(source: str, problem: str, suggestion: str) -> FaultsError:
+    return FaultsError(source, [Fault(source, problem, suggestion)])
