@@ -87,7 +87,8 @@ def in_group(row: Mapping[str, Any], answer: Mapping[str, Any], by: Sequence[str
 
 def dense(release: Release, attribute: str, queries: Sequence[Query], at: FloatArray | None) -> FloatArray:
     """Least squares over establishments; ψ answers weighed at their estimates, or at the fitted values `at`."""
-    solution: FloatArray = np.linalg.lstsq(*dense_problem(release, attribute, queries, at))[0]
+    design, answers = dense_problem(release, attribute, queries, at)
+    solution: FloatArray = np.linalg.lstsq(design, answers)[0].astype(np.float64)
     return solution
 
 

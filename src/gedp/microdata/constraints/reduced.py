@@ -19,7 +19,7 @@ from gedp.microdata.solve import CodeArray, Marginal, is_partition, pool, sum_by
 from gedp.microdata.weights import AttributeFit
 from gedp.neighbors.functions import FloatArray
 
-LOOSE = 1e6  # how many times the largest variance of an answer
+LOOSE = 1e4  # how many times the largest variance of an answer
 
 
 @dataclass(frozen=True, repr=False)
