@@ -19,7 +19,7 @@ from gedp.neighbors.functions import FloatArray
 TOLERANCE = 1e-14  # of the optimality conditions, relative to what is added up in them
 ACCEPTED = 1e-10  # where a further step no longer helps
 MOST_STEPS = 100
-SLACK = 1e-9  # keeps a step finite where all units of a fixed total are 0; changes steps, never the solution
+SLACK = 1e-6  # keeps a step finite where no free unit is left to meet a fixed total; changes steps, not the solution
 OVERSHOOT = 1e-6  # of the slope at the start of a step, allowed at its end
 
 
@@ -47,7 +47,7 @@ class _Point:
 def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> NonnegativeFit:
     """Minimises the same sum of squares over values of 0 or more, with the fixed totals (variance 0) met exactly."""
     every = sorted([*problem.marginals, *fixed], key=lambda m: -m.groups)
-    slack = _steady(every, problem.by_cell(problem.variances))
+    full = problem.by_cell(problem.variances)
     answers, variances = (
         np.concatenate([*(getattr(m, k) for m in every), np.empty(0)]) for k in ("answers", "variances")
     )
@@ -74,10 +74,10 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
 
     # The first step, from nothing and with every unit free, gives the fit without the bound.
     point = at(np.zeros(len(answers)), np.zeros(problem.cells), unbounded)
-    free = problem.variances
+    free = full
     violation = np.inf
     for step in range(MOST_STEPS):
-        groups, cells = _newton(problem, slack, point, problem.by_cell(free))
+        groups, cells = _newton(problem, _steady(every, free, full), point, free)
         if step == 0:
             point = at(point.groups + groups, point.cells + cells, bounded)
         else:
@@ -85,7 +85,7 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
         before, violation = violation, _largest(point.group_gaps / sizes, point.cell_gaps / cell_sizes)
         if violation <= TOLERANCE or before / 2 < violation <= ACCEPTED:
             return NonnegativeFit(bounded(point.pull), step + 1, violation)
-        free = np.where(unbounded(point.pull) > 0, problem.variances, 0.0)
+        free = problem.by_cell(np.where(unbounded(point.pull) > 0, problem.variances, 0.0))
     raise ConvergenceError(
         f"the fit without negative values was not reached in {MOST_STEPS} steps ({violation:.0e} left)"
     )
@@ -131,12 +131,14 @@ def _searched(
     return best
 
 
-def _steady(marginals: Sequence[Marginal], cell_variances: FloatArray) -> list[Marginal]:
-    """The same with a small variance where it is 0: a fixed group has none to lean on when all its units are 0."""
-    return [
-        Marginal(m.of_cell, m.answers, np.where(m.variances > 0, m.variances, SLACK * m.sums(cell_variances)))
-        for m in marginals
-    ]
+def _steady(marginals: Sequence[Marginal], free: FloatArray, full: FloatArray) -> list[Marginal]:
+    """The same with a small variance where it is 0: the free units may not be able to meet every fixed total."""
+    steady = []
+    for m in marginals:
+        own = m.sums(free)
+        small = SLACK * np.where(own > 0, own, m.sums(full))
+        steady.append(Marginal(m.of_cell, m.answers, np.where(m.variances > 0, m.variances, small)))
+    return steady
 
 
 def _gather(marginals: Sequence[Marginal], by_cell: FloatArray) -> FloatArray:
