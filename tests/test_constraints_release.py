@@ -29,7 +29,7 @@ NOT_SIGNED = ["emp", "wage", "area"]
 
 
 @given(rows=rows_of_tables, which=st.lists(st.integers(1, 5), unique=True), seed=st.integers(0, 10**6))
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_without_negatives_it_is_the_dense_best_fit(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], which: list[int], seed: int
 ) -> None:
@@ -83,7 +83,7 @@ def totals_of(rows: Sequence[Row], by: Sequence[str], attribute: int = 3) -> pa.
     which=st.lists(st.integers(1, 4), unique=True),
     by=st.lists(st.sampled_from([(), ("cnty",), ("naics2",), ("cnty", "naics2")]), min_size=1, max_size=3, unique=True),
 )
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_fixed_totals_and_their_errors_are_those_of_the_dense_system(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], which: list[int], by: list[tuple[str, ...]]
 ) -> None:
@@ -124,7 +124,7 @@ def constraint_matrix(rows: Sequence[Row], by: Sequence[tuple[str, ...]]) -> tup
 
 
 @given(rows=rows_of_tables, seed=st.integers(0, 10**6), fix=st.booleans(), nonnegative=st.booleans())
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_whole_numbers_keep_the_totals_of_all_queries(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], seed: int, fix: bool, nonnegative: bool
 ) -> None:

@@ -71,17 +71,18 @@ def test_whole_fixed_totals_are_met(table: tuple[FloatArray, CodeArray, int, lis
     values, of_row, cells, groupings = table
     rng = np.random.default_rng(seed)
     fixed = rng.integers(0, 4, cells).astype(np.int32)
-    # The values are moved so that the totals of the groups are whole, but for the last, which nobody fixes.
+    # The values are moved so that the totals of the groups are nearly whole, but for the last, which nobody fixes.
     members = fixed[of_row]
     exact = np.full(4, np.nan)
     for group in range(3):
         if (members == group).any():
             exact[group] = np.rint(values[members == group].sum())
-            values[members == group] += (exact[group] - values[members == group].sum()) / (members == group).sum()
+            missing = exact[group] + rng.choice([-0.09, 0.09]) - values[members == group].sum()
+            values[members == group] += missing / (members == group).sum()
     rounded = round_rows(values, of_row, cells, [*groupings, Grouping(fixed, 4, exact)])
     assert rounded.missed == 0
     assert (np.abs(rounded.values - values) < 1 + 1e-9).all()
-    assert rounded.deviation < 1 + 1e-9
+    assert rounded.deviation < 1.1
     sums = np.bincount(members, weights=rounded.values, minlength=4)
     assert np.array_equal(sums[~np.isnan(exact)], exact[~np.isnan(exact)])
 

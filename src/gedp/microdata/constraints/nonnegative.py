@@ -51,10 +51,7 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
     answers, variances = (
         np.concatenate([*(getattr(m, k) for m in every), np.empty(0)]) for k in ("answers", "variances")
     )
-    sizes = np.abs(answers) + _gather(every, problem.by_cell(np.abs(problem.answers))) + np.finfo(np.float64).tiny
-    cell_sizes = problem.by_cell(np.abs(problem.answers)) + np.finfo(np.float64).tiny
-    if problem.finest is not None:
-        cell_sizes += np.abs(problem.finest[0])
+    own_sizes = problem.by_cell(np.abs(problem.answers)) + np.finfo(np.float64).tiny
 
     def at(groups: FloatArray, cells: FloatArray, values: Callable[[FloatArray], FloatArray]) -> _Point:
         pull = _spread(every, groups, problem.cells) + cells
@@ -82,10 +79,12 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
             point = at(point.groups + groups, point.cells + cells, bounded)
         else:
             point = _searched(point, groups, cells, lambda g, c: at(g, c, bounded))
-        before, violation = violation, _largest(point.group_gaps / sizes, point.cell_gaps / cell_sizes)
+        free = problem.by_cell(np.where(unbounded(point.pull) > 0, problem.variances, 0.0))
+        sizes = own_sizes + free * np.abs(point.pull)  # of what is added up, and so of what rounding leaves
+        group_gaps = point.group_gaps / (np.abs(answers) + _gather(every, sizes) + np.finfo(np.float64).tiny)
+        before, violation = violation, _largest(group_gaps, point.cell_gaps / sizes)
         if violation <= TOLERANCE or before / 2 < violation <= ACCEPTED:
             return NonnegativeFit(bounded(point.pull), step + 1, violation)
-        free = problem.by_cell(np.where(unbounded(point.pull) > 0, problem.variances, 0.0))
     raise ConvergenceError(
         f"the fit without negative values was not reached in {MOST_STEPS} steps ({violation:.0e} left)"
     )
