@@ -12,7 +12,7 @@ from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.nonnegative import MOST_STEPS, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem, fit_cells
-from gedp.microdata.tabulate import _of_cell_totals
+from gedp.microdata.variances import _of_cell_totals
 from gedp.neighbors.functions import FloatArray
 
 

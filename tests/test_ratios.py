@@ -202,7 +202,7 @@ spreads = st.floats(1e-3, 1e3)
 
 def totals(**pairs: tuple[float, float]) -> dict[str, Totals]:
     """Estimate and standard error of each attribute, in one group."""
-    return {name: Totals(np.array([x]), np.array([s * s]), is_exact=True) for name, (x, s) in pairs.items()}
+    return {name: Totals(np.array([x]), np.array([s * s]), kind="exact") for name, (x, s) in pairs.items()}
 
 
 def only(estimates: Estimates) -> tuple[float, float, float, float]:
@@ -249,7 +249,7 @@ def test_intervals_cover_what_normal_noise_hides() -> None:
     chance, draws = np.random.default_rng(0), 40_000
     drawn = {"x": (30.0, 4.0), "y": (18.0, 2.0), "z": (3.0, 0.5)}
     known = {
-        name: Totals(chance.normal(mean, spread, draws), np.full(draws, spread**2), is_exact=True)
+        name: Totals(chance.normal(mean, spread, draws), np.full(draws, spread**2), kind="exact")
         for name, (mean, spread) in drawn.items()
     }
     found = estimate(Ratio("r", {"x": 1.0, "z": 2.0}, {"y": 1.0, "z": -1.0}), known, 0.95)

@@ -414,3 +414,16 @@ def test_a_replaced_release_keeps_no_old_microdata(tmp_path: Path) -> None:
     assert names(out) == ["identity.parquet", "manifest.json", "tables"]
     assert command("run", "spec.toml", "--force", folder=tmp_path).code == 0
     read_microdata(read_release(out))
+
+
+def test_microdata_with_constraints_have_a_report(tmp_path: Path) -> None:
+    out = fresh(tmp_path)
+    fixed = tmp_path / "fixed.csv"
+    fixed.write_text("cnty,emp\n001,500\n", encoding="utf-8")
+    options = ("--nonnegative", "--whole", "--fixed", str(fixed))
+    assert command("microdata", str(out), *options, folder=tmp_path).code == 0
+    ended = command("report", str(out), folder=tmp_path)
+    assert ended.code == 2
+    assert "Give them again, with --fixed" in ended.err
+    assert command("report", str(out), "--fixed", str(fixed), folder=tmp_path).code == 0
+    assert "nonnegative=True, whole=True" in text_of(out / "report.html")

@@ -11,7 +11,8 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--out", type=_PATH, help="File to write. Default: report.html in the release.")
 @click.option("--title", help="Heading of the page, instead of the number of establishments.")
-def command(folder: Path, out: Path | None, title: str | None) -> None:
+@click.option("--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to.")
+def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path, ...]) -> None:
     """Write one page about the release in DIR and its microdata: what is protected, how exact it is, how to use it.
 
     The page is for the public, needs no network, and is made from the release alone; this spends nothing. `gedp run`
@@ -30,7 +31,7 @@ def command(folder: Path, out: Path | None, title: str | None) -> None:
         at.step("checking the release")
         release = read_release(folder)
         at.step("fitting")
-        microdata = read_microdata(release)
+        microdata = read_microdata(release, fixed)
         at.step("writing")
         path = write_report(microdata, out, title=title)
     click.echo(f"Wrote {path}. Open it in a browser; it needs no network.")

@@ -40,6 +40,7 @@ def python(microdata: Microdata) -> str:
     by, attribute = _example(microdata)
     options = "" if microdata.weights == microdata.frame.spec.microdata.weights else f", weights={microdata.weights!r}"
     options += f", share_by={microdata.share_by!r}" if microdata.share_by else ""
+    options += "".join(f", {name}=True" for name in ("nonnegative", "whole") if getattr(microdata.constraints, name))
     return "\n".join(
         [
             "import pyarrow.parquet as pq",

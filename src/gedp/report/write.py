@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from gedp.errors import Fault, FaultsError
 from gedp.files import WriteError, write_text
 from gedp.microdata import Microdata, fit_microdata
+from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.fit import MICRODATA
 from gedp.policy import parse_spec
 from gedp.release import MANIFEST, Release, TamperedReleaseError
@@ -37,12 +38,26 @@ def write_report(microdata: Microdata, path: Path | None = None, *, title: str |
     return path
 
 
-def read_microdata(release: Release) -> Microdata:
-    """The microdata on file in a release, fitted anew the way they were, since errors come from the fit."""
+def read_microdata(release: Release, fixed: Sequence[Given] = ()) -> Microdata:
+    """The microdata on file in a release, fitted anew the way they were, since errors come from the fit.
+
+    `fixed` are the public totals that they were fitted to, if any: the file beside them only names their groupings.
+    """
     described = _described(release)
     columns = parse_spec(str(release.manifest["spec"]), "the spec in the manifest").data.public
     share_by = described["public_weights"] if described["public_weights"] in columns else None
-    microdata = fit_microdata(release, weights=described["weights"], share_by=share_by)
+    constraints = described["constraints"]
+    if constraints["fixed"] and not fixed:
+        fault = Fault(MICRODATA, "it was fitted to fixed public totals", "Give them again, with --fixed")
+        raise FaultsError(str(release.folder), [fault])
+    microdata = fit_microdata(
+        release,
+        weights=described["weights"],
+        share_by=share_by,
+        nonnegative=constraints["nonnegative"],
+        whole=constraints["whole"],
+        fixed=fixed,
+    )
     on_file = pq.read_table(release.folder / MICRODATA)
     other = [name for name, fit in microdata.fits.items() if not _is_alike(on_file, name, fit.values)]
     if other:
@@ -63,7 +78,7 @@ def _described(release: Release) -> Mapping[str, Any]:
     try:
         described = json.loads((release.folder / BESIDE).read_text(encoding="utf-8"))
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
-        described["weights"], described["public_weights"]
+        described["weights"], described["public_weights"], described["constraints"]["fixed"]
         with (release.folder / MICRODATA).open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     except (OSError, ValueError, KeyError, TypeError):
