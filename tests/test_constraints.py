@@ -226,10 +226,15 @@ def test_many_rows_take_few_steps() -> None:
         sums = np.bincount(of_cell[of_row], weights=truth, minlength=groups)
         marginals.append(Marginal(of_cell, sums + 10 * rng.normal(size=groups), np.full(groups, 100.0)))
     answers = truth + np.sqrt(variances) * rng.normal(size=rows)
-    fit = fit_nonnegative(Reduced(answers, variances, of_row, cells, None, tuple(marginals)))
+    problem = Reduced(answers, variances, of_row, cells, None, tuple(marginals))
+    fit = fit_nonnegative(problem)
     assert (fit.values == 0).sum() > rows / 20
     assert fit.steps <= 15
     assert fit.violation < 1e-11
+    # Both ways raise the total, cutting off by far more.
+    added, spread = problem.by_cell(answers), problem.by_cell(variances)
+    free = answers + variances * ((fit_cells([(added, spread)], marginals).totals - added) / spread)[of_row]
+    assert free.sum() < fit.values.sum() < free.sum() + (np.maximum(free, 0).sum() - free.sum()) / 5
 
 
 def test_contradictions_are_found_whichever_way_the_groupings_lie() -> None:

@@ -34,8 +34,8 @@ def sentences(constrained: Mapping[str, Any]) -> Iterator[str]:
         yield f"{said['totals']:,} totals are fixed{spare}; off by {said['largest_gap']:.1g} at most."
     if said := constrained.get("nonnegative"):
         yield (
-            f"no value is below 0, {said['zeros']:,} are 0; this moved the total by {said['change_of_total']:+,.0f} "
-            f"({said['steps']} steps)."
+            f"no value is below 0, {said['zeros']:,} are 0; this moved the total by "
+            f"{round(said['change_of_total']):+,} ({said['steps']} steps)."
         )
     if said := constrained.get("whole"):
         yield (
