@@ -14,7 +14,7 @@ from tests.test_policy import GOOD, changed
 
 def gedp(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from gedp.cli import main; main()", *arguments],
+        [sys.executable, "-m", "gedp", *arguments],
         capture_output=True,
         text=True,
         cwd=cwd,
