@@ -24,7 +24,7 @@ from gedp.mechanisms import clipping_bounds, no_clipping_tau
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query
-from gedp.release import RehearsalError, Release, read_release
+from gedp.release import Release, read_release
 from gedp.specs import find_spec
 from gedp.synth.demo import make_demo
 from gedp.table import ConfidentialTable, find_cells, open_table
@@ -232,15 +232,25 @@ def test_a_confidential_table_needs_a_ledger_and_real_noise(tmp_path: Path) -> N
     assert ledger.verify().ok
 
 
-def test_a_rehearsal_is_no_release(tmp_path: Path) -> None:
+def test_a_rehearsal_is_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     table = table_of([("001", "1111", 5, 0, 0)], replace(SYNTHETIC, synthetic=False))
-    rehearsed = rehearse(table, POLICY, TOTAL, out=tmp_path / "out")
+    rehearsed = rehearse(table, POLICY, TOTAL)
     assert rehearsed.manifest["entropy"] == "system"
     assert rehearsed.answers("total").num_rows == 1
-    with pytest.raises(RehearsalError, match="no ledger knows of"):
-        read_release(tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []  # it is in memory alone
     with pytest.raises(Refused, match="seeded noise"):
-        rehearse(table, POLICY, TOTAL, out=tmp_path / "seeded", entropy=SeededEntropy(1))
+        rehearse(table, POLICY, TOTAL, entropy=SeededEntropy(1))
+
+
+def test_a_rehearsal_answers_as_a_release_does(tmp_path: Path) -> None:
+    rows = [("001", "1111", 5, 3, 2), ("003", "1122", 50, 40, 9)]
+    queries = [IDENTITY_EMP, *TOTAL]
+    release = measure(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=SeededEntropy(1))
+    rehearsed = rehearse(table_of(rows), POLICY, queries, entropy=SeededEntropy(1))
+    assert rehearsed.answers("total").equals(release.answers("total"))
+    assert rehearsed.identity().equals(release.identity())
+    assert rehearsed.identity(["emp"]).equals(release.identity(["emp"]))
 
 
 def test_the_price_is_on_disk_before_the_first_draw(tmp_path: Path) -> None:

@@ -1,13 +1,24 @@
 """Errors of gedp: one base class. Messages carry parameters and counts, never a record's value."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class GedpError(Exception):
     """Base class. `exit_code` is what the command line ends with."""
 
     exit_code = 2
+
+    def __reduce__(self) -> tuple[Callable[..., "GedpError"], tuple[Any, ...]]:
+        """From one process to another without calling `__init__`, whose parameters differ."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[GedpError], args: tuple[Any, ...], state: Mapping[str, Any]) -> GedpError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(state)
+    return error
 
 
 class DomainError(GedpError):

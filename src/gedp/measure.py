@@ -38,6 +38,7 @@ from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.policy import Microdata, Output, Policy, PriceList, Query, Spec, price, require_within_budget, write_spec
 from gedp.recording import Record, record
+from gedp.rehearsal import RehearsalWriter
 from gedp.release import Release, ReleaseWriter
 from gedp.sealing import sealed
 from gedp.table import Cells, ConfidentialTable, Groups, find_cells
@@ -69,41 +70,44 @@ def measure(
     spec = Spec(table.data, policy, tuple(queries), table.groupers, microdata, output)
     if ledger is None and not table.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
-    return _carry_out(table, spec, Path(out), ledger, entropy, zeta, replace=replace, progress=progress)
+    return _carry_out(table, spec, lambda: ReleaseWriter(Path(out), replace=replace), ledger, entropy, zeta, progress)
 
 
 @sealed
 def rehearse(
-    table: ConfidentialTable, policy: Policy, queries: Sequence[Query], *, out: Path, entropy: Entropy | None = None
+    table: ConfidentialTable,
+    policy: Policy,
+    queries: Sequence[Query],
+    *,
+    entropy: Entropy | None = None,
+    zeta: Fraction = ZETA,
 ) -> Release:
-    """Answers as `measure` would, to be compared with the truth and thrown away: the ledger does not know of them.
+    """Answers as `measure` would give, to be compared with the truth and thrown away: no ledger knows of them.
 
-    So nothing of it may be published. The manifest says so, and `read_release` refuses it.
+    So nothing of it may be published. It stays in memory, and is no release that any reader would take.
     """
     spec = Spec(table.data, policy, tuple(queries), table.groupers, Microdata(), Output())
-    return _carry_out(table, spec, out, None, entropy, ZETA, rehearsal=True)
+    name = str(getattr(table.engine, "name", "the table"))
+    return _carry_out(table, spec, lambda: RehearsalWriter(name), None, entropy, zeta)
 
 
 def _carry_out(
     table: ConfidentialTable,
     spec: Spec,
-    out: Path,
+    writing: Callable[[], ReleaseWriter | RehearsalWriter],
     ledger: Ledger | None,
     entropy: Entropy | None,
     zeta: Fraction,
-    *,
-    replace: bool = False,
     progress: Progress | None = None,
-    rehearsal: bool = False,
 ) -> Release:
     prices = price(spec)
     require_within_budget(prices)
-    _require_sound(spec)
+    require_sound(spec)
     if entropy is not None and entropy.kind != "system" and not table.data.synthetic:
         raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
     entropy = entropy or SystemEntropy()
     mechanisms = psi_mechanisms(spec)
-    with ReleaseWriter(out, replace=replace) as writer:
+    with writing() as writer:
         for name, grouper in table.groupers.items():
             if grouper.map is not None:  # the lookup of a prefix has the codes that occur, and stays here
                 writer.write_map(name, table.lookups[name][1])
@@ -114,7 +118,7 @@ def _carry_out(
             with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
                 described = job.answer_groups(job.draw_identity())
             manifest = _manifest(job, prices, recorded, described)
-            release = writer.finish(manifest | ({"rehearsal": True} if rehearsal else {}))
+            release = writer.finish(manifest)
             if recorded is not None:
                 recorded.finish(release.folder)
         except BaseException as failure:
@@ -133,7 +137,7 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
     }
 
 
-def _require_sound(spec: Spec) -> None:
+def require_sound(spec: Spec) -> None:
     """What the spec's reader refuses in a file, refused for queries made in Python too."""
     identity = Counter(name for query in spec.queries if query.is_identity for name in query.mu)
     if twice := [name for name, times in identity.items() if times > 1]:
@@ -160,7 +164,7 @@ class _Job:
     mechanisms: Mapping[tuple[str, str], PsiMechanism]
     entropy: Entropy
     zeta: Fraction
-    writer: ReleaseWriter
+    writer: ReleaseWriter | RehearsalWriter
     progress: Progress
     identity: dict[str, PsiMechanism] = field(default_factory=dict)
 

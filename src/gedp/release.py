@@ -48,10 +48,6 @@ class ReleaseExistsError(Refused):
     """There is a release in that folder already."""
 
 
-class RehearsalError(Refused):
-    """These answers were drawn to be compared with the truth, not to be published."""
-
-
 class TamperedReleaseError(Refused):
     """A file of a release is not what its manifest says."""
 
@@ -100,8 +96,6 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
     if manifest.get("format") != FORMAT:
         problem = Fault(MANIFEST, f"its format is {manifest.get('format')!r}", f"This version reads format {FORMAT}")
         raise FaultsError(str(folder), [problem])
-    if manifest.get("rehearsal"):
-        raise RehearsalError(f"{folder}: a rehearsal, which no ledger knows of. Nothing of it may be published")
     if check:
         wrong = [name for name, digest in files.items() if _sha256(folder / name) != digest]
         if wrong:

@@ -14,6 +14,7 @@ from gedp.cli.signals import interrupts
 from gedp.errors import GedpError
 
 COMMANDS = {
+    "compare": "Internal: several workflows on the same table and budget, and which is closest to the truth.",
     "demo": "The whole chain on a synthetic state: release, microdata, tables, report.",
     "evaluate": "Internal: how far a release is from the truth. The results are confidential.",
     "examples": "List the spec files that come with gedp, or print one.",

@@ -39,6 +39,11 @@ class Steps:
             self.step(name, total or None)
         self._progress.update(self._task, completed=done)
 
+    def count(self, name: str, done: int, total: int) -> None:
+        """The same, with the numbers beside the name."""
+        self.reach(name, done, total)
+        self._progress.update(self._task, description=f"{name}: {done} of {total}")
+
 
 @contextmanager
 def steps() -> Iterator[Steps]:

@@ -2,6 +2,15 @@
 
 workflows     mechanisms and weights
 sweeps        other ways to divide the budget
-replicates    rehearsals of a release, and the errors of every group
+plan          what every replicate does
+rehearsals    one replicate: the errors of every group
+crew          work in several processes
+replicates    the files of all replicates, in a closed folder
 comparison    what they say: accuracy, bias, coverage, and who wins
+terminal      tables; page: the same with figures
 """
+
+from gedp.compare.comparison import Comparison
+from gedp.compare.replicates import compare
+
+__all__ = ["Comparison", "compare"]

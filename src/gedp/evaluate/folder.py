@@ -53,7 +53,7 @@ class Stamp:
         """In a sentence."""
         if self.confidential:
             return "CONFIDENTIAL: computed from confidential values. Not for release."
-        return "Made from synthetic data, as the release says: nothing here is confidential."
+        return "Made from synthetic data, as its spec says: nothing here is confidential."
 
     @property
     def prefix(self) -> str:
@@ -82,9 +82,7 @@ class Results:
 
     def write_parquet(self, name: str, table: pa.Table) -> None:
         """A table with the stamp in its metadata."""
-        metadata = {**(table.schema.metadata or {}), b"classification": self.stamp.text.encode()}
-        with private_file(self._path(name)) as file:
-            pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
+        write_stamped(self._path(name), table, self.stamp)
 
     def write_csv(self, name: str, table: pa.Table) -> None:
         """A table whose name carries the stamp."""
@@ -106,11 +104,17 @@ class Results:
 def results_folder(target: Path, stamp: Stamp, *, force: bool = False) -> Iterator[Results]:
     """Files written inside get their names at the end, all of them; after an error there is none, and no new folder."""
     require_free(target, force=force)
+    with filling(target, stamp) as results:
+        yield results
+
+
+@contextmanager
+def filling(target: Path, stamp: Stamp) -> Iterator[Results]:
+    """The same for a folder that is known to be ours, or free: results of before are replaced, other files stay."""
     made = not target.exists()
     try:
+        close_folder(target)
         with _writing(target):
-            target.mkdir(mode=0o700, exist_ok=True)
-            target.chmod(0o700)  # it may have been there, empty
             _remove_staging(target)
             staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=target))
             staging.chmod(0o700)  # a umask may have taken more than it should
@@ -126,12 +130,24 @@ def results_folder(target: Path, stamp: Stamp, *, force: bool = False) -> Iterat
                 target.rmdir()  # it is not empty if all went well
 
 
-def require_free(target: Path, *, force: bool = False) -> None:
-    """Refuses a folder inside a release, and one that is taken, unless it holds such results that may be replaced."""
+def close_folder(folder: Path) -> None:
+    """Makes a folder that is for its owner alone, or closes one that is there."""
+    with _writing(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+
+
+def require_private(target: Path) -> None:
+    """Refuses a folder inside a release."""
     resolved = target.resolve()
     for folder in (resolved, *resolved.parents):
         if _is_release(folder):
             raise FolderTakenError(f"{target} is inside the release {folder}, which is public. Choose another folder")
+
+
+def require_free(target: Path, *, force: bool = False) -> None:
+    """Refuses a folder inside a release, and one that is taken, unless it holds such results that may be replaced."""
+    require_private(target)
     with _writing(target):
         if not target.exists() or (target.is_dir() and not any(target.iterdir())):
             return
@@ -154,6 +170,13 @@ def private_file(path: Path) -> Iterator[IO[bytes]]:
         finally:
             with suppress(OSError):
                 Path(name).unlink()
+
+
+def write_stamped(path: Path, table: pa.Table, stamp: Stamp) -> None:
+    """A Parquet file for its owner alone, with the stamp in its metadata."""
+    metadata = {**(table.schema.metadata or {}), b"classification": stamp.text.encode()}
+    with private_file(path) as file:
+        pq.write_table(table.replace_schema_metadata(metadata), file, compression="zstd")
 
 
 def _publish(staging: Path, target: Path) -> None:

@@ -56,7 +56,14 @@ def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str]
     keys = [] if frame.lists_establishments else [key for key in frame.public.column_names if key in spec.groupers]
     groupers = {key: _as_released(spec.groupers[key]) for key in keys}
     table = open_table(engine, replace(spec.data, source=engine.name), asked, groupers, frame.release.folder)
-    unit = {name: exact(attribute.unit) for name, attribute in asked.items()}
+    return truth_of(frame, table, attributes)
+
+
+@sealed
+def truth_of(frame: Frame, table: ConfidentialTable, attributes: Sequence[str]) -> Truth:
+    """The same from a table that is open."""
+    spec, engine = frame.spec, table.engine
+    unit = {name: exact(table.attributes[name].unit) for name in attributes}
     columns = spec.data.public if frame.lists_establishments else _columns_of_keys(frame, table)
     identifier = [spec.data.id] if spec.data.id and frame.lists_establishments else []
     batches = list(engine.scan(coded=columns, amounts=unit, plain=identifier))
@@ -70,7 +77,7 @@ def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str]
         places = _places_in_cells(frame, table, codes)
     units = {
         name: sum_by(places, np.concatenate([batch.amounts[name] for batch in batches]).astype(np.float64), frame.rows)
-        for name in asked
+        for name in attributes
     }
     return Truth(units, unit)
 

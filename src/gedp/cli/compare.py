@@ -1,0 +1,91 @@
+"""`gedp compare`: workflows beside each other over many replicates."""
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("spec", metavar="SPEC")
+@click.option("--truth", help="The table to be released (Parquet, CSV, or a glob). Default: the spec's source.")
+@click.option("--replicates", type=click.IntRange(min=1), default=34, show_default=True, help="How many.")
+@click.option(
+    "--workflow",
+    "workflows",
+    multiple=True,
+    help="psi, pnc, auto or gdp, alone or with +plug-in, +quasi or +oracle; may be repeated. Default: these four.",
+)
+@click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
+@click.option("--by", multiple=True, help="Grouping, keys with commas; may be repeated. Default: QCEW levels.")
+@click.option("--sweep", help="mu=0.5,1,2.31,5, or the share of query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3.")
+@click.option("--seed", type=click.IntRange(min=0), help="Repeatable noise; synthetic data only.")
+@click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-comparison.")
+@click.option("--workers", type=click.IntRange(min=1), help="Processes. Default: one a core, at most 4.")
+def command(
+    spec: str,
+    truth: str | None,
+    replicates: int,
+    workflows: tuple[str, ...],
+    attributes: tuple[str, ...],
+    by: tuple[str, ...],
+    sweep: str | None,
+    seed: int | None,
+    out: Path | None,
+    workers: int | None,
+) -> None:
+    """Put the table of SPEC through several workflows at the same budget, and compare each with the truth. Internal.
+
+    Nothing is published and no budget is spent: what is drawn stays in memory. Errors, bias, coverage and winners are
+    shown, and written as Parquet, CSV and a page to a folder of its own, closed to others and stamped CONFIDENTIAL,
+    unless the spec says that the data is synthetic. An interrupted comparison goes on when the command is repeated.
+
+    \b
+    Workflows:
+      psi    the psi-mechanism for all groups, plug-in weights (the paper's first)
+      pnc    clipped sums for all groups, plug-in weights (the paper's second)
+      auto   the better of both for each group, quasi weights
+      gdp    Gaussian DP: noise for the largest establishment
+
+    \b
+    Examples:
+      gedp compare my.toml
+      gedp compare my.toml --replicates 100 --attribute wage --by cnty --by cnty,naics3
+      gedp compare my.toml --workflow psi --workflow psi+quasi --workflow auto
+      gedp compare my.toml --sweep mu=0.5,1,2.31,5 --out by-budget
+
+    Exit codes: 0 done, 1 refused (folder taken, confidential data), 2 faults in the spec, the table or the options.
+    """
+    from rich.console import Console
+
+    from gedp.cli.progress import steps
+    from gedp.compare import compare
+    from gedp.compare.terminal import print_comparison
+    from gedp.compare.workflows import DEFAULT
+    from gedp.evaluate.levels import parse_groupings
+    from gedp.specs import find_spec
+
+    read, path = find_spec(spec), Path(spec)
+    with steps() as at:
+        at.step("checking the table")
+        comparison = compare(
+            read,
+            truth or path.parent / read.data.source,
+            out=out or path.with_name(f"{path.stem}-comparison"),
+            replicates=replicates,
+            workflows=workflows or DEFAULT,
+            attributes=attributes or None,
+            by=parse_groupings(by) if by else None,
+            sweep=sweep,
+            seed=seed,
+            maps=path.parent,
+            workers=workers,
+            progress=lambda done, count: at.count("replicates", done, count),
+        )
+        at.step("writing")
+        page = comparison.write()
+    console, stamp = Console(highlight=False, markup=False), comparison.stamp
+    console.print(stamp.sentence, soft_wrap=True)
+    print_comparison(console, comparison)
+    console.print(f"Open {page} in a browser. {stamp.sentence}", soft_wrap=True)

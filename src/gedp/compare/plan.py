@@ -1,0 +1,126 @@
+"""What every replicate does, and whether it can be done at all: everything is refused before the first draw."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+
+from gedp._version import __version__
+from gedp.compare.sweeps import Setting, settings_of
+from gedp.compare.workflows import DEFAULT, ORACLE, Workflow, parse_workflows, with_attributes
+from gedp.engines.local import LocalEngine
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.evaluate.folder import Stamp
+from gedp.mechanisms import ZETA
+from gedp.policy import Spec, write_spec
+from gedp.table import ConfidentialTable, open_table
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The table, the ways to spend the budget on it, and what is compared."""
+
+    settings: tuple[Setting, ...]  # of the attributes that are compared, at their prices
+    workflows: tuple[Workflow, ...]
+    attributes: tuple[str, ...]
+    by: tuple[tuple[str, ...], ...] | None  # None: the levels of the QCEW and the queries' own groupings
+    source: str
+    folder: Path  # of the map files that the spec names
+    zeta: Fraction
+    seed: int | None = None
+
+    @property
+    def spec(self) -> Spec:
+        """Of the first setting. Data, groupings and attributes are those of all."""
+        return self.settings[0].spec
+
+    @property
+    def stamp(self) -> Stamp:
+        """CONFIDENTIAL, unless the spec says that the data is synthetic."""
+        return Stamp(confidential=not self.spec.data.synthetic)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(workflow.mechanism for workflow in self.workflows))
+
+    def open_table(self) -> ConfidentialTable:
+        """The table, validated."""
+        spec = self.spec
+        return open_table(LocalEngine(self.source), spec.data, spec.policy.attributes, spec.groupers, self.folder)
+
+    def fingerprint(self) -> str:
+        """Of everything that shapes a replicate, the content of the table and of map files among it."""
+        files = LocalEngine(self.source).files()
+        maps = [self.folder / grouper.map for grouper in self.spec.groupers.values() if grouper.map]
+        parts = [
+            __version__,
+            [[setting.name, write_spec(_nameless(setting.spec))] for setting in self.settings],
+            [workflow.name for workflow in self.workflows],
+            self.attributes,
+            self.by,
+            [_digest(path) for path in (*files, *maps)],
+            str(self.zeta),
+            self.seed,
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def make_plan(
+    spec: Spec,
+    source: str,
+    *,
+    folder: Path = Path(),
+    workflows: Sequence[str] = DEFAULT,
+    attributes: Sequence[str] | None = None,
+    by: Sequence[Sequence[str]] | None = None,
+    sweep: str | None = None,
+    seed: int | None = None,
+) -> Plan:
+    """A plan, or why there is none. Map files are looked up from `folder`."""
+    chosen = parse_workflows(workflows)
+    if not spec.data.synthetic:
+        if any(workflow.weights == ORACLE for workflow in chosen):
+            raise Refused(
+                f"{ORACLE} weights are made of the true values, so no release can have them, and how well they do is "
+                "more about the truth than a comparison should tell. They are for data that the spec declares synthetic"
+            )
+        if seed is not None:
+            raise Refused("a seed makes noise that can be subtracted again; it is for data declared synthetic")
+    names = _attributes(spec, attributes)
+    settings = [Setting(each.name, with_attributes(each.spec, names)) for each in settings_of(spec, sweep)]
+    groupings = None if by is None else tuple(tuple(keys) for keys in by)
+    zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
+    return Plan(tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)
+
+
+def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:
+    """Those that the queries ask for in the spec's order, or of them the chosen."""
+    asked = {name for query in spec.queries for name in query.mu}
+    names = [name for name in spec.policy.attributes if name in asked]
+    unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
+    if unknown:
+        faults = [Fault("attribute", f"no query asks for {n!r}", f"There are: {', '.join(names)}") for n in unknown]
+        raise FaultsError("the comparison", faults)
+    return [name for name in names if chosen is None or name in chosen]
+
+
+def _identities(spec: Spec) -> int:
+    """How many attributes have answers for establishments.
+
+    The chance ζ that clipping bounds fail is divided among them, so that each has the bounds of the whole release even
+    where others are left out.
+    """
+    return sum(len(query.mu) for query in spec.queries if query.is_identity)
+
+
+def _nameless(spec: Spec) -> Spec:
+    """Without the names of files and folders, which change no result."""
+    return replace(spec, data=replace(spec.data, source="table"), output=replace(spec.output, dir="out"))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,68 @@
+"""Answers to be compared with the truth and thrown away. They stay in memory: no file can be taken for a release."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gedp.errors import GedpError
+from gedp.release import Release
+
+
+@dataclass(frozen=True, repr=False)
+class Rehearsal(Release):
+    """What a release is on disk. `folder` is the name of the table, which messages give."""
+
+    tables: Mapping[str, pa.Table]
+    establishments: pa.Table | None
+    maps: Mapping[str, Mapping[str, str]]
+
+    def answers(self, query: str) -> pa.Table:
+        """The answers of one query, as of a release."""
+        return self.tables[query]
+
+    def identity(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The protected establishments, as of a release."""
+        if self.establishments is None:
+            raise GedpError("no query asks for establishments")
+        return self.establishments if columns is None else self.establishments.select(list(columns))
+
+    def map(self, grouping: str) -> dict[str, str]:
+        """The group of every code of a grouping that the spec gives a map file."""
+        return dict(self.maps[grouping])
+
+
+class RehearsalWriter:
+    """Takes answers as `ReleaseWriter` does, and keeps them."""
+
+    def __init__(self, name: str) -> None:
+        self.target = Path(name)
+        self._batches: list[pa.Table] = []
+        self._tables: dict[str, pa.Table] = {}
+        self._maps: dict[str, Mapping[str, str]] = {}
+
+    def __enter__(self) -> "RehearsalWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+    def write_identity(self, batch: pa.Table, public: Sequence[str]) -> None:
+        """Adds establishments."""
+        self._batches.append(batch)
+
+    def write_answers(self, query: str, table: pa.Table) -> str:
+        """Keeps the answers of a query."""
+        self._tables[query] = table
+        return query
+
+    def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
+        """Keeps the group of every code of a grouping."""
+        self._maps[grouping] = groups
+
+    def finish(self, manifest: Mapping[str, Any]) -> Rehearsal:
+        """All of it."""
+        establishments = pa.concat_tables(self._batches) if self._batches else None
+        return Rehearsal(self.target, manifest, self._tables, establishments, self._maps)
