@@ -45,7 +45,7 @@ def _reading(comparison: Comparison) -> str:
         "<p>The error of a group is protected − true. Its absolute value is averaged over the replicates; the tables "
         "have the median and the mean of that over the groups of a level. A workflow wins a level with the least mean; "
         "<em>its error</em> says how much larger that of the runner-up is, and <em>beyond chance</em> whether the "
-        f"difference between them, by replicates, is more than chance explains ({chance}). <em>Covered</em> is the share of "
+        f"difference, by replicates, is more than chance explains ({chance}). <em>Covered</em> is the share of "
         f"groups whose {100 * comparison.confidence:g}% interval holds the truth.</p>"
     )
 
