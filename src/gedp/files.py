@@ -1,6 +1,7 @@
-"""Writing files so that a reader never sees half of one."""
+"""Writing files so that a reader never sees half of one, and their checksums."""
 
 import ctypes
+import hashlib
 import os
 import sys
 import tempfile
@@ -16,31 +17,42 @@ class WriteError(GedpError):
 
 
 @contextmanager
+def writing(target: Path) -> Iterator[None]:
+    """What the file system refuses while `target` is written, as one of our errors."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"cannot write {target}: {_reason(error)}") from None
+
+
+@contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place at the end, or is removed if anything goes wrong."""
     if path.exists() and not path.is_file():
         raise WriteError(f"cannot write {path}: it is not a regular file")
-    try:
+    with writing(path):
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-    except OSError as error:
-        raise WriteError(f"cannot write {path}: {_reason(error)}") from None
-    os.close(descriptor)
-    temporary = Path(name)
-    try:
-        yield temporary
-        temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
-        temporary.replace(path)
-    except OSError as error:
-        raise WriteError(f"cannot write {path}: {_reason(error)}") from None
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
+        os.close(descriptor)
+        temporary = Path(name)
+        try:
+            yield temporary
+            temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            with suppress(OSError):
+                temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
     """Writes `text` to `path`, all of it or nothing."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def sha256(path: Path) -> str:
+    """The checksum of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def swap(new: Path, old: Path) -> None:
@@ -67,4 +79,5 @@ def _umask() -> int:
 
 
 def _reason(error: OSError) -> str:
-    return (error.strerror or "the file system refused").lower()
+    reason = error.strerror or (os.strerror(error.errno) if error.errno else "the file system refused")
+    return reason.lower()

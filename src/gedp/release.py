@@ -4,14 +4,13 @@ Everything here is public. This module and all that comes after it never see the
 """
 
 import csv
-import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +20,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from gedp.errors import Fault, FaultsError, GedpError, Refused
-from gedp.files import swap
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.files import sha256, swap, writing
 
 MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
@@ -109,7 +108,7 @@ def require_free(target: Path, *, replace: bool = False) -> None:
     """Refuses a folder that is taken, unless it is empty or a release that may be replaced."""
     if not os.path.lexists(_followed(target)):
         return
-    with _writing(target):
+    with writing(target):
         ours = _is_release_or_empty(target)
     if not (replace and ours):
         hint = "Use --force to replace it" if ours else "It is no release; choose another folder"
@@ -126,7 +125,7 @@ class ReleaseWriter:
         require_free(target, replace=replace)
         self.target = _followed(target)
         self.replace = replace
-        with _writing(target):
+        with writing(target):
             self.target.parent.mkdir(parents=True, exist_ok=True)
             self.folder = Path(tempfile.mkdtemp(dir=self.target.parent, prefix=f".{self.target.name}."))
             (self.folder / "tables").mkdir()
@@ -154,7 +153,7 @@ class ReleaseWriter:
         Only public columns repeat their values, so only they get a dictionary: one of noisy values takes most of the
         time and makes the file larger.
         """
-        with _writing(self.target):
+        with writing(self.target):
             if self._identity is None:
                 path = self.folder / IDENTITY
                 self._identity = pq.ParquetWriter(path, batch.schema, compression="zstd", use_dictionary=list(public))
@@ -173,16 +172,16 @@ class ReleaseWriter:
 
     def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
         """Writes the group of every code of a grouping: all of a public map file, whatever codes occur."""
-        with _writing(self.target):
+        with writing(self.target):
             (self.folder / MAPS).mkdir(exist_ok=True)
             with (self.folder / MAPS / f"{grouping}.csv").open("w", encoding="utf-8", newline="") as file:
                 csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(groups.items())
 
     def finish(self, manifest: Mapping[str, Any]) -> Release:
         """Writes the manifest with the checksum of every file, and gives the folder its name."""
-        with _writing(self.target):
-            for writing in (*([self._batch] if self._batch else []), *self._tables):
-                writing.result()
+        with writing(self.target):
+            for written in (*([self._batch] if self._batch else []), *self._tables):
+                written.result()
             if self._identity:
                 self._identity.close()
             paths = sorted(path for path in self.folder.rglob("*") if path.is_file())
@@ -214,8 +213,7 @@ def _is_release_or_empty(folder: Path) -> bool:
 
 def _sha256(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256(path)
     except OSError:
         return "missing"
 
@@ -226,12 +224,3 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-@contextmanager
-def _writing(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the file system refused"
-        raise GedpError(f"cannot write {target}: {reason.lower()}") from None

@@ -8,7 +8,6 @@ it: readers choke on comments, and a column of stamps would end up in computatio
 which survives a copy to another folder.
 """
 
-import hashlib
 import json
 import os
 import shutil
@@ -26,7 +25,7 @@ import pyarrow.parquet as pq
 
 from gedp._version import __version__
 from gedp.errors import GedpError, Refused
-from gedp.files import WriteError
+from gedp.files import sha256, writing
 from gedp.release import MANIFEST, read_release
 
 INDEX = "results.json"
@@ -94,7 +93,7 @@ class Results:
 
     def write_index(self) -> None:
         """What is in the folder, with checksums."""
-        files = {path.name: _sha256(path) for path in sorted(self.staging.iterdir())}
+        files = {path.name: sha256(path) for path in sorted(self.staging.iterdir())}
         index = {"gedp": __version__, "classification": self.stamp.text, **self.about, "files": files}
         with private_file(self.staging / INDEX) as file:
             file.write((json.dumps(index, indent=2, ensure_ascii=False) + "\n").encode())
@@ -114,13 +113,13 @@ def filling(target: Path, stamp: Stamp) -> Iterator[Results]:
     made = not target.exists()
     try:
         close_folder(target)
-        with _writing(target):
+        with writing(target):
             _remove_staging(target)
             staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=target))
             staging.chmod(0o700)  # a umask may have taken more than it should
         results = Results(staging, stamp)
         yield results
-        with _writing(target):
+        with writing(target):
             results.write_index()
             _publish(staging, target)
     finally:
@@ -132,7 +131,7 @@ def filling(target: Path, stamp: Stamp) -> Iterator[Results]:
 
 def close_folder(folder: Path) -> None:
     """Makes a folder that is for its owner alone, or closes one that is there."""
-    with _writing(folder):
+    with writing(folder):
         folder.mkdir(mode=0o700, exist_ok=True)
         folder.chmod(0o700)
 
@@ -148,7 +147,7 @@ def require_private(target: Path) -> None:
 def require_free(target: Path, *, force: bool = False) -> None:
     """Refuses a folder inside a release, and one that is taken, unless it holds such results that may be replaced."""
     require_private(target)
-    with _writing(target):
+    with writing(target):
         if not target.exists() or (target.is_dir() and not any(target.iterdir())):
             return
         ours = target.is_dir() and (_index_of(target) is not None or _is_left_over(target))
@@ -160,7 +159,7 @@ def require_free(target: Path, *, force: bool = False) -> None:
 @contextmanager
 def private_file(path: Path) -> Iterator[IO[bytes]]:
     """A file for its owner alone, that gets its name when all of it is written, or is removed."""
-    with _writing(path):
+    with writing(path):
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         try:
             os.fchmod(descriptor, 0o600)
@@ -225,17 +224,3 @@ def _is_release(folder: Path) -> bool:
     except GedpError:
         return False
     return True
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def _writing(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = os.strerror(error.errno) if error.errno else "the file system refused"
-        raise WriteError(f"cannot write {target}: {reason.lower()}") from None

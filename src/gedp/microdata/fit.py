@@ -1,6 +1,5 @@
 """The protected microdata of a release: fitted, described, written."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 
 from gedp._version import __version__
 from gedp.errors import Fault, FaultsError
-from gedp.files import WriteError, replacing, write_text
+from gedp.files import WriteError, replacing, sha256, write_text
 from gedp.microdata.cells import Frame, read_frame
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.constraints.fixed import Given
@@ -82,7 +81,7 @@ class Microdata:
         """How it was fitted, for the file beside it."""
         return {
             "gedp": __version__,
-            "manifest_sha256": _sha256(self.release.folder / MANIFEST),
+            "manifest_sha256": sha256(self.release.folder / MANIFEST),
             "entropy": self.release.manifest["entropy"],
             "rows": "establishments" if self.frame.lists_establishments else "cells",
             "weights": self.weights,
@@ -101,7 +100,7 @@ class Microdata:
             raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
         with replacing(path) as temporary:
             pq.write_table(self.table(), temporary, compression="zstd")
-        described = {"file": path.name, "sha256": _sha256(path), **self.described()}
+        described = {"file": path.name, "sha256": sha256(path), **self.described()}
         write_text(beside, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
         return path
 
@@ -186,8 +185,3 @@ def _public_weights(frame: Frame, column: str) -> FloatArray:
             pass
     fault = Fault("share_by", f"{column!r} is no public column of numbers", "Name one, or leave it out")
     raise FaultsError(str(frame.release.folder), [fault]) from None
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,6 +1,5 @@
 """The report as a file in the folder of its release, and the microdata that it is about."""
 
-import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError
-from gedp.files import WriteError, write_text
+from gedp.files import WriteError, sha256, write_text
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.fit import MICRODATA
@@ -79,8 +78,7 @@ def _described(release: Release) -> Mapping[str, Any]:
         described = json.loads((release.folder / BESIDE).read_text(encoding="utf-8"))
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
         described["weights"], described["public_weights"], described["constraints"]["fixed"]
-        with (release.folder / MICRODATA).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = sha256(release.folder / MICRODATA)
     except (OSError, ValueError, KeyError, TypeError):
         problem = f"it or {BESIDE} is missing or cannot be read"
         raise FaultsError(str(release.folder), [_again(release, problem)]) from None
