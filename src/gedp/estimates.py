@@ -60,7 +60,8 @@ def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> Float
         of_log: FloatArray = (at + psi.shift) ** 2 * np.expm1(sigma**2)
         return of_log
     if isinstance(psi, Sqrt):
-        of_sqrt: FloatArray = 4 * sigma**2 * (at + psi.shift) + 2 * sigma**4
+        of_sqrt: FloatArray = at * (4 * sigma**2)
+        of_sqrt += 4 * sigma**2 * psi.shift + 2 * sigma**4
         return of_sqrt
     if not isinstance(psi, Linear):
         at = np.where(at == 0, np.finfo(float).tiny, at)  # some slopes are infinite at 0

@@ -8,6 +8,7 @@ fixed point, where the quasi-score Σ (a_i − q_i(x)) / v_i(q_i(x)) · ∂q_i i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy.sparse.linalg import lsmr
 
 from gedp.errors import DomainError
 from gedp.estimates import psi_variance
-from gedp.microdata.cells import AttributeProblem, is_exact
+from gedp.microdata.cells import AttributeProblem, Cells, is_exact
 from gedp.microdata.solve import (
     CellFit,
     ConvergenceError,
@@ -57,7 +58,7 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     """The values that fit the answers best. `row_weights` divide cells that have no answers for establishments."""
     if weights not in ("quasi", "plug-in"):
         raise DomainError(f"weights are quasi or plug-in, not {weights!r}")
-    division = _division(problem, row_weights)
+    division = _Division(problem.cells, row_weights)
     answers = _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
     plug_in = _plug_in(problem)
     fit = _fit(problem, answers, plug_in, division)
@@ -86,7 +87,7 @@ def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:
     groups = tuple(sum_by(group.of_cell, totals, len(group.answers)) for group in problem.groups)
     at = _PerAnswer(None if problem.noise is None else values, groups)
     answers = _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
-    return _fit(problem, answers, _variances(problem, at), _division(problem, None))
+    return _fit(problem, answers, _variances(problem, at), _Division(problem.cells, None))
 
 
 def quasi_step(
@@ -98,8 +99,13 @@ def quasi_step(
     to a, its own slope is v(a)/v(x) times as steep: for sqrt, where v is a line itself, that is Newton's method. This
     shapes the steps, never where they end.
     """
-    ratio = np.clip(at_fitted / at_answers, 1 / FURTHEST, FURTHEST)
-    return fitted + ratio * (answers - fitted), ratio * at_fitted
+    ratio = at_fitted / at_answers
+    np.clip(ratio, 1 / FURTHEST, FURTHEST, out=ratio)
+    aims = answers - fitted  # in place from here on: there may be millions
+    aims *= ratio
+    aims += fitted
+    ratio *= at_fitted
+    return aims, ratio
 
 
 @dataclass(frozen=True)
@@ -112,7 +118,9 @@ class Change:
     @classmethod
     def between(cls, before: FloatArray, after: FloatArray, variances: FloatArray) -> "Change":
         """From one round to the next."""
-        squares = (after - before) ** 2 / variances
+        squares = after - before
+        squares *= squares
+        squares /= variances
         return cls(float(np.sqrt(np.mean(squares))), float(np.sqrt(np.max(squares))))
 
 
@@ -155,19 +163,30 @@ def _variances(problem: AttributeProblem, at: _PerAnswer) -> _PerAnswer:
 
 @dataclass(frozen=True, repr=False)
 class _Division:
-    """How cells without answers for their establishments are divided."""
+    """How cells without answers for their establishments are divided; worked out if there are such."""
 
-    shares: FloatArray  # of each row in its cell
-    cell_weights: FloatArray
+    cells: Cells
+    row_weights: FloatArray | None
 
+    @cached_property
+    def cell_weights(self) -> FloatArray:
+        """What the rows of every cell weigh together."""
+        weights, cells = self._weights, self.cells
+        by_cell = sum_by(cells.of_row, weights, cells.count)
+        if not (np.isfinite(weights).all() and (weights >= 0).all() and (by_cell > 0).all()):
+            raise DomainError("public weights must be numbers of 0 or more, and above 0 somewhere in every cell")
+        return by_cell
 
-def _division(problem: AttributeProblem, row_weights: FloatArray | None) -> _Division:
-    of_row, cells = problem.cells.of_row, problem.cells.count
-    weights = np.ones(len(of_row)) if row_weights is None else np.asarray(row_weights, dtype=np.float64)
-    by_cell = sum_by(of_row, weights, cells)
-    if not (np.isfinite(weights).all() and (weights >= 0).all() and (by_cell > 0).all()):
-        raise DomainError("public weights must be numbers of 0 or more, and above 0 somewhere in every cell")
-    return _Division(weights / by_cell[of_row], by_cell)
+    @cached_property
+    def shares(self) -> FloatArray:
+        """Of each row in its cell."""
+        return self._weights / self.cell_weights[self.cells.of_row]
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        if self.row_weights is None:
+            return np.ones(len(self.cells.of_row))
+        return np.asarray(self.row_weights, dtype=np.float64)
 
 
 def _fit(problem: AttributeProblem, answers: _PerAnswer, variances: _PerAnswer, division: _Division) -> AttributeFit:
@@ -179,7 +198,9 @@ def _fit(problem: AttributeProblem, answers: _PerAnswer, variances: _PerAnswer, 
         require_variances(variances.rows, f"{problem.name}, answers for establishments")
         sums, sum_variances = (sum_by(of_row, part, cells) for part in (answers.rows, variances.rows))
         fit = fit_cells([(sums, sum_variances)], marginals)
-        values = answers.rows + variances.rows * ((fit.totals - sums) / sum_variances)[of_row]
+        values = ((fit.totals - sums) / sum_variances)[of_row]
+        values *= variances.rows
+        values += answers.rows
         return AttributeFit(values, fit.totals, variances.rows, sum_variances, fit, "identity", *known)
     finest = [m for m in marginals if len(m.answers) == cells and is_partition(m.of_cell, cells)]
     if finest:
