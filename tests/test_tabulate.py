@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from gedp.cli import cli
 from gedp.errors import GedpError
 from gedp.microdata import Microdata, fit_microdata
-from gedp.microdata.solve import sum_by
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
 from tests.test_microdata import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
@@ -29,11 +28,7 @@ def dense_covariance(microdata: Microdata, attribute: str) -> FloatArray:
     assert fit.row_variances is not None
     assert problem.noise is not None
     precision = np.diag(1 / fit.row_variances)
-    for group in problem.groups:
-        fitted = sum_by(group.of_cell, fit.totals, len(group.answers))
-        variances = group.variances
-        if microdata.weights == "quasi":
-            variances = np.where(group.by_psi, group.noise.variance(fitted), group.variances)
+    for group, variances in zip(problem.groups, fit.group_variances, strict=True):
         of_row = group.of_cell[problem.cells.of_row]
         for place, variance in enumerate(variances):
             members = (of_row == place).astype(float)

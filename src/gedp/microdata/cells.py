@@ -5,7 +5,8 @@ the cells that its tables allow.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any
 
 import duckdb
@@ -13,12 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
+from scipy.special import ndtri
 
 from gedp.errors import Fault, FaultsError
 from gedp.estimates import PsiAnswers, psi_variance
 from gedp.industries import ancestor_of
-from gedp.microdata.solve import CodeArray
-from gedp.neighbors import Linear, Log, NeighborFunction
+from gedp.microdata.solve import CodeArray, max_by
+from gedp.neighbors import Linear, Log, NeighborFunction, Protection
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Attribute, Grouper, Query, Spec, parse_spec
 from gedp.release import Release
@@ -41,6 +43,20 @@ class PsiNoise:
         return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
 
 
+@dataclass(frozen=True)
+class ClippedNoise:
+    """The noise of clipped sums: a bound from the noisy answer of the group's largest establishment sets its scale."""
+
+    protection: Protection
+    sigma: float  # of the answers for establishments
+    tau: float
+
+    def sensitivity(self, omega: FloatArray) -> FloatArray:
+        """How far one establishment can move the sum of a group whose largest ψ of an establishment is omega."""
+        upper = PsiAnswers(self.protection.psi, omega, self.sigma).upper_bounds(self.tau)
+        return upper - self.protection.interval(upper).low
+
+
 @dataclass(frozen=True, repr=False)
 class GroupAnswers:
     """One query's answers for one attribute, as released, and the group of every finest cell."""
@@ -51,6 +67,7 @@ class GroupAnswers:
     variances: FloatArray  # as released: exact for pnc, at the estimate for psi
     by_psi: npt.NDArray[np.bool_]
     noise: PsiNoise
+    sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,6 +88,7 @@ class AttributeProblem:
     groups: tuple[GroupAnswers, ...]
     estimates: FloatArray | None  # of the rows; None without an identity query for this attribute
     noise: PsiNoise | None  # of the identity answers
+    clipped: ClippedNoise | None = None  # None where nothing is clipped, or values have both signs
 
 
 @dataclass(repr=False)
@@ -130,7 +148,16 @@ class Frame:
                 noise = _noise(self.release, query.name, attribute)
                 omega = self.release.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
                 estimates = PsiAnswers(noise.psi, omega, noise.sigma).estimate()
-                return AttributeProblem(name, cells, groups, estimates, noise)
+                if attribute.signed or all(group.by_psi.all() for group in groups):
+                    return AttributeProblem(name, cells, groups, estimates, noise)
+                clipped = ClippedNoise(attribute.protection, noise.sigma, self._tau())
+                largest = max_by(cells.of_row, omega, cells.count)
+                noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
+                groups = tuple(
+                    replace(group, sensitivity=clipped.sensitivity(omega))
+                    for group, omega in zip(groups, noisy, strict=True)
+                )
+                return AttributeProblem(name, cells, groups, estimates, noise, clipped)
         return AttributeProblem(name, cells, groups, None, None)
 
     def _group_answers(self, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
@@ -156,6 +183,12 @@ class Frame:
             pa.compute.equal(table["mechanism"], "psi").to_numpy(),
             _noise(self.release, query.name, attribute),
         )
+
+    def _tau(self) -> float:
+        """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
+        identities = sum(len(query.mu) for query in self.spec.queries if query.is_identity)
+        zeta = float(Fraction(self.release.manifest["clipping"]["zeta"]))
+        return float(-ndtri(-np.expm1(np.log1p(-zeta) / (self.rows * identities))))
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, all at once."""

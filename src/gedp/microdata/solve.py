@@ -38,6 +38,13 @@ def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
     return sums
 
 
+def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
+    """The largest value of every code from 0 to count − 1; −inf where there is none."""
+    largest = np.full(count, -np.inf)
+    np.maximum.at(largest, codes, values)
+    return largest
+
+
 class ConvergenceError(GedpError):
     """An iteration did not reach its tolerance."""
 

@@ -3,10 +3,11 @@
 `plug-in` (the paper's) takes the variance at the answer itself. An answer that came out low then seems precise, weighs
 too much, and totals are pulled down. `quasi` takes the variance at the fitted value of the query and repeats to the
 fixed point, where the quasi-score Σ (a_i − q_i(x)) / v_i(q_i(x)) · ∂q_i is 0; that is unbiased at the truth
-(Wedderburn 1974). Answers of the pnc-mechanism keep their exact variances in both.
+(Wedderburn 1974). The same for clipped sums: their exact variances are public, but they are large where the answer of the
+largest establishment came out high. Plug-in takes them as they are, quasi at the bound that the fitted values give.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -24,6 +25,7 @@ from gedp.microdata.solve import (
     Marginal,
     fit_cells,
     is_partition,
+    max_by,
     require_variances,
     sum_by,
 )
@@ -157,8 +159,27 @@ def _fitted(problem: AttributeProblem, fit: AttributeFit) -> _PerAnswer:
 def _variances(problem: AttributeProblem, at: _PerAnswer) -> _PerAnswer:
     """The variances where the fitted values are the truth."""
     rows = None if problem.noise is None or at.rows is None else problem.noise.variance(at.rows)
-    pairs = zip(problem.groups, at.groups, strict=True)
-    return _PerAnswer(rows, tuple(np.where(g.by_psi, g.noise.variance(x), g.variances) for g, x in pairs))
+    pairs = zip(problem.groups, _clipped_variances(problem, at.rows), at.groups, strict=True)
+    return _PerAnswer(rows, tuple(np.where(g.by_psi, g.noise.variance(x), clipped) for g, clipped, x in pairs))
+
+
+def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> Iterator[FloatArray]:
+    """Of clipped sums, if the bounds came from the fitted values of the establishments and not from noisy answers.
+
+    The noise of a clipped sum was drawn at its released variance. But that is large where the answer of the largest
+    establishment came out high, so weighing by it would trust just those answers too much.
+    """
+    if problem.clipped is None or problem.noise is None or rows is None:
+        yield from (group.variances for group in problem.groups)
+        return
+    largest = max_by(problem.cells.of_row, rows, problem.cells.count)
+    for group in problem.groups:
+        if group.sensitivity is None or group.by_psi.all():
+            yield group.variances
+            continue
+        fitted = np.maximum(max_by(group.of_cell, largest, len(group.answers)), problem.noise.least)
+        ratio = problem.clipped.sensitivity(problem.noise.psi(fitted)) / group.sensitivity
+        yield group.variances * np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0) ** 2
 
 
 @dataclass(frozen=True, repr=False)
