@@ -3,8 +3,10 @@
 `plug-in` (the paper's) takes the variance at the answer itself. An answer that came out low then seems precise, weighs
 too much, and totals are pulled down. `quasi` takes the variance at the fitted value of the query and repeats to the
 fixed point, where the quasi-score Σ (a_i − q_i(x)) / v_i(q_i(x)) · ∂q_i is 0; that is unbiased at the truth
-(Wedderburn 1974). The same for clipped sums: their exact variances are public, but they are large where the answer of the
-largest establishment came out high. Plug-in takes them as they are, quasi at the bound that the fitted values give.
+(Wedderburn 1974).
+
+Variances of clipped sums are public and exact, but large where the answer of the largest establishment came out high.
+Plug-in takes them as they are, quasi at the bound that the fitted values give.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
