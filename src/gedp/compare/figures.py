@@ -30,7 +30,7 @@ def error_boxes(by_workflow: Mapping[str, FloatArray], attribute: str, level: st
         f"Mean absolute error of {attribute} by {level}, {len(next(iter(by_workflow.values()))):,} groups, a box for "
         f"each workflow. Medians: {medians}."
     )
-    return box_plot(list(by_workflow.items()), _decades(f"mean absolute error of {attribute}", every), label)
+    return box_plot(list(by_workflow.items()), _decades(f"mean absolute error of {attribute}", every), label, width=330)
 
 
 def sweep_lines(

@@ -10,10 +10,11 @@ import pyarrow.compute
 from gedp.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp.compare.terminal import rows_of, second_heading, times, winner_headings, winner_rows
-from gedp.evaluate.report import number, short_share, stamped_page
+from gedp.evaluate.report import short_share, stamped_page
 from gedp.neighbors.functions import FloatArray
 from gedp.web import asset
 from gedp.web import table as html_table
+from gedp.web.svg import short_number
 
 DRAWN_FROM = 4  # groups: a box of fewer says less than their numbers
 
@@ -131,11 +132,16 @@ def _legend(comparison: Comparison) -> str:
 
 
 def _errors(line: Line) -> str:
-    return f"{number(line.median_absolute)} / {number(line.mean_absolute)}"
+    return f"{_brief(line.median_absolute)} / {_brief(line.mean_absolute)}"
 
 
 def _bias(line: Line) -> str:
-    return f"{number(line.bias)} ± {number(line.bias_se or 0.0)}"
+    return f"{_brief(line.bias)} ± {_brief(line.bias_se or 0.0)}"
+
+
+def _brief(value: float) -> str:
+    """Three digits: 1.23M."""
+    return short_number(float(f"{value:.3g}"))
 
 
 def _share(value: float | None) -> str:

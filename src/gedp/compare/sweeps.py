@@ -32,7 +32,7 @@ def settings_of(spec: Spec, sweep: str | None) -> list[Setting]:
         values = [Decimal(text.strip()) for text in texts.split(",")]
     except InvalidOperation:
         values = []
-    if not separator or not values:
+    if not separator or not values or not all(value.is_finite() for value in values):
         raise DomainError(f"{sweep!r} is no sweep. Write mu=0.5,1,2 or query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3")
     if what == TOTAL:
         return [Setting(f"{TOTAL}={value}", _at_total(spec, value)) for value in dict.fromkeys(values)]
@@ -59,21 +59,23 @@ def _at_share(spec: Spec, kind: str, name: str, share: Decimal) -> Spec:
     part = Decimal(loss.mu_squared.numerator) / Decimal(loss.mu_squared.denominator)
     if not 0 < part < total:
         raise DomainError(f"{kind} {name!r} has nothing or everything of the budget, so its share cannot be changed")
-    inside, outside = (share * total / part).sqrt(), ((1 - share) * total / (total - part)).sqrt()
+    inside, outside = (share * total / part).sqrt(), ((1 - share) * total / (total - part)).sqrt()  # μ, not μ²
 
     def factor(query: str, attribute: str) -> Decimal:
         return inside if name == (query if kind == "query" else attribute) else outside
 
-    return _scaled(spec, factor, total.sqrt())
+    return _scaled(spec, factor, spec.policy.mu)
 
 
-def _scaled(spec: Spec, factor: Callable[[str, str], Decimal], total: Decimal) -> Spec:
+def _scaled(spec: Spec, factor: Callable[[str, str], Decimal], budget: Decimal) -> Spec:
     """Every price times its factor, rounded down so that the total is not exceeded."""
-    queries = tuple(
-        replace(q, mu={a: (mu * factor(q.name, a)).quantize(_DIGITS, "ROUND_DOWN") for a, mu in q.mu.items()})
-        for q in spec.queries
-    )
-    return replace(spec, queries=queries, policy=replace(spec.policy, mu=total))
+    queries = []
+    for query in spec.queries:
+        prices = {a: (mu * factor(query.name, a)).quantize(_DIGITS, "ROUND_DOWN") for a, mu in query.mu.items()}
+        if not all(prices.values()):
+            raise DomainError(f"nothing is left for query {query.name!r}: its mu would be below {_DIGITS}")
+        queries.append(replace(query, mu=prices))
+    return replace(spec, queries=tuple(queries), policy=replace(spec.policy, mu=budget))
 
 
 def _total(spec: Spec) -> Decimal:

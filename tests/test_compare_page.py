@@ -1,0 +1,68 @@
+"""The page of a comparison in a real browser: nothing is fetched, figures have words, and it prints."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser
+
+from gedp.compare import Comparison, compare
+from gedp.compare.figures import MarkedAxis, error_boxes, sweep_lines
+from gedp.compare.page import comparison_page
+from gedp.policy import read_spec
+from tests.runs import write_case
+from tests.test_evaluate_page import PHONE
+from tests.pages import opened
+
+
+@pytest.fixture(scope="module", params=[None, "mu=0.5,1,4"], ids=["as it is", "swept"])
+def found(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    folder = tmp_path_factory.mktemp("case")
+    spec = read_spec(write_case(folder))
+    by = [(), ("cnty",), ("naics",), ("cnty", "naics")]
+    return compare(spec, folder / "t.parquet", out=folder / "out", replicates=2, by=by, sweep=request.param, workers=1)
+
+
+@pytest.mark.browser
+def test_the_page_fetches_nothing_and_says_its_figures(
+    browser: Browser,
+    tmp_path: Path,
+    found: Comparison,
+) -> None:
+    page, requests, errors = opened(browser, tmp_path / "c.html", comparison_page(found))
+    figures = page.locator("figure svg").all()
+    swept = len(found.order.settings) > 1
+    assert len(figures) == 2 * (4 if swept else 2)  # attributes, and levels: boxes need some groups
+    for figure in figures:
+        assert figure.get_attribute("role") == "img"
+        label = figure.get_attribute("aria-label") or ""
+        assert all(workflow in label for workflow in found.order.workflows)
+    assert page.locator(".keys svg[aria-hidden=true]").count() == (8 if swept else 0)
+    assert page.locator(".stamp").inner_text().startswith("CONFIDENTIAL")
+    captions = page.locator("caption").all_inner_texts()
+    assert any("least mean absolute error" in caption for caption in captions)
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.querySelector('.stamp')).display") == "table-header-group"
+    assert len(page.pdf(format="A4")) > 20_000
+    assert (requests, errors) == ([], [])
+
+
+def test_names_from_the_spec_are_escaped(found: Comparison) -> None:
+    text = comparison_page(found)
+    assert "http" not in text.replace("http-equiv", "")
+    for workflow in found.order.workflows:
+        assert f"<th>{workflow}</th>" in text
+
+
+def test_figures_hold_every_value_and_say_it() -> None:
+    drawn = error_boxes({"a": np.array([1.0, 2, 3, 2000]), "b": np.array([0.5, 5, 50, 500])}, "emp", "<county>")
+    assert "&lt;county&gt;" in drawn
+    assert "Medians: a 2.5; b 28." in drawn
+    assert drawn.count("<rect") == 2
+    drawn = sweep_lines([2, 0.5], {"a": [10, 100], "b": [7, 8]}, "mu", "emp", "county")
+    assert "a: 100 at 0.5, 10 at 2; b: 8 at 0.5, 7 at 2." in drawn
+    assert drawn.count("<polyline") == 2
+    assert MarkedAxis("mu", 0.4, 3, marks=(0.5, 2.31)).ticks() == [0.5, 2.31]
+    sweep_lines([1, 2], {"a": [0.0, 0.0]}, "mu", "emp", "county")  # nothing positive
