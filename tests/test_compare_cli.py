@@ -4,7 +4,9 @@ import os
 import signal
 import subprocess
 import time
+from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pyarrow.csv
 import pyarrow.parquet as pq
@@ -83,9 +85,9 @@ def test_an_interrupt_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -
     _, error = process.communicate()
     finished = sorted(path.name for path in files.glob("0*.parquet"))
     assert process.returncode == 130
-    assert error.count("\n") == 1
-    assert error.startswith("gedp: interrupted. ")
-    assert "of 5000 replicates are finished and kept; the same command goes on from there" in error
+    assert error.strip().count("\n") == 0
+    assert error.strip().startswith("gedp: interrupted. ")
+    assert error.strip().endswith("of 5000 replicates are finished and kept; the same command goes on from there")
     assert names(files) == [*finished, "groups.parquet"]  # nothing half written
     before = {name: (files / name).stat().st_mtime_ns for name in finished}
     ended = gedp(*run, str(len(finished) + 1), folder=tmp_path)

@@ -10,9 +10,9 @@ from gedp.compare import Comparison, compare
 from gedp.compare.figures import MarkedAxis, error_boxes, sweep_lines
 from gedp.compare.page import comparison_page
 from gedp.policy import read_spec
+from tests.pages import opened
 from tests.runs import write_case
 from tests.test_evaluate_page import PHONE
-from tests.pages import opened
 
 
 @pytest.fixture(scope="module", params=[None, "mu=0.5,1,4"], ids=["as it is", "swept"])

@@ -9,6 +9,7 @@ import pyarrow.compute
 
 from gedp.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp.compare.figures import KINDS, error_boxes, sweep_lines
+from gedp.compare.sweeps import TOTAL
 from gedp.compare.terminal import rows_of, second_heading, times, winner_headings, winner_rows
 from gedp.evaluate.report import short_share, stamped_page
 from gedp.neighbors.functions import FloatArray
@@ -52,23 +53,21 @@ def _reading(comparison: Comparison) -> str:
 
 
 def _attribute(comparison: Comparison, attribute: str, anchor: str) -> list[str]:
-    order = comparison.order
-    swept = len(order.settings) > 1
-    parts = [
-        f'<h2 id="{anchor}">{escape(attribute)}</h2>',
+    errors = [
         _table(comparison, attribute, "Absolute error of a group: median / mean over the groups", _errors),
         _winners(comparison, attribute),
     ]
-    if swept:
-        parts += ["<h3>Error against what was swept</h3>", _legend(comparison), _sweeps(comparison, attribute)]
+    if len(comparison.order.settings) > 1:
+        heading = f"<h3>Error against {escape(_swept(comparison)[0])}</h3>"
+        errors = [heading, _legend(comparison), _sweeps(comparison, attribute), *errors]
     else:
-        parts += [
+        errors += [
             "<h3>Errors of the groups</h3>",
             '<p class="soft">A box is of the mean absolute errors of the groups: median, quartiles, whiskers '
             "and outliers.</p>",
             _boxes(comparison, attribute),
         ]
-    parts.append("<h3>Bias and coverage</h3>")
+    parts = [f'<h2 id="{anchor}">{escape(attribute)}</h2>', *errors, "<h3>Bias and coverage</h3>"]
     if comparison.replicates > 1:
         caption = "Mean error of a group ± its standard error"
         parts.append(_table(comparison, attribute, caption, _bias))
@@ -110,7 +109,7 @@ def _of_groups(comparison: Comparison, workflow: str, attribute: str, level: str
 def _sweeps(comparison: Comparison, attribute: str) -> str:
     """A figure for each level: one line a workflow."""
     order, figures = comparison.order, []
-    what, values = order.settings[0].rpartition("=")[0], [float(s.rpartition("=")[2]) for s in order.settings]
+    what, values = _swept(comparison)
     for level in order.levels:
         errors = {
             workflow: [comparison.line(workflow, attribute, level, s).mean_absolute for s in order.settings]
@@ -119,6 +118,13 @@ def _sweeps(comparison: Comparison, attribute: str) -> str:
         drawn = sweep_lines(values, errors, what, attribute, level)
         figures.append(f"<figure>{drawn}<figcaption>{escape(level)}</figcaption></figure>")
     return f'<div class="charts">{"".join(figures)}</div>'
+
+
+def _swept(comparison: Comparison) -> tuple[str, list[float]]:
+    """What the settings differ in, and its values."""
+    parts = [setting.rpartition("=") for setting in comparison.order.settings]
+    what = parts[0][0]
+    return what if what == TOTAL else f"share of {what.replace(':', ' ', 1)}", [float(value) for _, _, value in parts]
 
 
 def _legend(comparison: Comparison) -> str:
