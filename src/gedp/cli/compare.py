@@ -61,7 +61,7 @@ def command(
 
     from gedp.cli.progress import steps
     from gedp.compare import compare
-    from gedp.compare.terminal import print_comparison
+    from gedp.compare.terminal import WIDEST, print_comparison
     from gedp.compare.workflows import DEFAULT
     from gedp.evaluate.levels import parse_groupings
     from gedp.specs import find_spec
@@ -85,7 +85,7 @@ def command(
         )
         at.step("writing")
         page = comparison.write()
-    console, stamp = Console(highlight=False, markup=False), comparison.stamp
+    console, stamp = Console(highlight=False, markup=False, width=WIDEST), comparison.stamp
     console.print(stamp.sentence, soft_wrap=True)
     print_comparison(console, comparison)
     console.print(f"Open {page} in a browser. {stamp.sentence}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""A comparison as tables on the terminal, 80 characters wide."""
+"""A comparison as tables on the terminal, 80 characters wide with the usual workflows."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ from gedp.compare.comparison import Comparison, Line
 from gedp.evaluate.report import short, short_share
 
 TEXTS = ("level", "setting", "winner", "runner-up", "workflow")
+WIDEST = 400  # characters: with many workflows, lines go on in the next rather than lose numbers
 COARSE = 100  # groups: up to so many, a bias would show in published totals
 
 
