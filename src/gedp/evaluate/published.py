@@ -23,11 +23,17 @@ def suppression_beside(frame: Frame, comparisons: Sequence[Comparison], publishe
         fault = Fault("published", "the release has no public column state to find its cells by", "Leave it out")
         raise FaultsError(str(frame.release.folder), [fault])
     states = tuple(frame.key(STATE)[1])
-    cells = Published(published).cells(states)
-    lines = [line for each in comparisons if each.source == MICRODATA for line in _beside(each, cells, states)]
-    if not any(line["matched"] for line in lines):
+    found = cells_beside(comparisons, Published(published), states)
+    if not pa.compute.any(pa.compute.greater(found["matched"], 0)).as_py():
         raise FaultsError(str(published), [Fault("cells", "none is in the release", "Is it of the same state?")])
-    return pa.Table.from_pylist(lines)
+    return found
+
+
+def cells_beside(comparisons: Sequence[Comparison], published: Published, states: tuple[str, ...]) -> pa.Table:
+    """The same for comparisons of groups in these states (FIPS)."""
+    cells = published.cells(states)
+    found = [line for each in comparisons if each.source == MICRODATA for line in _beside(each, cells, states)]
+    return pa.Table.from_pylist(found)
 
 
 def _beside(each: Comparison, cells: pa.Table, states: Sequence[str]) -> Iterator[dict[str, Any]]:

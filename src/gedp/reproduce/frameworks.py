@@ -67,14 +67,15 @@ def frameworks_page(ratios: list[FrameworkRatios]) -> str:
         "<p>For each significance and power that an attacker may reach, the variance per query under ε-DP (Laplace "
         "noise) and under ρ-zCDP (Gaussian noise), divided by that under Gaussian DP. Red: they need more. "
         "Blue: they need less. The line is where both need the same.</p>"
-        f"<ul>{sentences}</ul>{_figure(ratios)}"
+        f"<ul>{sentences}</ul>{frameworks_figure(ratios)}"
         '<p class="soft">Significance and power from 1% to 99%. The paper states that ε-DP is preferable with one '
         "query; over this grid that holds in part of the plane.</p>"
     )
     return web.page("gedp: accounting frameworks", body)
 
 
-def _figure(ratios: list[FrameworkRatios]) -> str:
+def frameworks_figure(ratios: list[FrameworkRatios]) -> str:
+    """Heat maps, two for each number of queries."""
     from matplotlib.colors import TwoSlopeNorm
     from matplotlib.figure import Figure
 
