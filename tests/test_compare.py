@@ -31,6 +31,7 @@ SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
 MAPPED = ('naics2 = { column = "naics", prefix = 2 }', 'naics2 = { column = "naics", map = "naics2.csv" }')
 ORDER = Order(["low", "high"], ["a", "b", "b+oracle"], ["emp"], ["all", "some"])
 GROUPS = {"all": 1, "some": 5}
+SPREADS = {"a": 4, "b": 5, "b+oracle": 0.1}
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def invented(folder: Path, replicates: int) -> tuple[list[Path], Path, list[list
                 "attribute": "emp",
                 "level": level,
                 "group": group,
-                "error": float(chance.normal(group, 2 + ORDER.workflows.index(workflow))),
+                "error": float(chance.normal(group, SPREADS[workflow])),
                 "covered": [True, False, None][chance.integers(3)] if level == "some" else None,
                 "seconds": 0.5 + number,
             }
