@@ -16,6 +16,7 @@ The modules in the order in which data flows, which is also a reading order:
     microdata    one protected table that fits all the answers best
     report       one page for the public about a release; publish: microdata and report in one step
     evaluate     internal: how far a release is from the truth
+    compare      internal: workflows beside each other over many rehearsals
     synth        synthetic establishments from public files
     reproduce    the paper's tables and figures
 
