@@ -67,6 +67,26 @@ MAY_USE = {
         "gedp.web",
         "gedp._version",
     },
+    "reproduce": {
+        "gedp.errors",
+        "gedp.files",
+        "gedp.neighbors",
+        "gedp.accounting",
+        "gedp.semantics",
+        "gedp.policy",
+        "gedp.specs",
+        "gedp.estimates",
+        "gedp.industries",
+        "gedp.microdata",
+        "gedp.mechanisms",  # coverage alone, by simulation
+        "gedp.noise",
+        "gedp.synth",
+        "gedp.baselines",
+        "gedp.evaluate",  # of synthetic states
+        "gedp.compare",
+        "gedp.web",
+        "gedp._version",
+    },
     "report": {
         "gedp.errors",
         "gedp.files",

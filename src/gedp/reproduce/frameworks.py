@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp import web
 from gedp.accounting.frameworks import query_variances
 from gedp.neighbors.functions import FloatArray
+from gedp.web import page
 
 QUERIES = (1, 3, 5)
 LEVELS = np.linspace(0.01, 0.99, 99)
@@ -71,7 +71,7 @@ def frameworks_page(ratios: list[FrameworkRatios]) -> str:
         '<p class="soft">Significance and power from 1% to 99%. The paper states that ε-DP is preferable with one '
         "query; over this grid that holds in part of the plane.</p>"
     )
-    return web.page("gedp: accounting frameworks", body)
+    return page("gedp: accounting frameworks", body)
 
 
 def frameworks_figure(ratios: list[FrameworkRatios]) -> str:

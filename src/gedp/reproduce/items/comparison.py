@@ -95,7 +95,7 @@ def paper_claims(found: Comparisons) -> list[Claim]:
             "pnc beats sqrt on the state totals of employment and wages",
             list(more_accurate(found, "pnc", "psi", places(ATTRIBUTES, [STATE]))),
         ),
-        *county_wages(found),
+        *county_wages(found, UNITS),
         claim(
             "sqrt beats pnc on wages by NAICS-3 and NAICS-5",
             list(more_accurate(found, "psi", "pnc", places([WAGES], industries))),
@@ -120,7 +120,7 @@ def paper_claims(found: Comparisons) -> list[Claim]:
     ]
 
 
-def county_wages(found: Comparisons) -> list[Claim]:
+def county_wages(found: Comparisons, reason: str) -> list[Claim]:
     """The paper's one statement that differs by state."""
     wins = {"RI": ("pnc", "psi"), "NJ": ("psi", "pnc")}
     checks = [
@@ -130,7 +130,7 @@ def county_wages(found: Comparisons) -> list[Claim]:
         for check in more_accurate({state: found[state]}, one, other, places([WAGES], [COUNTY]))
     ]
     text = "On wages by county pnc is better for Rhode Island, and sqrt slightly better for New Jersey"
-    return [claim(text, checks, reason=UNITS)] if checks else []
+    return [claim(text, checks, reason=reason)] if checks else []
 
 
 def our_claims(found: Comparisons) -> list[Claim]:
@@ -147,8 +147,8 @@ def our_claims(found: Comparisons) -> list[Claim]:
             "auto with quasi weights is at least as accurate as each other workflow, at every grouping, up to two "
             "standard errors",
             list(no_less_accurate(found, "auto", [name for name in (*PRIVATE, GDP) if name != "auto"], BOTH)),
-            "What was compared is many checks on the same noise. auto is chosen group by group for the answers, which "
-            "need not be the best choice for sums of them.",
+            "These are many checks on the same noise, so some fail by chance. auto chooses for each answer, which "
+            "need not be best for sums of several.",
         ),
         ours(
             "Quasi weights are within 2% of the true variances (mean absolute error)",
@@ -158,8 +158,8 @@ def our_claims(found: Comparisons) -> list[Claim]:
         ours(
             "Between 92% and 98% of the 95% intervals hold the truth, measured groupings and others",
             list(covered(found, "auto", BOTH)),
-            "The total is one group: with 34 replicates its share moves by about 4% by chance, and those of counties "
-            "by nearly as much. In small groups the variances are estimated.",
+            "The total is one group: with 34 replicates one more or less that holds it is 3%, so its share is often "
+            "outside by chance.",
         ),
     ]
 
