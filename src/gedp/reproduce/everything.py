@@ -74,7 +74,7 @@ def reproduce(
             finished = sum(item.name in found for item in todo)
             more = (
                 "" if hasattr(error, "__notes__") else "; the same command goes on from there"
-            )  # replicates say so too
+            )
             error.add_note(f"{finished} of {len(todo)} items are finished and kept{more}")
         raise
     return [found[item.name] for item in todo]
