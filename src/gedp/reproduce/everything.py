@@ -72,9 +72,7 @@ def reproduce(
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | GedpError):
             finished = sum(item.name in found for item in todo)
-            more = (
-                "" if hasattr(error, "__notes__") else "; the same command goes on from there"
-            )
+            more = "" if hasattr(error, "__notes__") else "; the same command goes on from there"
             error.add_note(f"{finished} of {len(todo)} items are finished and kept{more}")
         raise
     return [found[item.name] for item in todo]
