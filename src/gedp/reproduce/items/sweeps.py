@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pyarrow as pa
 
 from gedp.compare import Comparison
@@ -52,7 +53,7 @@ def run(context: Context) -> Result:
         "Box plots of relative errors as the overall budget varies, at the baseline allocation",
         f"{state.title}, {swept['mu'].replicates} replicates: {claims[0].evidence}",
         verdict_of([each.outcome for each in claims]),
-        f"Rhode Island is enough to see the pattern; shares are of μ². {context.of_demo}".strip(),
+        f"One small state is enough to see the pattern; shares are of μ². {context.of_demo}".strip(),
         claims=claims,
         tables=tables,
         figures=figures,
@@ -77,7 +78,7 @@ def _table(found: Comparison, attribute: str, sweep: str) -> ResultTable:
     for level in LEVELS:
         for workflow in WORKFLOWS:
             errors = [relative_errors(found, workflow, attribute, level, setting) for setting in found.order.settings]
-            medians = [float(sorted(each)[len(each) // 2]) for each in errors]
+            medians = [float(np.median(each)) for each in errors]
             rows.append([f"{level}, {workflow}", *map(short_share, medians)])
     values = [setting.rpartition("=")[2] for setting in found.order.settings]
     what = sweep.rpartition("=")[0]
