@@ -79,5 +79,4 @@ def _umask() -> int:
 
 
 def _reason(error: OSError) -> str:
-    reason = error.strerror or (os.strerror(error.errno) if error.errno else "the file system refused")
-    return reason.lower()
+    return (os.strerror(error.errno) if error.errno else "the file system refused").lower()
