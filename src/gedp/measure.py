@@ -173,19 +173,13 @@ class _Job:
             if query.is_identity:
                 self.identity.update({name: self.mechanisms[query.name, name] for name in query.mu})
 
-    @property
-    def attributes(self) -> list[str]:
-        """The attributes that some query asks for."""
-        asked = {name for query in self.spec.queries for name in query.mu}
-        return [name for name in self.spec.policy.attributes if name in asked]
-
     def draw_identity(self) -> dict[str, CellTally]:
         """Sums over the finest cells, and the identity answers, drawn and written batch by batch."""
-        tallies = {name: CellTally(self.cells.count) for name in self.attributes}
+        tallies = {name: CellTally(self.cells.count) for name in self.spec.asked}
         data = self.spec.data
         plain = [*([data.id] if data.id else []), *data.public] if self.identity else []
         done, rows = 0, len(self.cells.of_row)
-        for of_row, batch in scan_cells(self.table, self.cells, self.attributes, plain):
+        for of_row, batch in scan_cells(self.table, self.cells, self.spec.asked, plain):
             columns = dict(zip(plain, batch.plain.columns, strict=True))
             for name, tally in tallies.items():
                 tally.add(of_row, batch.amounts[name])
@@ -349,7 +343,7 @@ def _manifest(job: _Job, prices: PriceList, recorded: Record | None, described: 
             name: "unbiased"
             if isinstance(spec.policy.attributes[name].protection.psi, Sqrt | Log | Linear)
             else "corrected to the second order of the noise; a bias of higher order remains"
-            for name in job.attributes
+            for name in job.spec.asked
         },
         "clipping": {"zeta": str(job.zeta)} if job.identity else None,
         "prices": [{"query": p.query, "attribute": p.attribute, "mu": str(p.mu)} for p in prices.lines],

@@ -13,6 +13,7 @@ from gedp.compare.workflows import DEFAULT, ORACLE, Workflow, parse_workflows, w
 from gedp.engines.local import LocalEngine
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.evaluate.folder import Stamp
+from gedp.files import sha256
 from gedp.mechanisms import ZETA
 from gedp.policy import Spec, write_spec
 from gedp.table import ConfidentialTable, open_table
@@ -61,7 +62,7 @@ class Plan:
             [workflow.name for workflow in self.workflows],
             self.attributes,
             self.by,
-            [_digest(path) for path in (*files, *maps)],
+            [sha256(path) for path in (*files, *maps)],
             str(self.zeta),
             self.seed,
         ]
@@ -98,8 +99,7 @@ def make_plan(
 
 def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:
     """Those that the queries ask for in the spec's order, or of them the chosen."""
-    asked = {name for query in spec.queries for name in query.mu}
-    names = [name for name in spec.policy.attributes if name in asked]
+    names = spec.asked
     unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
     if unknown:
         faults = [Fault("attribute", f"no query asks for {n!r}", f"There are: {', '.join(names)}") for n in unknown]
@@ -119,8 +119,3 @@ def _identities(spec: Spec) -> int:
 def _nameless(spec: Spec) -> Spec:
     """Without the names of files and folders, which change no result."""
     return replace(spec, data=replace(spec.data, source="table"), output=replace(spec.output, dir="out"))
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -161,6 +161,7 @@ def _begun(plan: Plan, stage: Stage, folder: ReplicateFolder) -> Work:
     """A worker opens the table once."""
     table = plan.open_table()
 
+    @sealed
     def work(number: int) -> None:
         write_stamped(folder.file(number), replicate(plan, table, stage, number), folder.stamp)
 

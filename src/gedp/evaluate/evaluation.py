@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from gedp.errors import Fault, FaultsError
 from gedp.evaluate.folder import Results, Stamp, results_folder
 from gedp.evaluate.groups import (
     ANSWERS,
@@ -23,7 +22,7 @@ from gedp.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.evaluate.published import suppression_beside
 from gedp.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
-from gedp.microdata.cells import Frame, read_frame
+from gedp.microdata.cells import read_frame
 from gedp.release import Release
 from gedp.sealing import sealed
 
@@ -120,7 +119,7 @@ def evaluate(
     at = progress or _silent
     at("reading the truth", 0, 0)
     frame = read_frame(release)
-    names = _attributes(frame, attributes)
+    names = frame.attributes(attributes)
     levels = default_levels(frame) if by is None else chosen_levels(frame, by)
     found = read_truth(frame, truth, names)
     at("fitting", 0, 0)
@@ -137,17 +136,6 @@ def evaluate(
     beside = None if published is None else suppression_beside(microdata.frame, comparisons, published)
     confidence = float(frame.spec.output.confidence)
     return Evaluation(release, microdata.weights, confidence, tuple(levels), tuple(comparisons), beside)
-
-
-def _attributes(frame: Frame, chosen: Sequence[str] | None) -> list[str]:
-    """Those of the release in its order, or of them the chosen."""
-    asked = {name for query in frame.spec.queries for name in query.mu}
-    names = [name for name in frame.spec.policy.attributes if name in asked]
-    unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
-    if unknown:
-        faults = [Fault("attribute", f"{n!r} is not in this release", f"It has: {', '.join(names)}") for n in unknown]
-        raise FaultsError(str(frame.release.folder), faults)
-    return [name for name in names if chosen is None or name in chosen]
 
 
 def _silent(name: str, done: int, total: int) -> None:

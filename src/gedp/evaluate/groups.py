@@ -64,39 +64,20 @@ def compare_microdata(
     table = microdata.tabulate(level.by, attributes)
     for name in attributes:
         rows = table.filter(pa.compute.equal(table["attribute"], name))
-        yield Comparison(
-            level,
-            name,
-            MICRODATA,
-            {key: rows[key].combine_chunks() for key in level.by},
-            truth.sums(name, groups),
-            *(_numbers(rows[column]) for column in ("estimate", "ci_low", "ci_high")),
-        )
+        yield _compared(level, name, MICRODATA, rows, truth.sums(name, groups))
 
 
 def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> Comparison:
     """The answers of a query with the keys of the level, as released."""
-    frame = microdata.frame
-    groups = frame.cells(query.by)
-    table = frame.release.answers(query.name)
-    table = table.filter(pa.compute.equal(table["attribute"], attribute))
-    of_group, of_answer = np.zeros(groups.count, dtype=np.int64), np.zeros(table.num_rows, dtype=np.int64)
-    for key in query.by:
-        labels = frame.key(key)[1]
-        places = pa.compute.index_in(table[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
-        of_answer = of_answer * (len(labels) + 1) + places.fill_null(len(labels)).to_numpy()
-        of_group = of_group * (len(labels) + 1) + groups.codes[key]
-    order = np.argsort(of_answer)
-    found = order[np.searchsorted(of_answer[order], of_group)]  # every group has an answer: the fit has checked that
-    rows = table.take(pa.array(found))
-    return Comparison(
-        level,
-        attribute,
-        ANSWERS,
-        {key: rows[key].combine_chunks() for key in level.by},
-        truth.sums(attribute, groups),
-        *(_numbers(rows[column]) for column in ("estimate", "ci_low", "ci_high")),
-    )
+    groups = microdata.frame.cells(query.by)
+    table, of_group = microdata.frame.answers(query, attribute, groups)
+    return _compared(level, attribute, ANSWERS, table.take(pa.array(of_group)), truth.sums(attribute, groups))
+
+
+def _compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> Comparison:
+    keys = {key: rows[key].combine_chunks() for key in level.by}
+    numbers = (_numbers(rows[column]) for column in ("estimate", "ci_low", "ci_high"))
+    return Comparison(level, attribute, source, keys, truth, *numbers)
 
 
 def error_table(comparisons: Sequence[Comparison]) -> pa.Table:

@@ -123,6 +123,17 @@ class Frame:
                 raise FaultsError(str(self.release.folder), [unknown])
         return self._keys[name]
 
+    def attributes(self, chosen: Sequence[str] | None = None) -> list[str]:
+        """Those of the release in its order, or of them the chosen; every unknown one in one error."""
+        names = self.spec.asked
+        unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
+        if unknown:
+            faults = [
+                Fault("attribute", f"{n!r} is not in this release", f"It has: {', '.join(names)}") for n in unknown
+            ]
+            raise FaultsError(str(self.release.folder), faults)
+        return [name for name in names if chosen is None or name in chosen]
+
     def cells(self, keys: Sequence[str]) -> Cells:
         """The finest cells of these keys, in the order of their texts."""
         names = tuple(sorted(keys))
@@ -160,9 +171,10 @@ class Frame:
                 return AttributeProblem(name, cells, groups, estimates, noise, clipped)
         return AttributeProblem(name, cells, groups, None, None)
 
-    def _group_answers(self, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
+    def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
+        """The answers of a query for one attribute, and the place among them of every cell."""
         table = self.release.answers(query.name)
-        table = table.filter(pa.compute.equal(table["attribute"], attribute.name))
+        table = table.filter(pa.compute.equal(table["attribute"], attribute))
         of_cell = np.zeros(cells.count, dtype=np.int64)
         of_group = np.zeros(table.num_rows, dtype=np.int64)
         for key in query.by:
@@ -175,9 +187,13 @@ class Frame:
         if not table.num_rows or not np.array_equal(of_group[order][found], of_cell):
             lost = Fault(f"query {query.name!r}", "some establishments are in none of its groups", "Get a fresh copy")
             raise FaultsError(str(self.release.folder), [lost])
+        return table, order[found].astype(np.int32)
+
+    def _group_answers(self, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
+        table, of_cell = self.answers(query, attribute.name, cells)
         return GroupAnswers(
             query.name,
-            order[found].astype(np.int32),
+            of_cell,
             table["estimate"].to_numpy(),
             table["variance"].to_numpy(),
             pa.compute.equal(table["mechanism"], "psi").to_numpy(),

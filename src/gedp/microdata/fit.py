@@ -146,15 +146,9 @@ def fit_microdata(
     attribute (or `attribute` and `value`). See gedp.microdata.constraints.
     """
     frame = read_frame(release)
-    asked = {name for query in frame.spec.queries for name in query.mu}
-    names = [name for name in frame.spec.policy.attributes if name in asked]
-    unknown = [name for name in attributes or () if name not in names]
-    if unknown:
-        faults = [Fault("attribute", f"{n!r} is not in this release", f"It has: {', '.join(names)}") for n in unknown]
-        raise FaultsError(str(release.folder), faults)
+    wanted = frame.attributes(attributes)
     chosen = weights or frame.spec.microdata.weights
     row_weights = None if share_by is None else _public_weights(frame, share_by)
-    wanted = [name for name in names if attributes is None or name in attributes]
     for name in wanted:
         frame.cells_of(name)  # once, before threads ask for them
     given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())

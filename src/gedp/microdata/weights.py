@@ -33,9 +33,8 @@ from gedp.microdata.solve import (
 )
 from gedp.neighbors.functions import FloatArray
 
-TOLERANCE = (
-    1e-4  # of the last step of a query's fitted values (root mean square), in standard deviations of its answers
-)
+#: Of the last step of a query's fitted values (root mean square), in standard deviations of its answers.
+TOLERANCE = 1e-4
 MOST_ROUNDS = 200
 FURTHEST = 10.0  # the most that a step is lengthened or shortened
 

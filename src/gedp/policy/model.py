@@ -131,3 +131,9 @@ class Spec:
     groupers: Mapping[str, Grouper] = field(default_factory=dict)
     microdata: Microdata = Microdata()
     output: Output = Output()
+
+    @property
+    def asked(self) -> list[str]:
+        """The attributes that some query asks for, in the order of the policy."""
+        names = {name for query in self.queries for name in query.mu}
+        return [name for name in self.policy.attributes if name in names]

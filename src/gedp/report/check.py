@@ -1,11 +1,11 @@
 """When a release was made, and how to check that a copy of it is the one that was released."""
 
-import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from html import escape
 from typing import Any
 
+from gedp.files import sha256
 from gedp.microdata.fit import MICRODATA
 from gedp.release import MANIFEST, Release
 from gedp.web import Html, table
@@ -41,4 +41,4 @@ def citation(title: str, release: Release) -> str:
 
 def manifest_sha256(release: Release) -> str:
     """The checksum of the manifest as it is on disk."""
-    return hashlib.sha256((release.folder / MANIFEST).read_bytes()).hexdigest()
+    return sha256(release.folder / MANIFEST)
