@@ -303,3 +303,31 @@ def test_the_command(tmp_path: Path) -> None:
     (release.folder / "identity.parquet").write_bytes(b"")
     result = CliRunner().invoke(cli, ["microdata", str(release.folder)])
     assert result.exit_code != 0
+
+
+def test_weights_that_have_not_settled_are_said_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = release_of(some_rows(40), EVERYTHING, tmp_path)
+    settled = fit_microdata(release).described()["attributes"]
+    assert all(entry["settled"] for entry in settled.values())
+    assert settled["emp"]["rounds"] > 1
+    monkeypatch.setattr("gedp.microdata.weights.MOST_ROUNDS", 1)
+    begun = fit_microdata(release).described()["attributes"]
+    assert not begun["emp"]["settled"]
+    assert begun["emp"]["largest_change"] > begun["emp"]["change"] > TOLERANCE
+    assert begun["area"]["settled"]  # nothing to iterate
+    result = CliRunner().invoke(cli, ["microdata", str(release.folder)])
+    assert result.exit_code == 0
+    assert "emp: the weights did not settle" in result.output
+
+
+@pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
+def test_public_weights_are_numbers_of_0_or_more(weight: float, tmp_path: Path) -> None:
+    queries = [query("identity", ["establishment"], "area"), query("cells", ["cnty", "naics"], "emp")]
+    problem = read_frame(release_of(some_rows(40), queries, tmp_path)).problem("emp")
+    weights = np.full(40, 2.0)
+    assert fit_attribute(problem, "quasi", weights).detail == "cells"
+    weights[3] = weight
+    with pytest.raises(GedpError, match="public weights must be numbers of 0 or more"):
+        fit_attribute(problem, "quasi", weights)
+    with pytest.raises(GedpError, match="above 0 somewhere in every cell"):
+        fit_attribute(problem, "quasi", np.zeros(40))
