@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gedp.cli import cli
@@ -165,6 +165,8 @@ def test_clipped_sums_do_not_make_the_fit_trust_answers_that_came_out_high(tmp_p
 
 
 @given(rows=rows_of_tables, which=st.lists(st.integers(1, 5), unique=True), seed=st.integers(0, 10**6))
+@example(rows=some_rows(22, 36953), which=[3], seed=588)  # a clipped sum and its bound would answer each other forever
+@example(rows=some_rows(22, 36953), which=[3, 5, 4, 1], seed=588)
 @settings(max_examples=40)
 def test_microdata_are_the_dense_best_fit(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], which: list[int], seed: int

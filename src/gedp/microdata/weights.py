@@ -36,7 +36,8 @@ from gedp.neighbors.functions import FloatArray
 #: Of the last step of a query's fitted values (root mean square), in standard deviations of its answers.
 TOLERANCE = 1e-4
 MOST_ROUNDS = 200
-FURTHEST = 10.0  # the most that a step is lengthened or shortened
+NEAREST, FURTHEST = 1 / 3, 10.0  # how far an answer's aim is brought near or moved away, at most
+LEAST_SHARE, MOST_SHARE = 0.1, 2.0  # of a step
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,14 +68,17 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     fit = _fit(problem, answers, plug_in, division)
     if weights == "plug-in" or variances_are_known(problem):
         return fit
-    at, rounds = _fitted(problem, fit), 0
+    at, rounds, stride = _fitted(problem, fit), 0, Stride()
     changes: list[Change] = []
     while rounds < MOST_ROUNDS and not (changes and max(change.typical for change in changes) <= TOLERANCE):
         variances = _variances(problem, at)
-        steps = map(quasi_step, answers.each(), at.each(), plug_in.each(), variances.each())
-        aims, widths = (answers.with_each(part) for part in zip(*steps, strict=True))
-        before, at = at, _fitted(problem, _fit(problem, aims, widths, division))
-        changes = list(map(Change.between, before.each(), at.each(), variances.each()))
+        aimed = map(quasi_step, answers.each(), at.each(), plug_in.each(), variances.each())
+        aims, widths = (answers.with_each(part) for part in zip(*aimed, strict=True))
+        towards = _fitted(problem, _fit(problem, aims, widths, division))
+        steps = [there - here for there, here in zip(towards.each(), at.each(), strict=True)]
+        changes = list(map(Change.of, steps, variances.each()))
+        share = stride.share_of(steps, variances.each())
+        at = at.with_each([here + share * step for here, step in zip(at.each(), steps, strict=True)])
         rounds += 1
     return replace(
         _fit(problem, answers, _variances(problem, at), division),
@@ -103,7 +107,7 @@ def quasi_step(
     shapes the steps, never where they end.
     """
     ratio = at_fitted / at_answers
-    np.clip(ratio, 1 / FURTHEST, FURTHEST, out=ratio)
+    np.clip(ratio, NEAREST, FURTHEST, out=ratio)
     aims = answers - fitted  # in place from here on: there may be millions
     aims *= ratio
     aims += fitted
@@ -113,18 +117,41 @@ def quasi_step(
 
 @dataclass(frozen=True)
 class Change:
-    """How far the fitted values of a query moved, in standard deviations of its answers."""
+    """How long a step of the fitted values of a query is, in standard deviations of its answers."""
 
     typical: float  # the root mean square
     largest: float
 
     @classmethod
-    def between(cls, before: FloatArray, after: FloatArray, variances: FloatArray) -> "Change":
-        """From one round to the next."""
-        squares = after - before
-        squares *= squares
+    def of(cls, step: FloatArray, variances: FloatArray) -> "Change":
+        """Measured where the step begins."""
+        squares = step * step
         squares /= variances
         return cls(float(np.sqrt(np.mean(squares))), float(np.sqrt(np.max(squares))))
+
+
+class Stride:
+    """How much of each step to take, from what became of the one before (Aitken's relaxation, for vectors).
+
+    Steps that turn back went too far: two values that answer each other, such as a bound and the sum that it clips, may
+    swing forever. Steps that go on the same way, but shorter, could be longer. Where they grow, all of it is taken.
+    """
+
+    def __init__(self) -> None:
+        self._share = 1.0
+        self._last: Sequence[FloatArray] = ()
+
+    def share_of(self, steps: Sequence[FloatArray], variances: Sequence[FloatArray]) -> float:
+        """Of a step of every query, in standard deviations of its answers. All queries count alike."""
+        along = length = 0.0
+        for last, step, variance in zip(self._last, steps, variances, strict=False):
+            turned = last - step
+            scaled = turned / variance
+            along += float(scaled @ last) / len(step)
+            length += float(scaled @ turned) / len(step)
+        self._last = steps
+        self._share = min(max(self._share * along / length, LEAST_SHARE), MOST_SHARE) if along > 0 else 1.0
+        return self._share
 
 
 @dataclass(frozen=True, repr=False)
