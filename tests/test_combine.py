@@ -136,7 +136,7 @@ own_protections = st.tuples(st.floats(0.1, 1.0), st.floats(0.05, 5)).map(lambda 
 
 
 @given(own_protections, st.one_of(own_protections, basic_protections))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_any_pair_of_functions_combines_soundly(a: Protection, b: Protection) -> None:
     x = np.geomspace(1.0, 1e9, 60)
     wide, small = widen(a, b), narrow(a, b)

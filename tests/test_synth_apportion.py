@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.synth.apportion import apportion
@@ -36,13 +36,11 @@ def divide(cells: list[Run]) -> list[list[int]]:
     return [run.tolist() for run in np.split(parts, np.cumsum(sizes)[:-1])]
 
 
-@settings(deadline=None)
 @given(runs)
 def test_equals_the_exact_method(cells: list[Run]) -> None:
     assert divide(cells) == [exact_largest_remainder(total, weights) for total, weights in cells]
 
 
-@settings(deadline=None)
 @given(runs)
 def test_a_run_does_not_depend_on_its_neighbours(cells: list[Run]) -> None:
     assert divide(cells) == [divide([cell])[0] for cell in cells]
@@ -51,7 +49,6 @@ def test_a_run_does_not_depend_on_its_neighbours(cells: list[Run]) -> None:
 positive_floats = st.floats(1e-9, 1e9)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 2 * 10**12), st.lists(positive_floats, min_size=1, max_size=30))
 def test_parts_add_up_and_keep_to_their_quotas(total: int, weights: list[float]) -> None:
     parts = apportion(np.array([total]), np.array(weights), np.array([len(weights)]))

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -53,7 +53,6 @@ def test_largest_remainders_by_hand() -> None:
     assert parts.tolist() == [5, 3, 2]
 
 
-@settings(deadline=None)  # speed is not what is tested
 @given(
     st.integers(1, 4).flatmap(
         lambda groups: st.tuples(

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.synth.apportion import Floats
@@ -91,7 +91,6 @@ def test_a_county_whose_published_cells_exceed_its_total_leaves_nothing() -> Non
     assert adjusted.tolist() == [120, 0]
 
 
-@settings(deadline=None)  # speed is not what is tested
 @given(st.data())
 def test_adjusted_counties_add_up(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 12))

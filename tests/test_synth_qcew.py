@@ -94,7 +94,7 @@ def filled(tree: Tree) -> Cells:
     return {(row["state"] + row["cnty"], row["naics"]): tuple(row[name] for name in names) for row in cells}
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(publications())
 def test_every_disclosed_figure_comes_back(publication: Publication) -> None:
     cells = filled(build_tree(to_rows(publication)))
@@ -159,7 +159,7 @@ def fill_slowly(publication: Publication, which: int, weight: Callable[[Key], in
     return result
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(publications(), st.integers(0, 3), st.lists(st.sampled_from([0, 0, 0, 1, 5]), min_size=30, max_size=30))
 def test_filling_equals_the_slow_one(publication: Publication, which: int, numbers: list[int]) -> None:
     tree = build_tree(to_rows(publication))
@@ -170,7 +170,7 @@ def test_filling_equals_the_slow_one(publication: Publication, which: int, numbe
     assert dict(zip(keys, fast.tolist(), strict=True)) == slow
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(publications(), st.randoms())
 def test_the_order_of_rows_does_not_matter(publication: Publication, random: Random) -> None:
     shuffled = list(publication.items())

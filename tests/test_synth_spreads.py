@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.synth.draws import BLOCK, Stream
@@ -20,7 +20,6 @@ def make(spread: str, cells: list[tuple[int, int, int, int, int]], seed: int = 3
 
 
 @pytest.mark.parametrize("spread", SPREADS)
-@settings(deadline=None)
 @given(cells=st.lists(cell, min_size=1, max_size=20), seed=st.integers(0, 2**32))
 def test_establishments_add_up_to_their_cells(
     spread: str, cells: list[tuple[int, int, int, int, int]], seed: int
@@ -48,7 +47,6 @@ def month2_as_printed(eta: float, m1emp: int, m3emp: int, normal: float) -> floa
     return m2emp
 
 
-@settings(deadline=None)
 @given(st.integers(0, 30), st.integers(0, 30), st.floats(-6, 6), st.floats(0.1, 3))
 def test_month_2_is_the_papers_algorithm(m1emp: int, m3emp: int, normal: float, eta: float) -> None:
     value = month2(np.array([m1emp]), np.array([m3emp]), np.array([normal]), eta)[0]

@@ -111,7 +111,7 @@ def test_whole_numbers_in_units_are_exact(values: list[object], unit: str, whole
     st.sampled_from(["1", "1/100", "1/10", "1/4", "1000"]),
     st.sampled_from([pa.float64(), pa.float32()]),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_floats_are_whole_where_they_are_nearest_to_a_multiple(units: list[int], unit: str, kind: pa.DataType) -> None:
     if kind == pa.float32():
         units = [k % 1000 for k in units]
@@ -136,7 +136,7 @@ def test_floats_are_whole_where_they_are_nearest_to_a_multiple(units: list[int],
         max_size=20,
     )
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_texts_are_read_as_decimals_are(texts: list[str]) -> None:
     counts = LocalEngine(table_of(emp=texts)).count_faults({"emp": Fraction(1)})["emp"]
     exact = [Decimal(text) for text in texts]
@@ -251,7 +251,7 @@ def test_groups_are_what_plain_python_finds(rows: list[tuple[str, str]], by: tup
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 30)), min_size=1, max_size=60), st.sampled_from([1, 7, 1000]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_repeated_ids_are_counted_part_by_part(ids: list[int | None], at_once: int) -> None:
     known = [key for key in ids if key is not None]
     with pytest.MonkeyPatch.context() as patch:
