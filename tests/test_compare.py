@@ -284,6 +284,23 @@ def test_it_goes_on_where_it_stopped_and_says_the_same(
     assert run("parts", count=2).replicates == 2
 
 
+def test_two_at_once_in_one_folder_are_refused(spec: Spec, tmp_path: Path) -> None:
+    def run(progress: module.Progress | None = None) -> Comparison:
+        options = {"replicates": 2, "workflows": ["psi"], "by": [("cnty",)], "workers": 1}
+        return compare(spec, tmp_path / "t.parquet", out=tmp_path / "out", progress=progress, **options)  # type: ignore[arg-type]
+
+    def again(done: int, count: int) -> None:
+        if done < count:
+            with pytest.raises(Refused, match="another comparison is at work there"):
+                run()
+            refused.append(done)
+
+    refused: list[int] = []
+    assert run(again).replicates == 2
+    assert refused == [0, 1]
+    assert run().replicates == 2
+
+
 def test_another_plan_or_table_is_refused(spec: Spec, tmp_path: Path) -> None:
     def run(spec: Spec = spec, seed: int = 1, name: str = "t.parquet", out: str = "out") -> Comparison:
         options = {"replicates": 1, "workflows": ["psi"], "by": [("cnty",)], "workers": 1}

@@ -91,5 +91,5 @@ def test_what_cannot_be_is_refused(spec: Spec) -> None:
 def test_a_workflow_that_some_query_cannot_have_is_refused_before_any_replicate(tmp_path: Path) -> None:
     path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
     plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["psi", "pnc"])
-    with pytest.raises(DomainError, match="clipped sums of emp need its identity query"):
+    with pytest.raises(FaultsError, match="the sums of emp need the identity query"):
         set_stage(plan, plan.open_table())

@@ -339,9 +339,11 @@ def test_queries_that_cannot_be_protected_are_refused_before_anything_is_spent(t
     table = table_of([("001", "1111", 3, 1, 0)])
     for queries, problem in (
         ([query("total", (), "psi", "1", "profit")], "both signs"),
-        ([query("total", (), "auto", "1", "profit")], "need its identity query"),
-        ([query("total", (), "pnc", "1", "emp")], "need its identity query"),
-        ([IDENTITY_EMP, replace(IDENTITY_EMP, name="again")], "more than one identity query"),
+        ([query("total", (), "auto", "1", "profit")], "need the identity query for"),
+        ([query("total", (), "pnc", "1", "emp")], "need the identity query for"),
+        ([IDENTITY_EMP, replace(IDENTITY_EMP, name="again")], "another identity query asks for emp too"),
+        ([replace(*TOTAL, name="../total")], "cannot be a file name"),
+        ([*TOTAL, replace(*TOTAL, name="TOTAL")], "used more than once"),
     ):
         with pytest.raises(GedpError, match=problem):
             measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)

@@ -147,6 +147,16 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(tmp_path: Path) -> None:
     assert spent(tmp_path) == PRICE
 
 
+def test_a_folder_that_is_taken_is_refused_before_there_is_a_ledger(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine").write_text("x")
+    before = all_files(tmp_path)
+    ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
+    assert (ended.code, "It is no release; choose another folder" in ended.err) == (1, True)
+    assert all_files(tmp_path) == before
+
+
 def test_twice_on_the_same_folder_refuses_and_spends_nothing(tmp_path: Path) -> None:
     write_case(tmp_path)
     assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0

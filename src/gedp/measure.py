@@ -4,7 +4,6 @@ This is the only module in which the truth and the noise meet.
 """
 
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,7 +21,7 @@ from gedp.accounting.composition import exact
 from gedp.accounting.ledger import Ledger
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
-from gedp.errors import DomainError, Refused
+from gedp.errors import Refused
 from gedp.estimates import PsiAnswers, psi_variance
 from gedp.mechanisms import (
     ZETA,
@@ -36,7 +35,18 @@ from gedp.mechanisms import (
 )
 from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.policy import Microdata, Output, Policy, PriceList, Query, Spec, price, require_within_budget, write_spec
+from gedp.policy import (
+    Microdata,
+    Output,
+    Policy,
+    PriceList,
+    Query,
+    Spec,
+    parse_spec,
+    price,
+    require_within_budget,
+    write_spec,
+)
 from gedp.recording import Record, record
 from gedp.rehearsal import RehearsalWriter
 from gedp.release import Release, ReleaseWriter
@@ -138,20 +148,8 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
 
 
 def require_sound(spec: Spec) -> None:
-    """What the spec's reader refuses in a file, refused for queries made in Python too."""
-    identity = Counter(name for query in spec.queries if query.is_identity for name in query.mu)
-    if twice := [name for name, times in identity.items() if times > 1]:
-        raise DomainError(f"more than one identity query asks for {', '.join(twice)}")
-    for query in spec.queries:
-        for name in query.mu:
-            psi = spec.policy.attributes[name].protection.psi
-            needs_bounds = query.mechanism == "pnc" or not psi.contracts_in_sums
-            if query.is_identity or not needs_bounds:
-                continue
-            if query.mechanism == "psi":
-                raise DomainError(f"psi cannot protect sums of {name}, whose values have both signs")
-            if name not in identity:
-                raise DomainError(f"{query.name}: clipped sums of {name} need its identity query")
+    """What the reader refuses in a file is refused for queries made in Python too: a release must be read again."""
+    parse_spec(write_spec(spec), "the queries")
 
 
 @dataclass(frozen=True, repr=False)

@@ -14,7 +14,7 @@ from gedp.engines.local import LocalEngine
 from gedp.measure import Progress, measure, psi_mechanisms
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
-from gedp.release import Release
+from gedp.release import Release, require_free
 from gedp.table import ConfidentialTable, open_table
 
 _WILDCARDS = re.compile(r"[*?\[\]]+")
@@ -50,6 +50,7 @@ def run(
     plan: Plan, *, replace: bool = False, entropy: Entropy | None = None, progress: Progress | None = None
 ) -> Release:
     """Carries out the plan: this spends budget."""
+    require_free(plan.out, replace=replace)  # before there is a ledger
     with _opened(plan.ledger) as ledger:
         return measure(
             plan.table,

@@ -5,8 +5,10 @@ noise of their own; what they draw stays in memory and is forgotten as soon as i
 """
 
 import json
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,6 +23,9 @@ from gedp.errors import DomainError, GedpError, Refused
 from gedp.evaluate.folder import Stamp, close_folder, private_file, require_private, write_stamped
 from gedp.policy import Spec
 from gedp.sealing import sealed
+
+if sys.platform != "win32":
+    import fcntl
 
 REPLICATES = 34  # the paper's
 PLAN, FILES, GROUPS = "plan.json", "replicates", "groups.parquet"
@@ -74,6 +79,22 @@ class ReplicateFolder:
         close_folder(self.groups.parent)
         write_stamped(self.groups, stage.described(plan.attributes), self.stamp)
         return levels
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Refuses a folder that another process fills now. The system lets go of it however that process ends."""
+        if sys.platform == "win32":
+            yield
+            return
+        place = os.open(self.path, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Refused(f"{self.path}: another comparison is at work there. Wait until it has ended") from None
+            yield
+        finally:
+            os.close(place)
 
     def tidy(self) -> None:
         """Removes what was being written when a process was killed."""
@@ -135,12 +156,18 @@ def run_replicates(plan: Plan, folder: ReplicateFolder, count: int, workers: int
     """Makes the replicates that are not there yet; returns the names of the levels."""
     fingerprint = plan.fingerprint()
     levels = folder.levels(fingerprint)
-    missing = folder.missing(count)
-    if levels is not None and not missing:
+    if levels is not None and not folder.missing(count):
         return levels
     table = plan.open_table()
     stage = set_stage(plan, table)
     levels = folder.begin(plan, stage, fingerprint)
+    with folder.claimed():
+        _fill(plan, stage, folder, count, workers, progress)
+    return levels
+
+
+def _fill(plan: Plan, stage: Stage, folder: ReplicateFolder, count: int, workers: int, progress: Progress) -> None:
+    missing = folder.missing(count)
     done = count - len(missing)
     progress(done, count)
     try:
@@ -154,7 +181,6 @@ def run_replicates(plan: Plan, folder: ReplicateFolder, count: int, workers: int
         raise
     finally:
         folder.tidy()
-    return levels
 
 
 def _begun(plan: Plan, stage: Stage, folder: ReplicateFolder) -> Work:
