@@ -344,6 +344,8 @@ def test_queries_that_cannot_be_protected_are_refused_before_anything_is_spent(t
         ([IDENTITY_EMP, replace(IDENTITY_EMP, name="again")], "another identity query asks for emp too"),
         ([replace(*TOTAL, name="../total")], "cannot be a file name"),
         ([*TOTAL, replace(*TOTAL, name="TOTAL")], "used more than once"),
+        ([query("total", (), "psi", "1", "nothing")], "'nothing' is not a confidential attribute"),
+        ([query("total", ("nowhere",), "psi", "1", "emp")], "'nowhere' is"),
     ):
         with pytest.raises(GedpError, match=problem):
             measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)

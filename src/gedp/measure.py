@@ -110,9 +110,9 @@ def _carry_out(
     zeta: Fraction,
     progress: Progress | None = None,
 ) -> Release:
+    require_sound(spec)
     prices = price(spec)
     require_within_budget(prices)
-    require_sound(spec)
     if entropy is not None and entropy.kind != "system" and not table.data.synthetic:
         raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
     entropy = entropy or SystemEntropy()

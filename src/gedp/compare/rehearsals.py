@@ -61,8 +61,8 @@ def set_stage(plan: Plan, table: ConfidentialTable) -> Stage:
     largest = _largest(table) if GDP in plan.mechanisms else {}
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
     for spec in specs.values():
-        require_within_budget(price(spec))
         require_sound(spec)
+        require_within_budget(price(spec))
         psi_mechanisms(spec)
     first = next(iter(specs.values()))
     frame = read_frame(_rehearsed(plan, table, first, 0))
