@@ -21,7 +21,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import sha256, swap, writing
+from gedp.files import WriteError, sha256, swap, writing
 
 MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
@@ -74,6 +74,13 @@ class Release:
             raise FaultsError(str(self.folder), [problem])
         with (self.folder / name).open(encoding="utf-8", newline="") as file:
             return dict(csv.reader(file))
+
+    def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
+        """Refuses to write where a file of the release is, or one of those `made` from it."""
+        taken = {(self.folder / name).resolve() for name in (MANIFEST, *self.manifest["files"], *made)}
+        for path in paths:
+            if path.resolve() in taken:
+                raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
 
     def _entry(self, query: str) -> Mapping[str, Any]:
         for entry in self.manifest["queries"]:

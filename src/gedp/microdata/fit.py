@@ -94,14 +94,14 @@ class Microdata:
     def write(self, path: Path | None = None) -> Path:
         """Writes the table, into the folder of the release unless told otherwise, and how it was fitted beside it."""
         path = path or self.release.folder / MICRODATA
+        if path.suffix != ".parquet":
+            raise WriteError(f"cannot write {path}: microdata are a Parquet file. Choose a name that ends in .parquet")
         beside = path.with_suffix(".json")
-        taken = {(self.release.folder / name).resolve() for name in (MANIFEST, *self.release.manifest["files"])}
-        if path == beside or taken & {path.resolve(), beside.resolve()}:
-            raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
+        self.release.require_not_part(path, beside)
         with replacing(path) as temporary:
             pq.write_table(self.table(), temporary, compression="zstd")
-        described = {"file": path.name, "sha256": sha256(path), **self.described()}
-        write_text(beside, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
+            described = {"file": path.name, "sha256": sha256(temporary), **self.described()}
+            write_text(beside, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
         return path
 
     def _column(self, name: str) -> pa.Array:
@@ -173,9 +173,8 @@ def fit_microdata(
 
 def _public_weights(frame: Frame, column: str) -> FloatArray:
     if column in frame.spec.data.public and column in frame.public.column_names:
-        try:
+        kind = frame.public[column].type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             return np.asarray(frame.public[column].cast(pa.float64()).to_numpy(), dtype=np.float64)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            pass
     fault = Fault("share_by", f"{column!r} is no public column of numbers", "Name one, or leave it out")
-    raise FaultsError(str(frame.release.folder), [fault]) from None
+    raise FaultsError(str(frame.release.folder), [fault])

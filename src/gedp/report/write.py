@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError
-from gedp.files import WriteError, sha256, write_text
+from gedp.files import sha256, write_text
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.fit import MICRODATA
@@ -21,7 +21,7 @@ from gedp.report.page import report_page
 
 REPORT = "report.html"
 BESIDE = Path(MICRODATA).with_suffix(".json").name
-ALIKE = 1e-4  # of the largest value: how far a fit made anew may be from the one on file
+ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 
 
 def write_report(microdata: Microdata, path: Path | None = None, *, title: str | None = None) -> Path:
@@ -29,9 +29,7 @@ def write_report(microdata: Microdata, path: Path | None = None, *, title: str |
     release = microdata.release
     path = path or release.folder / REPORT
     described = _described(release)
-    taken = {(release.folder / name).resolve() for name in (BESIDE, MICRODATA, MANIFEST, *release.manifest["files"])}
-    if path.resolve() in taken:
-        raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
+    release.require_not_part(path, made=(BESIDE, MICRODATA))
     links = path.resolve().parent == release.folder.resolve()
     write_text(path, report_page(microdata, described, title=title, links=links))
     return path
@@ -58,18 +56,22 @@ def read_microdata(release: Release, fixed: Sequence[Given] = ()) -> Microdata:
         fixed=fixed,
     )
     on_file = pq.read_table(release.folder / MICRODATA)
-    other = [name for name, fit in microdata.fits.items() if not _is_alike(on_file, name, fit.values)]
+    other = [name for name in microdata.fits if not _is_alike(on_file, name, microdata)]
     if other:
         problem = f"{', '.join(other)}: not what a fit with the options in {BESIDE} gives"
         raise FaultsError(str(release.folder), [_again(release, problem)])
     return microdata
 
 
-def _is_alike(on_file: pa.Table, name: str, values: "np.ndarray[Any, np.dtype[np.float64]]") -> bool:
-    if name not in on_file.column_names or on_file.num_rows != len(values):
+def _is_alike(on_file: pa.Table, name: str, microdata: Microdata) -> bool:
+    """Rounds of weights may end elsewhere on another machine, and values be rounded to the next unit."""
+    fit = microdata.fits[name]
+    if name not in on_file.column_names or on_file.num_rows != len(fit.values):
         return False
-    difference = np.abs(on_file[name].to_numpy() - values)
-    return bool(np.max(difference, initial=0.0) <= ALIKE * np.max(np.abs(values), initial=0.0))
+    spread = np.abs(fit.values) if fit.row_variances is None else np.sqrt(fit.row_variances)
+    unit = float(microdata.frame.spec.policy.attributes[name].unit) if microdata.constraints.whole else 0.0
+    allowed = max(ALIKE, 2 * fit.largest_change) * spread + unit + 1e-9 * np.max(np.abs(fit.values), initial=0.0)
+    return bool(np.all(np.abs(on_file[name].to_numpy() - fit.values) <= allowed))
 
 
 def _described(release: Release) -> Mapping[str, Any]:

@@ -38,9 +38,9 @@ def command(out: Path, seed: int, details: bool) -> None:
     from gedp.cli.demo import lines, picture
     from gedp.synth.shape import describe
 
+    policy = write_policy(out)
     establishments = make_state(out, seed)
     done("A synthetic state", establishments)
-    policy = write_policy(out)
     write_policy_page(policy)
     done("A policy, and its page", policy, policy.with_suffix(".html"))
     published = release(policy)
@@ -66,20 +66,27 @@ def done(what: str, *paths: Path) -> None:
 def make_state(folder: Path, seed: int) -> Path:
     """Writes the establishments of the demonstration state and returns their file."""
     from gedp.synth.demo import make_demo
-    from gedp.synth.output import make_folder
 
-    make_folder(folder)
     return make_demo(folder, seed).path
 
 
 def write_policy(folder: Path) -> Path:
-    """Writes the spec for the demonstration state: the paper's policy, the data declared synthetic."""
+    """Writes the spec for the demonstration state: the paper's policy, the data declared synthetic.
+
+    It is the first file, and marks the folder as a demonstration's: only such a folder is filled again.
+    """
+    from gedp.errors import Refused
     from gedp.files import write_text
     from gedp.specs import example_text
+    from gedp.synth.output import make_folder
 
     path = folder / "policy.toml"
     source = 'source = "establishments.parquet"\n'
-    write_text(path, example_text("paper-equal").replace(source, source + "synthetic = true\n"))
+    text = example_text("paper-equal").replace(source, source + "synthetic = true\n")
+    make_folder(folder)
+    if any(folder.iterdir()) and not (path.is_file() and path.read_bytes() == text.encode()):
+        raise Refused(f"{folder} holds something else than a demonstration. Choose another folder with --out")
+    write_text(path, text)
     return path
 
 

@@ -62,9 +62,9 @@ def read_constraints(
     fixed: dict[str, tuple[Held, ...]] = {}
     for name, totals in found.items():
         below = sum(int((each.totals < 0).sum()) for each in totals)
-        if nonnegative and below:
-            problem = f"{below} totals of {name} are negative, and its values may not be"
-            faults.append(Fault("fixed", problem, "Correct them, or allow negative values"))
+        if below and not attributes[name].signed:
+            problem = f"{below} totals of {name} are negative, and its values are not"
+            faults.append(Fault("fixed", problem, "Correct them"))
         held, contradictions = independent(totals, float(attributes[name].unit))
         faults += contradictions
         fixed[name] = tuple(Held(each, mask) for each, mask in zip(totals, held, strict=True))

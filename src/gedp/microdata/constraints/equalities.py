@@ -61,9 +61,11 @@ def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], l
     overlap = sparse.csr_array(others @ first.T)
     left = (others @ others.T - overlap @ over_first @ overlap.T).toarray()
     scale = 1 / np.sqrt(np.asarray(others.sum(axis=1), dtype=np.float64))
-    _, pivots, rank, _ = dpstrf(left * scale[:, None] * scale, tol=DEPENDENT, lower=1)
+    left *= scale[:, None] * scale
     chosen = np.zeros(rest, dtype=bool)
-    chosen[pivots[:rank] - 1] = True
+    if left.diagonal().max() > DEPENDENT:  # the first pivot is taken whatever the tolerance
+        _, pivots, rank, _ = dpstrf(left, tol=DEPENDENT, lower=1)
+        chosen[pivots[:rank] - 1] = True
     for place, mask in zip(order[1:], _split(chosen, [len(fixed[p].totals) for p in order[1:]]), strict=True):
         held[place] = mask
     # The cell values of least norm with the chosen totals have the others too, unless they contradict each other.

@@ -35,16 +35,19 @@ def read_fixed(
     """The fixed totals of every attribute of `names`, and everything that is wrong with them."""
     found: dict[str, list[Fixed]] = {name: [] for name in names}
     faults: list[Fault] = []
+    any_stated = False
     for place, each in enumerate(given):
         source = f"fixed table {place + 1}" if isinstance(each, pa.Table) else Path(each).name
         try:
             table = each if isinstance(each, pa.Table) else _read(Path(each))
             for name, lines in _lines_by_attribute(table, frame, source).items():
-                if name in found and lines.values.null_count < len(lines.values):
+                is_stated = lines.values.null_count < len(lines.values)
+                any_stated = any_stated or is_stated
+                if is_stated and name in found:
                     found[name].append(_fixed(lines, name, frame, source))
         except FaultsError as error:
             faults += error.faults
-    if given and not faults and not any(found.values()):
+    if given and not faults and not any_stated:
         faults.append(Fault("fixed", "there is no total for any of the attributes", "Give some, or leave it out"))
     return found, faults
 
@@ -52,9 +55,9 @@ def read_fixed(
 def _read(path: Path) -> pa.Table:
     """A file's table; columns of a CSV file as text, since codes like 003 are no numbers."""
     try:
-        if path.suffix == ".parquet":
+        if path.suffix.lower() == ".parquet":
             return pq.read_table(path)
-        if path.suffix != ".csv":
+        if path.suffix.lower() != ".csv":
             raise _refused(path.name, "it is neither .csv nor .parquet", "Give one of these")
         with pa.csv.open_csv(path) as reader:
             names = reader.schema.names
@@ -69,6 +72,8 @@ def _read(path: Path) -> pa.Table:
 def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str, _Lines]:
     columns = table.column_names
     attributes = list(frame.spec.policy.attributes)
+    if twice := sorted({name for name in columns if columns.count(name) > 1}):
+        raise _refused(source, f"columns are there twice: {', '.join(twice)}", "Give each once")
     if ATTRIBUTE in columns and VALUE in columns:
         keys = table.drop_columns([ATTRIBUTE, VALUE])
         _check(keys.column_names, frame, source)
@@ -82,6 +87,8 @@ def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str,
     given = [name for name in columns if name in attributes]
     if not given:
         hint = f"Name columns after attributes ({', '.join(attributes)}), or give {ATTRIBUTE} and {VALUE}"
+        if len(columns) == 1 and ";" in columns[0]:
+            hint = "Separate them with commas"
         raise _refused(source, "no column has values", hint)
     keys = table.drop_columns(given)
     _check(keys.column_names, frame, source)
@@ -120,7 +127,8 @@ def _fixed(lines: _Lines, name: str, frame: Frame, source: str) -> Fixed:
     faults = []
     if unknown.any():
         said = _name(keys, int(np.flatnonzero(unknown)[0]))
-        faults.append(Fault(source, f"{unknown.sum()} groups do not exist, the first is {said}", "Remove them"))
+        hint = "Remove them; write codes as in the release, with leading zeros"
+        faults.append(Fault(source, f"{unknown.sum()} groups do not exist, the first is {said}", hint))
     repeats = len(found) - len(np.unique(found))
     if repeats and not unknown.any():
         faults.append(Fault(source, f"{repeats} groups are given again", "Give each total once"))
