@@ -232,12 +232,30 @@ def refused(folder: Path, *fixed: pa.Table | Path, nonnegative: bool = False) ->
     return str(caught.value)
 
 
+def test_totals_may_be_given_again_and_for_other_attributes(tmp_path: Path) -> None:
+    """What follows from others is let go, also if that is everything: the first pivot is no exception."""
+    rows = some_rows(60)
+    release = release_of(rows, [IDENTITY, query("county", ["cnty"]), query("naics2", ["naics2"])], tmp_path)
+    counties = totals_of(rows, ("cnty",))
+    once = fit_microdata(release, fixed=counties)
+    for again in ([counties, counties], [counties, counties, totals_of(rows, ())]):
+        both = fit_microdata(release, fixed=again)
+        np.testing.assert_allclose(both.fits["emp"].values, once.fits["emp"].values, rtol=1e-7)
+        assert both.fits["emp"].constrained["fixed"]["redundant"] == len(again[0]) + len(again) - 2
+    alone = fit_microdata(release, fixed=counties.select(["cnty", "emp"]), attributes=["area"])
+    np.testing.assert_array_equal(alone.fits["area"].values, fit_microdata(release).fits["area"].values)
+
+
 def test_refusals(tmp_path: Path) -> None:
     rows = some_rows(30)
     release = release_of(rows, [IDENTITY, query("county", ["cnty"]), query("naics2", ["naics2"])], tmp_path)
     folder = release.folder
     counties = totals_of(rows, ("cnty",))
-    assert "'nonsense': 'nonsense' is no public" in refused(folder, pa.table({"nonsense": ["1"], "emp": [1]}))
+    unknown = refused(folder, pa.table({"nonsense": ["1"], "more": ["2"], "emp": [1]}))
+    assert "column 'nonsense' is no public" in unknown
+    assert "column 'more' is no public" in unknown
+    twice = pa.Table.from_arrays([pa.array(["001"]), pa.array([1]), pa.array([2])], ["cnty", "emp", "emp"])
+    assert "columns are there twice: emp" in refused(folder, twice)
     assert "no column has values" in refused(folder, counties.select(["cnty"]))
     assert "no attributes of the release: jobs" in refused(folder, pa.table({"attribute": ["jobs"], "value": [1]}))
     assert "1 groups do not exist, the first is cnty 999" in refused(folder, pa.table({"cnty": ["999"], "emp": [1]}))
@@ -253,7 +271,10 @@ def test_refusals(tmp_path: Path) -> None:
     assert "cannot be read" in refused(folder, tmp_path / "absent.csv")
     # Everything at once, and the sum of the counties is not the total.
     wrong = pa.table({"emp": [float(sum(counties["emp"].to_pylist())) + 1]})
+    (tmp_path / "x.csv").write_text("cnty;emp\n001;1\n")
+    assert "Separate them with commas" in refused(folder, tmp_path / "x.csv")
     negative = pa.table({"cnty": ["001"], "area": [-1.0]})
+    assert "1 totals of area are negative" in refused(folder, negative)
     both = refused(folder, counties, wrong, negative, nonnegative=True)
     assert both.startswith("constraints: 3 faults")
     assert "contradict the others, by 1 at most" in both

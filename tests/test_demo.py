@@ -1,6 +1,7 @@
 """`gedp demo`: the whole chain, and that what it says is what it made."""
 
 import re
+import shutil
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from gedp import read_release
 from gedp.cli.demo.truth import beside_truth
 from gedp.report import read_microdata
-from tests.runs import Ended, names
+from tests.runs import Ended, all_files, names
 from tests.runs import gedp as command
 
 
@@ -47,6 +48,21 @@ def test_it_leaves_the_whole_chain_behind(ended: Ended, folder: Path) -> None:
     table = pyarrow.csv.read_csv(made / "wage-cnty-naics3.csv")
     assert table.column_names[:5] == ["cnty", "naics3", "attribute", "estimate", "std_error"]
     assert all(str(path) in ended.out for path in ("gedp-demo/out/report.html", "gedp-demo/totals.png"))
+
+
+def test_it_fills_its_own_folder_again_and_no_other(ended: Ended, folder: Path, tmp_path: Path) -> None:
+    assert ended.code == 0
+    shutil.copytree(folder / "gedp-demo", tmp_path / "again")
+    assert command("demo", "--out", "again", "--seed", "1", folder=tmp_path).code == 0
+    with (tmp_path / "again" / "policy.toml").open("a") as file:
+        file.write("# mine\n")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "establishments.parquet").write_bytes(b"mine")
+    for name in ("again", "mine"):
+        before = {path: path.stat().st_mtime_ns for path in all_files(tmp_path)}
+        refused = command("demo", "--out", name, folder=tmp_path)
+        assert (refused.code, "holds something else than a demonstration" in refused.err) == (1, True)
+        assert {path: path.stat().st_mtime_ns for path in all_files(tmp_path)} == before
 
 
 def test_its_first_screen_is_short_and_ends_with_five_lines(ended: Ended) -> None:

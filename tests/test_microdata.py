@@ -278,10 +278,29 @@ def test_files_and_what_is_said_of_them(tmp_path: Path) -> None:
     assert said["attributes"]["emp"]["rounds"] > 0
     assert said["attributes"]["emp"]["residual"] < 1e-9
     read_release(release.folder)  # the release itself is as it was
-    for name in ("manifest.json", "identity.parquet", "manifest.parquet"):
+    for name in ("identity.parquet", "manifest.parquet"):
         with pytest.raises(GedpError, match="would replace a file of the release"):
             fit_microdata(release).write(release.folder / name)
+    with pytest.raises(GedpError, match=r"Choose a name that ends in \.parquet"):
+        fit_microdata(release).write(tmp_path / "micro.csv")
     assert repr(fit_microdata(release)) == "Microdata(30 rows, emp, wage, area, profit)"
+
+
+def test_table_and_description_are_written_together_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = release_of(some_rows(30), EVERYTHING, tmp_path)
+    path = fit_microdata(release).write(tmp_path / "m.parquet")
+    before = path.read_bytes(), path.with_suffix(".json").read_bytes()
+
+    def full(*_: object) -> None:
+        raise GedpError("cannot write m.json: no space left")
+
+    monkeypatch.setattr("gedp.microdata.fit.write_text", full)
+    with pytest.raises(GedpError, match="no space left"):
+        fit_microdata(release, weights="plug-in").write(path)
+    assert (path.read_bytes(), path.with_suffix(".json").read_bytes()) == before
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["m.json", "m.parquet", "out", "sectors.csv"]
 
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from gedp.engines import local
 from gedp.engines.local import LocalEngine
-from gedp.errors import GedpError
+from gedp.errors import FaultsError, GedpError
 from gedp.measure import measure
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
@@ -95,12 +95,61 @@ def test_a_full_disk_ends_the_release(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good", "t.parquet"]
 
 
+#: As much of a manifest as a reader needs.
+MANIFEST: dict[str, Any] = {
+    "gedp": "0",
+    "created": "2026-01-01T00:00:00+00:00",
+    "release": None,
+    "entropy": "system",
+    "synthetic": True,
+    "establishments": 3,
+    "clipping": {"zeta": "1/1000"},
+    "queries": [{"name": "q", "by": [], "groups": 1, "attributes": {"emp": {"mu": "1", "sigma_psi": 0.5}}}],
+    "spec": "",
+}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"spec": None},
+        {"created": "yesterday"},
+        {"created": None},
+        {"establishments": "3"},
+        {"establishments": 0},
+        {"synthetic": "no"},
+        {"clipping": {"zeta": "abc"}},
+        {"clipping": {"zeta": "1/0"}},
+        {"clipping": []},
+        {"queries": {}},
+        {"queries": None},
+        *(
+            {"queries": [{"name": "q", "groups": 1, "attributes": {"emp": {"sigma_psi": s}}}]}
+            for s in ("x", -1, 0, None)
+        ),
+        {"queries": [{"name": "q", "groups": "1", "attributes": {}}]},
+    ],
+)
+def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    for name, manifest in (("good", MANIFEST), ("bad", {**MANIFEST, **wrong})):
+        with ReleaseWriter(tmp_path / name) as writer:
+            writer.finish(manifest)
+    assert read_release(tmp_path / "good").manifest["establishments"] == 3
+    with pytest.raises(FaultsError, match="not as `gedp run` writes it"):
+        read_release(tmp_path / "bad")
+    for key in MANIFEST:
+        with ReleaseWriter(tmp_path / key) as writer:
+            writer.finish({name: value for name, value in MANIFEST.items() if name != key})
+        with pytest.raises(FaultsError, match="not as `gedp run` writes it"):
+            read_release(tmp_path / key)
+
+
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))))
 @settings(max_examples=50)
 def test_a_map_file_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, groups: dict[str, str]) -> None:
     with ReleaseWriter(tmp_path_factory.mktemp("r") / "out") as writer:
         writer.write_map("sector", groups)
-        release = writer.finish({"queries": []})
+        release = writer.finish(MANIFEST)
     assert read_release(release.folder).map("sector") == groups
     (release.folder / "maps" / "sector.csv").write_text("1111,Other\n", encoding="utf-8")
     with pytest.raises(TamperedReleaseError, match=r"maps/sector\.csv"):

@@ -211,6 +211,47 @@ def test_the_code_in_a_report_runs(microdata: Microdata) -> None:
     assert command(*arguments[1:], "--out", str(path.parent.parent / "t.csv"), folder=path.parent).code == 0
 
 
+def test_a_report_says_what_the_microdata_were_held_to(tmp_path: Path) -> None:
+    rows = some_rows(60)
+    queries = [query("identity", ["establishment"], "emp"), query("county", ["cnty"], "emp")]
+    release = release_of(rows, queries, tmp_path)
+    counties = pa.table({"cnty": ["000", "001", "002"], "emp": [500.0, 400.0, 300.0]})
+    plain, held = fit_microdata(release), fit_microdata(release, weights="plug-in", fixed=counties)
+    bounded = fit_microdata(release, nonnegative=True, whole=True)
+    for microdata, shell, python in (
+        (plain, "", ""),
+        (held, " --weights plug-in --fixed totals.csv", ", weights='plug-in', fixed=['totals.csv']"),
+        (bounded, " --nonnegative --whole", ", nonnegative=True, whole=True"),
+    ):
+        microdata.write()
+        html = unescape(write_report(microdata).read_text(encoding="utf-8"))
+        assert f"--attribute emp{shell}</code>" in html
+        assert f"fit_microdata(release{python})" in html
+        assert ("Totals of emp by cnty were public before" in html) == (microdata is held)
+        assert ("no value is below 0 and all values are whole" in html) == (microdata is bounded)
+        assert ("Do not cut off negative values" in html) == (microdata is not bounded)
+
+
+def test_microdata_that_were_moved_a_little_get_no_report(tmp_path: Path) -> None:
+    """Far less than the largest value, and far more than a fit made anew could be off."""
+    release = release_of(some_rows(300), EVERYTHING, tmp_path)
+    path = fit_microdata(release).write()
+    table, beside = pq.read_table(path), path.with_suffix(".json")
+    spread = fit_microdata(release).fits["wage"].row_variances
+    assert spread is not None
+    for share in (0.001, 0.1):
+        moved = pa.array(table["wage"].to_numpy() + share * np.sqrt(spread.min()))
+        pq.write_table(table.set_column(table.column_names.index("wage"), "wage", moved), path)
+        said = json.loads(beside.read_text(encoding="utf-8"))
+        said["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
+        beside.write_text(json.dumps(said), encoding="utf-8")
+        if share < 0.01:
+            assert read_microdata(release).frame.rows == 300
+        else:
+            with pytest.raises(FaultsError, match="wage: not what a fit"):
+                read_microdata(release)
+
+
 ROWS_OF = ("identity", ["establishment"])
 CASES: dict[str, tuple[Query, ...]] = {
     "one total": (query("total", [], "emp"),),

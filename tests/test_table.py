@@ -57,12 +57,12 @@ def amounts(table: pa.Table | Path, unit: str = "1") -> list[int]:
 def test_all_faults_at_once_by_column_and_count() -> None:
     bad = table_of(
         key=["a", "a", "b", "b", None, "c", "d"],
-        cnty=["001", None, None, "003", "003", "003", "003"],
+        cnty=["001", None, "", "003", "003", "003", "003"],
         emp=["1", None, "x", "-3", "1.5", "nan", "inf"],
     )
     assert [fault.split(". ")[0] for fault in faults_of(bad)] == [
-        "column cnty: 2 rows have null",
-        "column key: 1 row has null",
+        "column cnty: 2 rows have null or an empty text",
+        "column key: 1 row has null or an empty text",
         "column key: 2 rows have an id that came before",
         "column emp: 1 row has null",
         "column emp: 1 row has something that is no number",
@@ -70,6 +70,13 @@ def test_all_faults_at_once_by_column_and_count() -> None:
         "column emp: 1 row has a negative value",
         "column emp: 1 row has no whole multiple of the unit 1",
     ]
+
+
+def test_what_is_true_or_false_is_no_number() -> None:
+    table = table_of()
+    answers = pa.array([True] * table.num_rows)
+    (fault,) = faults_of(table.set_column(table.column_names.index("emp"), "emp", answers))
+    assert f"{table.num_rows} rows have something that is no number" in fault
 
 
 def test_missing_columns_and_empty_tables() -> None:

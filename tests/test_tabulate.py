@@ -1,10 +1,12 @@
 """Custom tables: their errors against the dense covariance of the fit, and their intervals against the truth."""
 
 import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -13,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gedp.cli import cli
-from gedp.errors import GedpError
+from gedp.cli.tabulate import _show
+from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
+from tests.runs import all_files
 from tests.test_microdata import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
 
 GROUPINGS = [(), ("cnty",), ("naics3",), ("cnty", "naics2"), ("floor",), ("floor", "naics")]
@@ -144,6 +148,40 @@ def test_the_command_and_its_refusals(tmp_path: Path) -> None:
         microdata.tabulate([], ["nonsense"])
     with pytest.raises(GedpError, match="between 0 and 1"):
         microdata.tabulate([], confidence=1.0)
+
+
+def test_a_table_replaces_no_file_of_its_release(tmp_path: Path) -> None:
+    release = release_of(some_rows(30), EVERYTHING, tmp_path)
+    fit_microdata(release).write()
+    before = {path: path.read_bytes() for path in all_files(release.folder)}
+    for name in ("tables/county.csv", "identity.parquet", "microdata.parquet"):
+        result = CliRunner().invoke(cli, ["tabulate", str(release.folder), "--out", str(release.folder / name)])
+        assert "would replace a file of the release" in str(result.exception)
+    assert {path: path.read_bytes() for path in all_files(release.folder)} == before
+
+
+def test_names_may_be_given_alone_and_unknown_ones_all_at_once(tmp_path: Path) -> None:
+    microdata = fit_microdata(release_of(some_rows(30), EVERYTHING, tmp_path))
+    assert microdata.tabulate("cnty", "emp").equals(microdata.tabulate(["cnty"], ["emp"]))
+    with pytest.raises(DomainError, match="no attribute or ratio"):
+        microdata.tabulate("cnty", [])
+    with pytest.raises(FaultsError, match="2 faults") as raised:
+        microdata.tabulate(["here", "cnty", "there"])
+    assert "as in naics3" in str(raised.value)
+
+
+@pytest.mark.parametrize("width", [30, 60, 80, 200])
+def test_on_a_terminal_numbers_are_shown_whole_or_not_at_all(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    columns = {"cnty": ["001"], **{f"a_long_heading_{i}": [123456789 * 10**i + 0.25] for i in range(8)}}
+    _show(pa.table(columns), list(columns))
+    out = capsys.readouterr().out
+    shown = re.findall(r"[0-9,]{9,}", out)
+    assert shown == [f"{123456789 * 10**i:,}" for i in range(len(shown))]
+    assert f"{1 + len(shown)} of 9 columns" in out
+    assert (len(shown) == 8) == (width == 200)
 
 
 def test_naics_codes_are_grouped_by_supersector(tmp_path: Path) -> None:

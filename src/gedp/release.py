@@ -5,6 +5,7 @@ Everything here is public. This module and all that comes after it never see the
 
 import csv
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -12,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
+from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -99,6 +102,9 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
+    if manifest.get("format") == FORMAT and not _is_complete(manifest):
+        problem = Fault(MANIFEST, "it is not as `gedp run` writes it", "Get a fresh copy of the release")
+        raise FaultsError(str(folder), [problem])
     if manifest.get("format") != FORMAT:
         problem = Fault(MANIFEST, f"its format is {manifest.get('format')!r}", f"This version reads format {FORMAT}")
         raise FaultsError(str(folder), [problem])
@@ -109,6 +115,27 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
                 f"{folder}: not as released: {', '.join(wrong)}. Get a fresh copy of the release"
             )
     return Release(folder, manifest)
+
+
+def _is_complete(manifest: Mapping[str, Any]) -> bool:
+    """Whether everything is there that makes sense of the answers."""
+    try:
+        noises = [a["sigma_psi"] for query in manifest["queries"] for a in query["attributes"].values()]
+        texts = [manifest[name] for name in ("spec", "entropy", "gedp", "created")]
+        datetime.fromisoformat(manifest["created"])
+        if manifest["clipping"] is not None:
+            Fraction(manifest["clipping"]["zeta"])
+        counts = [manifest["establishments"], *(query["groups"] for query in manifest["queries"])]
+        return (
+            all(isinstance(text, str) for text in texts)
+            and all(isinstance(noise, float | int) and 0 < noise < math.inf for noise in noises)
+            and all(isinstance(count, int) and count > 0 for count in counts)
+            and isinstance(manifest["synthetic"], bool)
+            and isinstance(manifest["queries"], list)
+            and "release" in manifest
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, ZeroDivisionError):
+        return False
 
 
 def require_free(target: Path, *, replace: bool = False) -> None:

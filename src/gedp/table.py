@@ -81,11 +81,10 @@ def open_table(
     if not engine.rows():
         faults.append(Fault("the table", "it has no rows", "Check the file"))
     plain = [name for name in (*data.public, *([data.id] if data.id else [])) if name not in missing]
-    for name, nulls in engine.nulls(plain).items():
-        if nulls:
-            faults.append(
-                Fault(f"column {name}", f"{_rows(nulls)} null", "Fill in a code; public columns are never empty")
-            )
+    for name, blanks in engine.blanks(plain).items():
+        if blanks:
+            problem = f"{_rows(blanks)} null or an empty text"
+            faults.append(Fault(f"column {name}", problem, "Fill in a code; public columns are never empty"))
     if data.id and data.id not in missing and (repeated := engine.duplicates(data.id)):
         faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that came before", "Ids must be unique"))
     units = {name: exact(attribute.unit) for name, attribute in attributes.items() if name not in missing}

@@ -38,9 +38,10 @@ def command(
     from rich.table import Table
 
     from gedp.cli.progress import steps
-    from gedp.microdata.fit import DETAIL, fit_microdata
+    from gedp.microdata.fit import DETAIL, MICRODATA, fit_microdata
     from gedp.microdata.weights import TOLERANCE
     from gedp.release import read_release
+    from gedp.report.write import REPORT
 
     with steps() as at:
         at.step("checking the release")
@@ -72,5 +73,7 @@ def command(
             click.echo(f"{name}: {sentence}")
     rows = "establishments" if microdata.frame.lists_establishments else "cells"
     click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and how they were fitted to {path.stem}.json.")
+    if path == release.folder / MICRODATA and (release.folder / REPORT).exists():
+        click.echo(f"{REPORT} in the release is about the microdata before: gedp report {release.folder}")
     if release.manifest["entropy"] != "system":
         click.echo("NOT PROTECTED: the noise came from a seed.")

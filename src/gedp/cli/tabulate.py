@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 STDOUT = Path("-")
-SHOWN_LINES = 20
+SHOWN_LINES, GAP = 20, 2
 #: Of the QCEW layout, on a terminal.
 SHOWN_COLUMNS = [
     *("area_fips", "own_code", "industry_code", "qtrly_estabs"),
@@ -31,6 +31,7 @@ SHOWN_COLUMNS = [
 @click.option("--name", "names", multiple=True, help="What the release calls something, as m1emp=COLUMN; repeatable.")
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Instead of the spec's.")
 @click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
+@click.option("--share-by", metavar="COLUMN", help="Public weights, as for `gedp microdata`.")
 @click.option("--out", type=_PATH, help="A .csv or .parquet file, or - for CSV. Default: the first lines, if seen.")
 @constraint_options
 def command(
@@ -42,6 +43,7 @@ def command(
     names: tuple[str, ...],
     confidence: float | None,
     weights: str | None,
+    share_by: str | None,
     out: Path | None,
     nonnegative: bool | None,
     whole: bool | None,
@@ -69,6 +71,7 @@ def command(
     from gedp.microdata.qcew import find_layout
     from gedp.microdata.ratios import parse_ratios
     from gedp.release import read_release
+    from gedp.report.write import MADE
 
     if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
         raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
@@ -80,6 +83,8 @@ def command(
     with steps() as at:
         at.step("checking the release")
         release = read_release(folder)
+        if out not in (None, STDOUT):
+            release.require_not_part(out, made=MADE)
         frame = read_frame(release)
         if agglvl is None:
             frame.cells(keys)
@@ -91,6 +96,7 @@ def command(
             release,
             weights=weights,
             attributes=list(dict.fromkeys(needed)) or None,
+            share_by=share_by,
             nonnegative=nonnegative,
             whole=whole,
             fixed=fixed,
@@ -103,6 +109,8 @@ def command(
     _write(table, out, SHOWN_COLUMNS if agglvl else table.column_names)
     if empty := [name for name in table.column_names if table[name].null_count == table.num_rows]:
         click.echo(f"Empty, because the release does not say: {', '.join(empty)}.", err=True)
+    if agglvl and (microdata.constraints.nonnegative or microdata.constraints.whole):
+        click.echo("Errors are those of the fit without --nonnegative and --whole.", err=True)
     if release.manifest["entropy"] != "system":
         click.echo("NOT PROTECTED: the noise came from a seed.", err=True)
 
@@ -141,15 +149,19 @@ def _show(table: "pa.Table", shown: Sequence[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    console = Console(highlight=False, markup=False)
     columns = [name for name in shown if table[name].null_count < table.num_rows]
-    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
-    for name, cells in zip(columns, texts, strict=True):
+    widths = [max(map(len, cells), default=0) for cells in texts]
+    while sum(widths[: len(columns)]) + GAP * len(columns) > console.width and len(columns) > 1:
+        columns.pop()  # a number is shown whole or not at all
+    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, width in zip(columns, widths, strict=False):
         justify: Literal["left", "right"] = "left" if table.schema.field(name).type == "string" else "right"
-        view.add_column(name, justify=justify, overflow="fold", min_width=max(map(len, cells)))
-    for line in zip(*texts, strict=True):
+        view.add_column(name, justify=justify, overflow="fold", min_width=width)
+    for line in zip(*texts[: len(columns)], strict=True):
         view.add_row(*line)
-    Console(highlight=False, markup=False).print(view)
+    console.print(view)
     lines = f"{min(SHOWN_LINES, table.num_rows)} of {table.num_rows:,} lines, "
     click.echo(f"{lines}{len(columns)} of {table.num_columns} columns. All of them: --out FILE.csv, FILE.parquet or -.")
 

@@ -50,8 +50,8 @@ class Engine(Protocol):
     def rows(self) -> int:
         """The number of rows."""
 
-    def nulls(self, columns: Sequence[str]) -> dict[str, int]:
-        """The number of nulls in each of these columns."""
+    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
+        """The number of nulls and empty texts in each of these columns."""
 
     def duplicates(self, column: str) -> int:
         """The number of rows whose value in `column` appeared in a row before."""

@@ -66,9 +66,10 @@ class LocalEngine:
         """The number of rows."""
         return self._numbers(["count(*)"])[0]
 
-    def nulls(self, columns: Sequence[str]) -> dict[str, int]:
-        """The number of nulls in each column, in one pass."""
-        return dict(zip(columns, self._numbers([f"count(*) - count({_quoted(c)})" for c in columns]), strict=True))
+    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
+        """The number of nulls and empty texts in each column, in one pass."""
+        counts = [f"count(*) FILTER ({_quoted(c)} IS NULL OR {_quoted(c)}::VARCHAR = '')" for c in columns]
+        return dict(zip(columns, self._numbers(counts), strict=True))
 
     def duplicates(self, column: str) -> int:
         """Rows beyond the first of each value."""
@@ -89,7 +90,7 @@ class LocalEngine:
         finite = f"({number} IS NOT NULL AND isfinite({number}))"
         return [
             f"count(*) FILTER ({name} IS NULL)",
-            f"count(*) FILTER ({name} IS NOT NULL AND {number} IS NULL)",
+            f"count(*) FILTER ({name} IS NOT NULL AND ({number} IS NULL OR typeof({name}) = 'BOOLEAN'))",
             f"count(*) FILTER ({number} IS NOT NULL AND NOT isfinite({number}))",
             f"count(*) FILTER ({finite} AND {number} < 0)",
             f"count(*) FILTER ({number} = 0)",

@@ -118,10 +118,27 @@ class Frame:
             elif name in INDUSTRY_LEVELS and NAICS in self.public.column_names:
                 self._keys[name] = self.derived(NAICS, lambda texts: self._industries(name, texts))
             else:
-                known = [c for c in (*self.public.column_names, *self.spec.groupers) if c != self.spec.data.id]
-                unknown = Fault("by", f"{name!r} is no public column or grouping", f"There are: {', '.join(known)}")
+                unknown = Fault("by", f"{name!r} is no public column or grouping", self._what_there_is())
                 raise FaultsError(str(self.release.folder), [unknown])
         return self._keys[name]
+
+    def keys(self, names: Sequence[str]) -> list[tuple[CodeArray, list[str]]]:
+        """Several; every unknown one in one error."""
+        found, faults = [], list[Fault]()
+        for name in names:
+            try:
+                found.append(self.key(name))
+            except FaultsError as error:
+                faults += error.faults
+        if faults:
+            raise FaultsError(str(self.release.folder), faults)
+        return found
+
+    def _what_there_is(self) -> str:
+        columns = [name for name in self.public.column_names if name != self.spec.data.id]
+        more = [*self.spec.groupers, *(INDUSTRY_LEVELS if NAICS in columns else ())]
+        prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
+        return f"There are: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
 
     def attributes(self, chosen: Sequence[str] | None = None) -> list[str]:
         """Those of the release in its order, or of them the chosen; every unknown one in one error."""
@@ -138,7 +155,7 @@ class Frame:
         """The finest cells of these keys, in the order of their texts."""
         names = tuple(sorted(keys))
         if names not in self._cells:
-            of_row, codes = combinations([self.key(name)[0] for name in names], self.rows)
+            of_row, codes = combinations([codes for codes, _ in self.keys(names)], self.rows)
             count = len(codes[0]) if names else 1
             self._cells[names] = Cells(count, of_row, dict(zip(names, codes, strict=True)))
         return self._cells[names]

@@ -59,8 +59,8 @@ class Microdata:
 
     def tabulate(
         self,
-        by: Sequence[str],
-        attributes: Sequence[str] | None = None,
+        by: str | Sequence[str],
+        attributes: str | Sequence[str] | None = None,
         confidence: float | None = None,
         ratios: "Sequence[str | Ratio]" = (),
     ) -> pa.Table:

@@ -15,8 +15,8 @@ from gedp.microdata.variances import group_variances
 
 def tabulate(
     microdata: Microdata,
-    by: Sequence[str],
-    attributes: Sequence[str] | None = None,
+    by: str | Sequence[str],
+    attributes: str | Sequence[str] | None = None,
     confidence: float | None = None,
     ratios: Sequence[str | Ratio] = (),
 ) -> pa.Table:
@@ -28,10 +28,14 @@ def tabulate(
     there are none, since cells were divided by public weights or the denominator of a ratio is not clearly different
     from 0.
     """
+    by = [by] if isinstance(by, str) else by
+    attributes = [attributes] if isinstance(attributes, str) else attributes
     wanted = (() if ratios else tuple(microdata.fits)) if attributes is None else attributes
     plain = [Ratio(name, {name: 1.0}) for name in dict.fromkeys(wanted)]
     parsed = iter(parse_ratios([item for item in ratios if isinstance(item, str)]))
     asked = [*plain, *(next(parsed) if isinstance(item, str) else item for item in ratios)]
+    if not asked:
+        raise DomainError("there is no attribute or ratio to make a table of")
     if repeated := [name for name, times in Counter(ratio.name for ratio in asked).items() if times > 1]:
         raise DomainError(f"more than one line would be called {', '.join(repeated)}. Choose other names")
     groups = microdata.frame.cells(by)

@@ -5,6 +5,8 @@ from html import escape
 from gedp.microdata import Microdata
 from gedp.microdata.fit import DETAIL, MICRODATA
 
+TOTALS = "totals.csv"  # stands for the public totals that were held
+
 
 def texts(microdata: Microdata) -> dict[str, str]:
     """The parts of the page about the microdata, as HTML."""
@@ -24,23 +26,67 @@ def texts(microdata: Microdata) -> dict[str, str]:
     return {
         "rows": escape(rows),
         "detail": detail,
+        "constrained": "".join(f'<p class="note">{escape(text)}</p>' for text in constrained(microdata)),
+        "negatives": _negatives(microdata),
         "shell": escape(shell(microdata)),
         "python": escape(python(microdata)),
     }
 
 
+def constrained(microdata: Microdata) -> list[str]:
+    """What was asked of the microdata besides fitting the tables, and what it means for its readers."""
+    constraints, said = microdata.constraints, []
+    if constraints.fixed:
+        groupings = sorted({" x ".join(held.fixed.by) or "all" for each in constraints.fixed.values() for held in each})
+        said.append(
+            f"Totals of {', '.join(constraints.fixed)} by {', '.join(groupings)} were public before and are held at "
+            "their public values: they carry no noise, and margins account for that. Code needs these totals again, "
+            f"in a file like {TOTALS}."
+        )
+    if constraints.nonnegative or constraints.whole:
+        how = " and ".join(
+            text
+            for asked, text in (
+                (constraints.nonnegative, "no value is below 0"),
+                (constraints.whole, "all values are whole"),
+            )
+            if asked
+        )
+        said.append(
+            f"For plausibility {how} in the microdata. That makes sums a little different, and margins are those from "
+            "before it, so somewhat fewer intervals than stated may hold the true value."
+        )
+    return said
+
+
+def _negatives(microdata: Microdata) -> str:
+    if microdata.constraints.nonnegative:
+        return (
+            "<strong>Do not take a 0 for one.</strong> Values that noise had lowered below 0 were raised to it, and "
+            "others lowered in turn."
+        )
+    return (
+        "<strong>Do not cut off negative values or round them up.</strong> They are meant: noise that lowers some "
+        "rows raises others, and sums are right only if both stay."
+    )
+
+
 def shell(microdata: Microdata) -> str:
     """A custom table on the command line, in the folder of the release."""
     by, attribute = _example(microdata)
-    return f"gedp tabulate . --by {','.join(by)} --attribute {attribute}"
+    options = [
+        f" --{'' if value else 'no-'}{name}" for name, value in _chosen(microdata).items() if value in (True, False)
+    ]
+    options += [f" --{name} {value}" for name, value in _chosen(microdata).items() if isinstance(value, str)]
+    options += [f" --fixed {TOTALS}"] if microdata.constraints.fixed else []
+    return f"gedp tabulate . --by {','.join(by)} --attribute {attribute}{''.join(options)}"
 
 
 def python(microdata: Microdata) -> str:
     """The same from Python, and the plain table."""
     by, attribute = _example(microdata)
-    options = "" if microdata.weights == microdata.frame.spec.microdata.weights else f", weights={microdata.weights!r}"
-    options += f", share_by={microdata.share_by!r}" if microdata.share_by else ""
-    options += "".join(f", {name}=True" for name in ("nonnegative", "whole") if getattr(microdata.constraints, name))
+    options = "".join(f", {name.replace('-', '_')}={value!r}" for name, value in _chosen(microdata).items())
+    options += f", fixed=[{TOTALS!r}]" if microdata.constraints.fixed else ""
     return "\n".join(
         [
             "import pyarrow.parquet as pq",
@@ -55,6 +101,21 @@ def python(microdata: Microdata) -> str:
             f"print(rows.group_by({by!r}).aggregate([({attribute!r}, 'sum')]))" if by else "print(rows.num_rows)",
         ]
     )
+
+
+def _chosen(microdata: Microdata) -> dict[str, str | bool]:
+    """The options that differ from what the spec says."""
+    said, constraints = microdata.frame.spec.microdata, microdata.constraints
+    chosen: dict[str, str | bool] = {}
+    if microdata.weights != said.weights:
+        chosen["weights"] = microdata.weights
+    if microdata.share_by:
+        chosen["share-by"] = microdata.share_by
+    if constraints.nonnegative != said.nonnegative:
+        chosen["nonnegative"] = constraints.nonnegative
+    if constraints.whole != said.whole:
+        chosen["whole"] = constraints.whole
+    return chosen
 
 
 def _example(microdata: Microdata) -> tuple[list[str], str]:

@@ -21,6 +21,7 @@ from gedp.report.page import report_page
 
 REPORT = "report.html"
 BESIDE = Path(MICRODATA).with_suffix(".json").name
+MADE = (MICRODATA, BESIDE, REPORT)  # from a release, in its folder
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 
 

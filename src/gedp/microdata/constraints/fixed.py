@@ -96,14 +96,11 @@ def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str,
 
 
 def _check(keys: Sequence[str], frame: Frame, source: str) -> None:
-    faults: list[Fault] = []
-    for key in keys:
-        try:
-            frame.key(key)
-        except FaultsError as error:
-            faults += [Fault(source, f"column {key!r}: {fault.problem}", fault.suggestion) for fault in error.faults]
-    if faults:
-        raise FaultsError(source, faults)
+    try:
+        frame.keys(keys)
+    except FaultsError as error:
+        faults = [Fault(source, f"column {fault.problem}", fault.suggestion) for fault in error.faults]
+        raise FaultsError(source, faults) from None
 
 
 def _fixed(lines: _Lines, name: str, frame: Frame, source: str) -> Fixed:
