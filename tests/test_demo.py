@@ -13,7 +13,7 @@ import pytest
 
 from gedp import read_release
 from gedp.cli.demo.truth import beside_truth
-from gedp.report import read_microdata
+from gedp.microdata.on_file import read_microdata
 from tests.runs import Ended, all_files, names
 from tests.runs import gedp as command
 

@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from gedp.engines.local import LocalEngine
 from gedp.errors import FaultsError, GedpError
 from gedp.evaluate import Evaluation, evaluate
+from gedp.evaluate.evaluation import stamp_of
 from gedp.evaluate.groups import ANSWERS, Comparison
 from gedp.evaluate.levels import chosen_levels, default_levels
 from gedp.evaluate.truth import read_truth
@@ -93,6 +95,35 @@ def test_answers_are_those_that_were_released(tmp_path: Path) -> None:
         line = lines[cnty, naics]
         assert (cells.protected[i], cells.low[i], cells.high[i]) == (line["estimate"], line["ci_low"], line["ci_high"])
         assert cells.truth[i] == sum(row[3] for row in rows if row[:2] == (cnty, naics))
+
+
+def test_the_microdata_are_those_on_file(tmp_path: Path) -> None:
+    """With the constraints and totals that they were fitted with; damaged ones are refused."""
+    rows = some_rows(60)
+    release = release_of(
+        rows, [query("identity", ["establishment"], "emp"), query("county", ["cnty"], "emp")], tmp_path
+    )
+    counties = pa.table({"cnty": ["000", "001", "002"], "emp": [400, 300, 200]})
+    held = fit_microdata(release, whole=True, fixed=counties)
+    path = held.write()
+    (found,) = evaluate(release, table_of(rows), by=[("naics",)], fixed=[counties]).of("emp")
+    for i, (code,) in enumerate(keys_of(found)):
+        assert found.protected[i] == sum(held.fits["emp"].values[j] for j, row in enumerate(rows) if row[1] == code)
+    (other,) = evaluate(release, table_of(rows), by=[("naics",)], weights="quasi").of("emp")
+    assert not np.array_equal(other.protected, found.protected)
+    with pytest.raises(FaultsError, match="fitted to fixed public totals"):
+        evaluate(release, table_of(rows))
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(GedpError, match=r"microdata\.parquet is not as"):
+        evaluate(release, table_of(rows), fixed=[counties])
+
+
+def test_a_stamp_needs_the_word_of_the_manifest_and_of_its_spec(tmp_path: Path) -> None:
+    release = release_of(some_rows(20), [IDENTITY], tmp_path)
+    assert not stamp_of(release).confidential
+    unsaid = str(release.manifest["spec"]).replace("synthetic = true\n", "")
+    for change in ({"synthetic": False}, {"spec": unsaid}):
+        assert stamp_of(replace(release, manifest={**release.manifest, **change})).confidential
 
 
 def test_a_perfect_release_has_no_error(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def umask(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 def write(target: Path, stamp: Stamp = SECRET, text: str = "x", *, force: bool = False) -> None:
-    with results_folder(target, stamp, force=force) as results:
+    with results_folder(target, stamp, "evaluate", force=force) as results:
         results.write_parquet("t.parquet", TABLE)
         results.write_csv("t.csv", TABLE)
         results.write_text("p.html", stamp.banner + text)
@@ -40,7 +40,7 @@ def write(target: Path, stamp: Stamp = SECRET, text: str = "x", *, force: bool =
 @pytest.mark.usefixtures("umask")
 def test_nobody_else_may_read_whatever_the_umask_even_while_writing(tmp_path: Path) -> None:
     target = tmp_path / "r"
-    with results_folder(target, SECRET) as results:
+    with results_folder(target, SECRET, "evaluate") as results:
         os.umask(0)  # for the asserts below; files made so far had the other
         assert mode(target) == mode(results.staging) == 0o700
         assert results.staging.parent == target
@@ -87,6 +87,13 @@ def test_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
         write(tmp_path / "file", force=True)
 
 
+def test_results_of_another_command_are_not_replaced(tmp_path: Path) -> None:
+    with results_folder(tmp_path / "r", SECRET, "compare") as results:
+        results.write_csv("t.csv", TABLE)
+    with pytest.raises(FolderTakenError, match="It holds something else"):
+        write(tmp_path / "r", force=True)
+
+
 def test_results_are_replaced_when_told_so_and_other_files_stay(tmp_path: Path) -> None:
     target = tmp_path / "r"
     write(target, text="first")
@@ -118,7 +125,7 @@ def test_after_an_error_there_is_nothing_new(
     before = names(target) if there else []
 
     def fail() -> None:
-        with results_folder(target, SECRET, force=True) as results:
+        with results_folder(target, SECRET, "evaluate", force=True) as results:
             results.write_parquet("new.parquet", TABLE)
             raise error
 

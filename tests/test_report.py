@@ -27,8 +27,9 @@ from gedp import fit_microdata, read_release
 from gedp.errors import FaultsError
 from gedp.files import WriteError
 from gedp.microdata import Microdata
+from gedp.microdata.on_file import read_microdata
 from gedp.policy import Query, parse_spec
-from gedp.report import charts, read_microdata, write_report
+from gedp.report import charts, write_report
 from gedp.report.errors import TableErrors, curve, release_errors
 from gedp.report.numbers import interval, relative, short, with_margin
 from gedp.report.totals import Amount, main_totals

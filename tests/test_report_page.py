@@ -7,8 +7,9 @@ import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Page
 
+from gedp.microdata.on_file import read_microdata
 from gedp.release import read_release
-from gedp.report import read_microdata, write_report
+from gedp.report import write_report
 from tests.pages import opened
 from tests.runs import gedp as command
 from tests.runs import small_table, write_case

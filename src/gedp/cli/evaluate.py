@@ -15,7 +15,8 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
 @click.option("--out", type=_PATH, help="Folder for the results. Default: DIR-evaluation.")
-@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
+@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of the microdata on file.")
+@click.option("--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to.")
 @click.option("--published", type=_PATH, help="A published QCEW file: what suppression leaves of the same cells.")
 @click.option("--force", is_flag=True, help="Replace the results in that folder.")
 def command(
@@ -25,13 +26,15 @@ def command(
     attributes: tuple[str, ...],
     out: Path | None,
     weights: str | None,
+    fixed: tuple[Path, ...],
     published: Path | None,
     force: bool,
 ) -> None:
     """Compare the release in DIR with the confidential table that it was made from. Internal: this sees the truth.
 
-    Errors by level, on the terminal, as Parquet and CSV, and on a page with figures. Everything is written to a folder
-    of its own, closed to others and stamped CONFIDENTIAL, unless the release says that the data is synthetic.
+    What is compared are the answers and the microdata in DIR, fitted if there are none. Errors by level, on the
+    terminal, as Parquet and CSV, and on a page with figures. Everything is written to a folder of its own, closed to
+    others and stamped CONFIDENTIAL, unless the release says that the data is synthetic.
 
     \b
     Examples:
@@ -44,7 +47,7 @@ def command(
     from rich.console import Console
 
     from gedp.cli.progress import steps
-    from gedp.evaluate.evaluation import PAGE, evaluate, stamp_of
+    from gedp.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
     from gedp.evaluate.folder import results_folder
     from gedp.evaluate.levels import parse_groupings
     from gedp.evaluate.report import print_evaluation
@@ -56,13 +59,14 @@ def command(
         at.step("checking the release")
         release = read_release(folder)
         stamp = stamp_of(release)
-        with results_folder(target, stamp, force=force) as results:
+        with results_folder(target, stamp, COMMAND, force=force) as results:
             evaluation = evaluate(
                 release,
                 truth,
                 by=parse_groupings(by) if by else None,
                 attributes=list(attributes) or None,
                 weights=weights,
+                fixed=fixed,
                 published=published,
                 progress=at.reach,
             )

@@ -24,8 +24,9 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
       gedp report out --title "Employment and wages, 2016 Q1" --out page.html
     """
     from gedp.cli.progress import steps
+    from gedp.microdata.on_file import read_microdata
     from gedp.release import read_release
-    from gedp.report import read_microdata, write_report
+    from gedp.report import write_report
 
     with steps() as at:
         at.step("checking the release")

@@ -23,9 +23,14 @@ from gedp.evaluate.published import suppression_beside
 from gedp.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_frame
+from gedp.microdata.constraints.apply import Constraints
+from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.on_file import is_on_file, read_microdata
+from gedp.policy import parse_spec
 from gedp.release import Release
 from gedp.sealing import sealed
 
+COMMAND = "evaluate"
 WORST = 10
 PAGE = "evaluation.html"
 Progress = Callable[[str, int, int], None]
@@ -37,6 +42,7 @@ class Evaluation:
 
     release: Release
     weights: str
+    constraints: Constraints
     confidence: float
     levels: tuple[Level, ...]
     comparisons: tuple[Comparison, ...]
@@ -77,7 +83,7 @@ class Evaluation:
 
     def write(self, folder: Path, *, force: bool = False) -> Path:
         """Writes everything into a folder of its own, closed to others; returns the page."""
-        with results_folder(folder, self.stamp, force=force) as results:
+        with results_folder(folder, self.stamp, COMMAND, force=force) as results:
             self.write_into(results)
         return folder / f"{self.stamp.prefix}{PAGE}"
 
@@ -86,7 +92,8 @@ class Evaluation:
         """The same into a folder that is being filled."""
         from gedp.evaluate.report import evaluation_page
 
-        results.about.update(command="evaluate", release=str(self.release.folder), weights=self.weights)
+        constraints = self.constraints.described()
+        results.about.update(release=str(self.release.folder), weights=self.weights, constraints=constraints)
         for name, table in (("errors", self.errors()), ("worst", self.worst()), ("suppression", self.suppression)):
             if table is not None:
                 results.write_parquet(f"{name}.parquet", table)
@@ -96,8 +103,9 @@ class Evaluation:
 
 
 def stamp_of(release: Release) -> Stamp:
-    """CONFIDENTIAL, unless the manifest says that the data is synthetic."""
-    return Stamp(confidential=release.manifest.get("synthetic") is not True)
+    """CONFIDENTIAL, unless the manifest says that the data is synthetic, and its spec does too."""
+    spec = parse_spec(str(release.manifest["spec"]), "the spec in the manifest")
+    return Stamp(confidential=not (release.manifest["synthetic"] is True and spec.data.synthetic))
 
 
 @sealed
@@ -108,13 +116,16 @@ def evaluate(
     by: Sequence[Sequence[str]] | None = None,
     attributes: Sequence[str] | None = None,
     weights: str | None = None,
+    fixed: Sequence[Given] = (),
     published: Path | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compares the microdata and the answers of a release with the table that it was made from.
 
     `by` are groupings to evaluate, each a sequence of keys; by default the levels of the QCEW and what was measured.
-    `published` is a QCEW file to set the same cells beside what suppression left of them.
+    The microdata are those on file in the release, with the public totals `fixed` that they were fitted to, if any;
+    where there are none, or other `weights` are asked for, they are fitted. `published` is a QCEW file to set the same
+    cells beside what suppression left of them.
     """
     at = progress or _silent
     at("reading the truth", 0, 0)
@@ -123,7 +134,10 @@ def evaluate(
     levels = default_levels(frame) if by is None else chosen_levels(frame, by)
     found = read_truth(frame, truth, names)
     at("fitting", 0, 0)
-    microdata = fit_microdata(release, weights=weights, attributes=names)
+    if is_on_file(release) and weights is None:
+        microdata = read_microdata(release, fixed, names)
+    else:
+        microdata = fit_microdata(release, weights=weights, attributes=names, fixed=fixed)
     comparisons: list[Comparison] = []
     for done, level in enumerate(levels):
         at("comparing", done, len(levels))
@@ -135,7 +149,9 @@ def evaluate(
                 ]
     beside = None if published is None else suppression_beside(microdata.frame, comparisons, published)
     confidence = float(frame.spec.output.confidence)
-    return Evaluation(release, microdata.weights, confidence, tuple(levels), tuple(comparisons), beside)
+    return Evaluation(
+        release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside
+    )
 
 
 def _silent(name: str, done: int, total: int) -> None:

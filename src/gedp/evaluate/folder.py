@@ -100,10 +100,11 @@ class Results:
 
 
 @contextmanager
-def results_folder(target: Path, stamp: Stamp, *, force: bool = False) -> Iterator[Results]:
+def results_folder(target: Path, stamp: Stamp, command: str, *, force: bool = False) -> Iterator[Results]:
     """Files written inside get their names at the end, all of them; after an error there is none, and no new folder."""
-    require_free(target, force=force)
+    require_free(target, command, force=force)
     with filling(target, stamp) as results:
+        results.about["command"] = command
         yield results
 
 
@@ -144,13 +145,13 @@ def require_private(target: Path) -> None:
             raise FolderTakenError(f"{target} is inside the release {folder}, which is public. Choose another folder")
 
 
-def require_free(target: Path, *, force: bool = False) -> None:
-    """Refuses a folder inside a release, and one that is taken, unless it holds such results that may be replaced."""
+def require_free(target: Path, command: str, *, force: bool = False) -> None:
+    """Refuses a folder inside a release, and one that is taken, unless it holds results of this command to replace."""
     require_private(target)
     with writing(target):
         if not target.exists() or (target.is_dir() and not any(target.iterdir())):
             return
-        ours = target.is_dir() and (_index_of(target) is not None or _is_left_over(target))
+        ours = target.is_dir() and ((_index_of(target) or {}).get("command") == command or _is_left_over(target))
     if not (force and ours):
         hint = "Use --force to replace it" if ours else "It holds something else; choose another folder"
         raise FolderTakenError(f"{target} exists already. {hint}")

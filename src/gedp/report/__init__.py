@@ -10,6 +10,6 @@ write      the file; microdata that are in a release already
 """
 
 from gedp.report.page import report_page
-from gedp.report.write import read_microdata, write_report
+from gedp.report.write import write_report
 
-__all__ = ["read_microdata", "report_page", "write_report"]
+__all__ = ["report_page", "write_report"]
