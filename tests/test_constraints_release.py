@@ -246,6 +246,26 @@ def test_totals_may_be_given_again_and_for_other_attributes(tmp_path: Path) -> N
     np.testing.assert_array_equal(alone.fits["area"].values, fit_microdata(release).fits["area"].values)
 
 
+def test_totals_far_from_the_release_are_pointed_at(tmp_path: Path) -> None:
+    rows = some_rows(60)
+    release = release_of(rows, [IDENTITY, query("county", ["cnty"])], tmp_path)
+    fit = fit_microdata(release).tabulate("cnty", "emp").to_pylist()
+    moves = {line["cnty"]: 3 * line["std_error"] if line["cnty"] == "001" else 0.5 for line in fit}
+    near = pa.table({"cnty": list(moves), "emp": [line["estimate"] + moves[line["cnty"]] for line in fit]})
+    furthest = fit_microdata(release, fixed=near).fits["emp"].constrained["fixed"]["furthest"]
+    assert furthest["total"] == "emp of cnty 001"
+    assert furthest["standard_errors"] == pytest.approx(3)
+    for table, said in (
+        (near, False),
+        (near.set_column(1, "emp", pa.array([0.0, *near["emp"].to_pylist()[1:]])), True),
+    ):
+        pq.write_table(table, tmp_path / "fixed.parquet")
+        arguments = ["microdata", str(release.folder), "--fixed", str(tmp_path / "fixed.parquet")]
+        output = CliRunner().invoke(cli, arguments).output
+        assert ("the fixed emp of cnty 000 is" in output) == said
+        assert ("standard errors from what the release says" in output) == said
+
+
 def test_refusals(tmp_path: Path) -> None:
     rows = some_rows(30)
     release = release_of(rows, [IDENTITY, query("county", ["cnty"]), query("naics2", ["naics2"])], tmp_path)

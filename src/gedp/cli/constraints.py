@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+SUSPICIOUS = 5  # standard errors
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
@@ -32,6 +33,9 @@ def sentences(constrained: Mapping[str, Any]) -> Iterator[str]:
     if said := constrained.get("fixed"):
         spare = f", {said['redundant']:,} of them follow from others" if said["redundant"] else ""
         yield f"{said['totals']:,} totals are fixed{spare}; off by {said['largest_gap']:.1g} at most."
+        if (far := said["furthest"]) and far["standard_errors"] > SUSPICIOUS:
+            away = f"{far['standard_errors']:,.0f} standard errors from what the release says"
+            yield f"the fixed {far['total']} is {away}. Check it, and its units."
     if said := constrained.get("nonnegative"):
         yield (
             f"no value is below 0, {said['zeros']:,} are 0; this moved the total by "

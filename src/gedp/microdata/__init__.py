@@ -5,6 +5,7 @@ solve     weighted least squares over the cells
 weights   plug-in and quasi
 constraints   no negatives, whole numbers, fixed totals: where asked for
 fit       the result: fitted, described, written
+on_file   those in the folder of a release, fitted again and compared
 tabulate  custom tables: variances (of any group), ratios and formulas, qcew (the layout of the BLS)
 """
 

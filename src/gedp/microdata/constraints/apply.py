@@ -9,13 +9,14 @@ from scipy import sparse
 from scipy.optimize import LinearConstraint, milp
 
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import AttributeProblem, Frame
+from gedp.microdata.cells import AttributeProblem, Cells, Frame
 from gedp.microdata.constraints.equalities import BoolArray, Fixed, hold, independent
 from gedp.microdata.constraints.fixed import Given, read_fixed
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
 from gedp.microdata.constraints.rounding import Grouping, round_rows
 from gedp.microdata.solve import CellFit, ConvergenceError, Marginal, sum_by
+from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Attribute
@@ -91,6 +92,7 @@ def constrain(
     fixed = [each.fixed.marginal(each.independent, base.by_cell(base.variances)) for each in held]
     shares = None if fit.row_variances is not None else row_shares(problem, row_weights)
     said: dict[str, Any] = {}
+    furthest = _furthest(problem, fit, held)
     if held:
         fit = _held(problem, fit, hold(base, fit.totals, fixed), shares)
     if constraints.nonnegative:
@@ -125,8 +127,22 @@ def constrain(
             "totals": sum(len(each.independent) for each in held),
             "redundant": sum(int((~each.independent).sum()) for each in held),
             "largest_gap": max(float(gap.max()) for gap in gaps),
+            "furthest": furthest,
         }
     return replace(fit, constrained=said)
+
+
+def _furthest(problem: AttributeProblem, fit: AttributeFit, held: Sequence[Held]) -> dict[str, Any] | None:
+    """The fixed total that is most standard errors away from the fit without it; None where no error is known."""
+    found: dict[str, Any] | None = None
+    for each in held if fit.cell_fit is not None and fit.cell_fit.system.is_direct else ():
+        fixed, of_row = each.fixed, each.fixed.of_cell[problem.cells.of_row]
+        variances = group_variances(fit, problem.cells, Cells(len(fixed.totals) + 1, of_row, {}))[:-1]
+        known = np.flatnonzero(variances > 0)
+        away = np.abs(_sums(fixed, fit.totals) - fixed.totals)[known] / np.sqrt(variances[known])
+        if known.size and (found is None or away.max() > found["standard_errors"]):
+            found = {"total": fixed.names[known[away.argmax()]], "standard_errors": float(away.max())}
+    return found
 
 
 def _held(problem: AttributeProblem, fit: AttributeFit, cells: CellFit, shares: FloatArray | None) -> AttributeFit:
