@@ -72,6 +72,8 @@ class Published:
                 return connection.sql(sql).to_arrow_table()
             except duckdb.Error:
                 fault = Fault("the file", "it is no published QCEW", f"It needs the columns {', '.join(COLUMNS)}")
+                if not self.path.is_file():
+                    fault = Fault("the file", "there is no such file", "Check the path")
                 raise FaultsError(str(self.path), [fault]) from None
 
 

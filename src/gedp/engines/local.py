@@ -43,7 +43,7 @@ class LocalEngine:
             self.name = str(source)
             self._stamps = _stamps(self.name)
             if not self._stamps:
-                missing = Fault("the file", "there is no such file", "Check the path in data.source")
+                missing = Fault("the file", "there is no such file", "Check the path")
                 raise FaultsError(self.name, [missing])
             self._execute(f"CREATE VIEW source AS SELECT * FROM {_reader(self.files())}")
         else:
