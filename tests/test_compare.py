@@ -5,6 +5,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from gedp.evaluate.folder import FolderTakenError, Stamp
 from gedp.measure import measure
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import SeededEntropy
-from gedp.policy import Spec, read_spec
+from gedp.policy import Microdata, Spec, read_spec
 from gedp.table import open_table
 from tests.runs import names, small_table, write_case
 
@@ -173,21 +174,34 @@ def test_without_replicates_there_is_one_clear_error(tmp_path: Path) -> None:
         summarised(files[1:], groups).line("x", "emp", "all")
 
 
-@pytest.mark.parametrize("by", [("cnty",), ("naics2", "cnty"), ()])
-def test_a_replicate_is_a_release_fitted_and_compared(spec: Spec, tmp_path: Path, by: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("by", "constraints"),
+    [
+        (("cnty",), Microdata()),
+        (("naics2", "cnty"), Microdata()),
+        ((), Microdata()),
+        (("naics2", "cnty"), Microdata(nonnegative=True)),
+        (("cnty",), Microdata(nonnegative=True, whole=True)),
+    ],
+    ids=str,
+)
+def test_a_replicate_is_a_release_fitted_and_compared(
+    spec: Spec, tmp_path: Path, by: tuple[str, ...], constraints: Microdata
+) -> None:
     """Step by step through files, where the comparison stays in memory."""
-    out = tmp_path / "out"
-    flows = ["psi", "pnc", "psi+quasi", "auto"]
+    spec, out = replace(spec, microdata=constraints), tmp_path / "out"
+    flows = ["psi", "pnc", "psi+quasi", "auto", "gdp"]
     compare(spec, tmp_path / "t.parquet", out=out, replicates=2, workflows=flows, by=[by], seed=5, workers=1)
     found = pq.read_table(out / "replicates" / "0001.parquet").to_pylist()
     keys = pq.read_table(out / "replicates" / "groups.parquet").to_pylist()
     rows = small_table().to_pylist()
+    largest = {name: Fraction(round(100 * max(r[name] for r in rows)), 100) for name in ("emp", "wage")}
     table = open_table(LocalEngine(tmp_path / "t.parquet"), spec.data, spec.policy.attributes, spec.groupers)
     for flow in flows:
         mechanism, _, weights = flow.partition("+")
-        made = spec_for(spec, mechanism, {})
+        made = spec_for(spec, mechanism, largest)
         folder, entropy = tmp_path / flow, SeededEntropy(5 * 1_000_003 + 1)
-        release = measure(table, made.policy, made.queries, out=folder, entropy=entropy)
+        release = measure(table, made.policy, made.queries, out=folder, entropy=entropy, microdata=constraints)
         usual = "quasi" if mechanism == "auto" else "plug-in"
         tabulated = fit_microdata(release, weights=weights or usual).tabulate(by).to_pylist()
         for attribute in ("emp", "wage"):

@@ -18,6 +18,8 @@ from gedp.mechanisms import ZETA
 from gedp.policy import Spec, write_spec
 from gedp.table import ConfidentialTable, open_table
 
+FORMAT = 2  # of replicates: folders of another are refused
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -58,6 +60,7 @@ class Plan:
         maps = [self.folder / grouper.map for grouper in self.spec.groupers.values() if grouper.map]
         parts = [
             __version__,
+            FORMAT,
             [[setting.name, write_spec(_nameless(setting.spec))] for setting in self.settings],
             [workflow.name for workflow in self.workflows],
             self.attributes,

@@ -18,6 +18,7 @@ from gedp.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.evaluate.truth import Truth, truth_of
 from gedp.measure import psi_mechanisms, rehearse, require_sound
 from gedp.microdata.cells import Cells, Frame, read_frame
+from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
@@ -102,13 +103,19 @@ def _compared(
         for workflow in plan.workflows:
             if workflow.mechanism == mechanism:
                 started = time.perf_counter()
-                problem = frame.problem(attribute)
-                if workflow.weights == ORACLE:
-                    fit = fit_at(problem, stage.truth.values(attribute))
-                else:
-                    fit = fit_attribute(problem, workflow.weights)
+                fit = _fitted(stage, frame, workflow, attribute)
                 seconds = drawn + time.perf_counter() - started
                 yield _errors(stage, frame, fit, setting, workflow, attribute, seconds)
+
+
+def _fitted(stage: Stage, frame: Frame, workflow: Workflow, attribute: str) -> AttributeFit:
+    """As the microdata of a release, with the constraints of the spec. The variances are those without them."""
+    problem, said = frame.problem(attribute), frame.spec.microdata
+    if workflow.weights == ORACLE:
+        best = fit_at(problem, stage.truth.values(attribute))
+    else:
+        best = fit_attribute(problem, workflow.weights)
+    return constrain(problem, frame.spec.policy.attributes[attribute], best, Constraints(said.nonnegative, said.whole))
 
 
 def _errors(
