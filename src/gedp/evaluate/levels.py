@@ -1,6 +1,6 @@
 """Which groupings are evaluated: by default the aggregation levels of the QCEW and whatever the release measured."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from gedp.errors import Fault, FaultsError
@@ -49,35 +49,46 @@ def qcew_levels(frame: Frame) -> list[Level]:
 
 def default_levels(frame: Frame) -> list[Level]:
     """The levels of the QCEW, and the groupings that were measured."""
-    levels = qcew_levels(frame)
-    known = {frozenset(level.by) for level in levels}
-    for query in frame.spec.queries:
-        if not query.is_identity and frozenset(query.by) not in known:
-            levels.append(_plain_level(query.by))
-            known.add(frozenset(query.by))
-    return levels or [_plain_level(())]
+    official = qcew_levels(frame)
+    measured = [query.by for query in frame.spec.queries if not query.is_identity]
+    return _levels([*(level.by for level in official), *measured], official) or [_plain_level((), ())]
 
 
 def chosen_levels(frame: Frame, groupings: Iterable[Sequence[str]]) -> list[Level]:
     """Levels for groupings of somebody's choice; every unknown key in one error."""
-    levels: list[Level] = []
+    chosen = [tuple(dict.fromkeys(by)) for by in groupings]
     faults: list[Fault] = []
-    official = {frozenset(level.by): level for level in qcew_levels(frame)}
-    for by in dict.fromkeys(tuple(dict.fromkeys(by)) for by in groupings):
-        for key in by:
-            try:
-                frame.key(key)
-            except FaultsError as error:
-                faults += error.faults
-        found = official.get(frozenset(by))
-        levels.append(Level(found.name, by, found.agglvl) if found else _plain_level(by))
+    for key in dict.fromkeys(key for by in chosen for key in by):
+        try:
+            frame.key(key)
+        except FaultsError as error:
+            faults += error.faults
     if faults:
         raise FaultsError(str(frame.release.folder), list(dict.fromkeys(faults)))
-    return levels
+    return _levels(chosen, qcew_levels(frame))
 
 
-def _plain_level(by: Sequence[str]) -> Level:
-    return Level(" x ".join(by) or "total", tuple(by))
+def _levels(groupings: Iterable[Sequence[str]], official: Sequence[Level]) -> list[Level]:
+    """A level for each set of keys, with a name of its own."""
+    known = {frozenset(level.by): level for level in official}
+    taken = {level.name for level in official}
+    levels: dict[frozenset[str], Level] = {}
+    for by in groupings:
+        keys = frozenset(by)
+        if keys in levels:
+            continue
+        found = known.get(keys)
+        levels[keys] = Level(found.name, tuple(by), found.agglvl) if found else _plain_level(by, taken)
+        taken.add(levels[keys].name)
+    return list(levels.values())
+
+
+def _plain_level(by: Sequence[str], taken: Collection[str]) -> Level:
+    """Named after its keys. Where the level of that name is within states, this one is of the keys alone."""
+    name = " x ".join(by) or "total"
+    while name in taken:
+        name += " alone"
+    return Level(name, tuple(by))
 
 
 def parse_groupings(texts: Iterable[str]) -> list[tuple[str, ...]]:
