@@ -11,7 +11,7 @@ import pytest
 from gedp.compare.plan import make_plan
 from gedp.compare.rehearsals import set_stage
 from gedp.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
-from gedp.errors import DomainError, FaultsError, Refused
+from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.measure import rehearse
 from gedp.mechanisms import ZETA, no_clipping_tau
 from gedp.policy import Spec, price, read_spec
@@ -76,6 +76,15 @@ def test_attributes_may_be_left_out_at_unchanged_prices_and_bounds(spec: Spec) -
 def test_a_sweep_is_of_the_whole_spec_even_if_attributes_are_left_out(spec: Spec) -> None:
     whole, fewer = (make_plan(spec, "t.parquet", attributes=a, sweep="mu=0.5") for a in (None, ["wage"]))
     assert fewer.spec.queries[0].mu["wage"] == whole.spec.queries[0].mu["wage"]
+
+
+@pytest.mark.parametrize("sweep", [None, "query:county=0.1"])
+def test_the_budget_is_for_the_whole_spec_even_if_attributes_are_left_out(spec: Spec, sweep: str | None) -> None:
+    poor = replace(spec, policy=replace(spec.policy, mu=Decimal("0.2")))
+    assert price(with_attributes(poor, ["wage"])).within_budget
+    with pytest.raises(BudgetExceededError, match=r"cost mu = 0\.28\d* in all and the budget is 0\.2\."):
+        make_plan(poor, "t.parquet", attributes=["wage"], sweep=sweep)
+    make_plan(poor, "t.parquet", attributes=["wage"], sweep="mu=0.1,5")  # each is its own budget
 
 
 def test_what_cannot_be_is_refused(spec: Spec) -> None:

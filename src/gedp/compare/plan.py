@@ -14,8 +14,9 @@ from gedp.engines.local import LocalEngine
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.evaluate.folder import Stamp
 from gedp.files import sha256
+from gedp.measure import require_sound
 from gedp.mechanisms import ZETA
-from gedp.policy import Spec, write_spec
+from gedp.policy import Spec, price, require_within_budget, write_spec
 from gedp.table import ConfidentialTable, open_table
 
 FORMAT = 2  # of replicates: folders of another are refused
@@ -94,7 +95,11 @@ def make_plan(
         if seed is not None:
             raise Refused("a seed makes noise that can be subtracted again; it is for data declared synthetic")
     names = _attributes(spec, attributes)
-    settings = [Setting(each.name, with_attributes(each.spec, names)) for each in settings_of(spec, sweep)]
+    whole = settings_of(spec, sweep)
+    for setting in whole:
+        require_sound(setting.spec)
+        require_within_budget(price(setting.spec))
+    settings = [Setting(each.name, with_attributes(each.spec, names)) for each in whole]
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
     zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
     return Plan(tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)

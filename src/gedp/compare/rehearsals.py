@@ -23,7 +23,7 @@ from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
-from gedp.policy import Spec, price, require_within_budget
+from gedp.policy import Spec
 from gedp.release import Release
 from gedp.sealing import sealed
 from gedp.table import ConfidentialTable
@@ -63,7 +63,6 @@ def set_stage(plan: Plan, table: ConfidentialTable) -> Stage:
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
     for spec in specs.values():
         require_sound(spec)
-        require_within_budget(price(spec))
         psi_mechanisms(spec)
     first = next(iter(specs.values()))
     frame = read_frame(_rehearsed(plan, table, first, 0))
