@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 
 from gedp.errors import DomainError
 from gedp.policy import Spec, price
+from gedp.policy.section import LARGEST
 
 TOTAL, AS_IS = "mu", "as in the spec"
 _DIGITS = Decimal("1e-9")
@@ -44,8 +45,8 @@ def settings_of(spec: Spec, sweep: str | None) -> list[Setting]:
 
 
 def _at_total(spec: Spec, mu: Decimal) -> Spec:
-    if not mu > 0:
-        raise DomainError("a total mu is above 0")
+    if not 0 < mu <= LARGEST:
+        raise DomainError(f"a total mu is above 0 and at most {LARGEST:g}, as in a spec")
     factor = mu / _total(spec)
     return _scaled(spec, lambda _query, _attribute: factor, mu)
 
