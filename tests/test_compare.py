@@ -5,7 +5,9 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from gedp._version import __version__
 from gedp.compare import Comparison, compare
 from gedp.compare import replicates as module
 from gedp.compare.comparison import Order, beyond_chance, compare_replicates
@@ -24,7 +27,7 @@ from gedp.evaluate.folder import FolderTakenError, Stamp
 from gedp.measure import measure
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import SeededEntropy
-from gedp.policy import Microdata, Spec, read_spec
+from gedp.policy import Microdata, Spec, read_spec, write_spec
 from gedp.table import open_table
 from tests.runs import names, small_table, write_case
 
@@ -374,3 +377,41 @@ def test_a_sweep_has_a_line_for_every_value(spec: Spec, tmp_path: Path) -> None:
     assert {winner.setting for winner in found.winners} == {"mu=0.01", "mu=10"}
     noted = json.loads((tmp_path / "out" / "plan.json").read_text())
     assert (noted["classification"], noted["levels"]) == ("synthetic data", ["state total"])
+
+
+def test_a_comparison_says_what_it_is_of(spec: Spec, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    page = compare(
+        spec,
+        tmp_path / "t.parquet",
+        out=out,
+        replicates=2,
+        workflows=["psi", "auto"],
+        attributes=["emp"],
+        by=[("cnty",)],
+        sweep="mu=1,2",
+        seed=7,
+        workers=1,
+    ).write()
+    said = {
+        "gedp": __version__,
+        "table": "t.parquet",
+        "budget_mu": "1",
+        "settings": ["mu=1", "mu=2"],
+        "workflows": ["psi", "auto"],
+        "attributes": ["emp"],
+        "levels": ["county total"],
+        "seed": 7,
+        "spec": write_spec(spec),
+    }
+    for name in ("plan.json", "results.json"):
+        noted = json.loads((out / name).read_text(encoding="utf-8"))
+        assert {key: noted[key] for key in said} == said
+        assert datetime.fromisoformat(noted["created"]).tzinfo is not None
+        assert str(tmp_path) not in json.dumps(noted)
+    assert json.loads((out / "plan.json").read_text())["keys"] == {"county total": ["cnty"]}
+    assert noted["replicates"] == 2
+    foot = page.read_text(encoding="utf-8").partition('id="about"')[2]
+    for text in ("t.parquet", "mu=1, mu=2", "psi, auto", "emp", "county total", "7", __version__, noted["created"]):
+        assert f"<dd>{text}</dd>" in foot
+    assert escape(write_spec(spec)) in foot

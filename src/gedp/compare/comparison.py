@@ -6,7 +6,7 @@ the standard errors. Workflows of the same replicate may share noise, so they ar
 
 import glob
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
@@ -111,6 +111,7 @@ class Comparison:
     lines: tuple[Line, ...]
     per_group: pa.Table  # bias and mean absolute error of every group
     per_replicate: pa.Table  # mean absolute error and bias of every level
+    about: Mapping[str, Any] = field(default_factory=dict)  # what was compared, and when
 
     def __repr__(self) -> str:
         return f"Comparison({self.folder}, {self.replicates} replicates, {self.stamp.text})"
@@ -152,7 +153,7 @@ class Comparison:
         from gedp.compare.page import comparison_page
 
         with filling(self.folder, self.stamp) as results:
-            results.about.update(command="compare", replicates=self.replicates)
+            results.about.update(command="compare", replicates=self.replicates, **self.about)
             for name, table in (("results", self.results()), ("winners", self.winner_table())):
                 results.write_parquet(f"{name}.parquet", table)
                 results.write_csv(f"{name}.csv", table)
@@ -201,7 +202,13 @@ def beyond_chance(replicates: int) -> float:
 
 @sealed
 def compare_replicates(
-    files: Sequence[Path], groups: Path, order: Order, folder: Path, stamp: Stamp, confidence: float
+    files: Sequence[Path],
+    groups: Path,
+    order: Order,
+    folder: Path,
+    stamp: Stamp,
+    confidence: float,
+    about: Mapping[str, Any] | None = None,
 ) -> Comparison:
     """Summarises replicate files. `groups` has the keys and true values of the groups."""
     if not files:
@@ -224,4 +231,4 @@ def compare_replicates(
         kind = type(error).__name__
         raise GedpError(f"{folder}: its replicates cannot be read ({kind}). Delete the folder and run again") from None
     lines = tuple(Line(**row) for row in summary.to_pylist())
-    return Comparison(folder, stamp, confidence, order, len(files), lines, per_group, per_replicate)
+    return Comparison(folder, stamp, confidence, order, len(files), lines, per_group, per_replicate, about or {})

@@ -7,6 +7,7 @@ from html import escape
 import numpy as np
 import pyarrow.compute
 
+from gedp._version import __version__
 from gedp.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp.compare.sweeps import TOTAL
@@ -17,6 +18,18 @@ from gedp.web import asset
 from gedp.web import table as html_table
 from gedp.web.svg import short_number
 
+ABOUT = {
+    "table": "table",
+    "budget_mu": "budget (mu)",
+    "settings": "settings",
+    "workflows": "workflows",
+    "attributes": "attributes",
+    "levels": "levels",
+    "replicates": "replicates",
+    "seed": "seed",
+    "gedp": "gedp",
+    "created": "date",
+}
 DRAWN_FROM = 4  # groups: a box of fewer says less than their numbers
 
 
@@ -32,12 +45,14 @@ def comparison_page(comparison: Comparison) -> str:
         _reading(comparison),
     ]
     links = [f'<a href="#a{i}">{escape(name)}</a>' for i, name in enumerate(order.attributes)]
-    parts.append(f'<nav class="soft">On this page: {" · ".join(links)} · <a href="#time">time</a></nav>')
+    links += ['<a href="#time">time</a>', '<a href="#about">what was compared</a>']
+    parts.append(f'<nav class="soft">On this page: {" · ".join(links)}</nav>')
     for place, attribute in enumerate(order.attributes):
         parts += _attribute(comparison, attribute, f"a{place}")
     rows = [[workflow, f"{seconds:.2g}"] for workflow, seconds in times(comparison)]
     parts.append('<h2 id="time">Time</h2>')
     parts.append(html_table("Seconds for one replicate: drawing and fitting", ["workflow", "seconds"], rows))
+    parts.append(_about(comparison))
     return stamped_page("comparison of workflows", "\n".join(parts), comparison.stamp)
 
 
@@ -135,6 +150,21 @@ def _legend(comparison: Comparison) -> str:
         for i, name in enumerate(comparison.order.workflows)
     ]
     return f'<ul class="keys">{"".join(keys)}</ul>'
+
+
+def _about(comparison: Comparison) -> str:
+    """What the comparison is of: everything that it takes to repeat it, but the table."""
+    about = {"replicates": comparison.replicates, "gedp": __version__, **comparison.about}
+    said = [(heading, _said(about[name])) for name, heading in ABOUT.items() if name in about]
+    listed = "".join(f"<dt>{escape(heading)}</dt><dd>{escape(text)}</dd>" for heading, text in said)
+    spec = f'<h3>The spec</h3><div class="scroll"><pre>{escape(about["spec"])}</pre></div>' if "spec" in about else ""
+    return f'<h2 id="about">What was compared</h2><dl class="about">{listed}</dl>{spec}'
+
+
+def _said(value: object) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _errors(line: Line) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from gedp._version import __version__
 from gedp.compare.sweeps import Setting, settings_of
@@ -26,6 +27,7 @@ FORMAT = 2  # of replicates: folders of another are refused
 class Plan:
     """The table, the ways to spend the budget on it, and what is compared."""
 
+    whole: Spec  # as it was given
     settings: tuple[Setting, ...]  # of the attributes that are compared, at their prices
     workflows: tuple[Workflow, ...]
     attributes: tuple[str, ...]
@@ -54,6 +56,18 @@ class Plan:
         """The table, validated."""
         spec = self.spec
         return open_table(LocalEngine(self.source), spec.data, spec.policy.attributes, spec.groupers, self.folder)
+
+    def described(self) -> dict[str, Any]:
+        """What it is of, in words that need no other file."""
+        return {
+            "table": Path(self.source).name,
+            "budget_mu": str(self.whole.policy.mu),
+            "settings": [setting.name for setting in self.settings],
+            "workflows": [workflow.name for workflow in self.workflows],
+            "attributes": list(self.attributes),
+            "seed": self.seed,
+            "spec": write_spec(self.whole),
+        }
 
     def fingerprint(self) -> str:
         """Of everything that shapes a replicate, the content of the table and of map files among it."""
@@ -102,7 +116,7 @@ def make_plan(
     settings = [Setting(each.name, with_attributes(each.spec, names)) for each in whole]
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
     zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
-    return Plan(tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)
+    return Plan(spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)
 
 
 def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:

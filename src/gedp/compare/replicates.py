@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -72,10 +73,18 @@ class ReplicateFolder:
     def begin(self, plan: Plan, stage: Stage, fingerprint: str) -> list[str]:
         """Notes what the replicates are of; returns the names of the levels."""
         levels = [level.name for level in stage.levels]
-        noted = {"gedp": __version__, "classification": self.stamp.text, "fingerprint": fingerprint, "levels": levels}
+        noted = {
+            "gedp": __version__,
+            "created": _now(),
+            "classification": self.stamp.text,
+            "fingerprint": fingerprint,
+            "levels": levels,
+            "keys": {level.name: level.by for level in stage.levels},
+            **plan.described(),
+        }
         close_folder(self.path)
         with private_file(self.path / PLAN) as file:
-            file.write((json.dumps(noted, indent=2) + "\n").encode())
+            file.write((json.dumps(noted, indent=2, ensure_ascii=False) + "\n").encode())
         close_folder(self.groups.parent)
         write_stamped(self.groups, stage.described(plan.attributes), self.stamp)
         return levels
@@ -148,7 +157,8 @@ def compare(
     )
     confidence = float(plan.spec.output.confidence)
     files = [folder.file(number) for number in range(replicates)]
-    return compare_replicates(files, folder.groups, order, folder.path, plan.stamp, confidence)
+    about = {"created": _now(), "levels": levels, **plan.described()}
+    return compare_replicates(files, folder.groups, order, folder.path, plan.stamp, confidence, about)
 
 
 @sealed
@@ -192,6 +202,10 @@ def _begun(plan: Plan, stage: Stage, folder: ReplicateFolder) -> Work:
         write_stamped(folder.file(number), replicate(plan, table, stage, number), folder.stamp)
 
     return work
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _silent(done: int, count: int) -> None:
