@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gedp.compare.plan import make_plan
-from gedp.compare.rehearsals import set_stage
+from gedp.compare.rehearsals import replicate, set_stage
 from gedp.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.measure import rehearse
@@ -99,6 +99,22 @@ def test_what_cannot_be_is_refused(spec: Spec) -> None:
 
 def test_a_workflow_that_some_query_cannot_have_is_refused_before_any_replicate(tmp_path: Path) -> None:
     path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
-    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["psi", "pnc"])
-    with pytest.raises(FaultsError, match="the sums of emp need the identity query"):
+    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["pnc+quasi", *DEFAULT])
+    with pytest.raises(
+        FaultsError, match=r"workflow pnc\+quasi, pnc: the sums of emp need the identity query"
+    ) as raised:
         set_stage(plan, plan.open_table())
+    assert len(raised.value.faults) == 2  # each attribute once, and no lines of a file that nobody wrote
+    assert "line" not in str(raised.value)
+    assert raised.value.__notes__ == ["Or compare those that work: --workflow psi --workflow auto --workflow gdp"]
+    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["pnc"])
+    with pytest.raises(FaultsError, match="workflow pnc: the sums of wage") as raised:
+        set_stage(plan, plan.open_table())
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_the_workflows_that_work_without_establishments_do(tmp_path: Path) -> None:
+    path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
+    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["psi", "auto", "gdp"])
+    table = plan.open_table()
+    assert replicate(plan, table, set_stage(plan, table), 0).num_rows > 0

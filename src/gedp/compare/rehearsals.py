@@ -14,6 +14,7 @@ from gedp.accounting.composition import exact
 from gedp.compare.plan import Plan
 from gedp.compare.sweeps import Setting
 from gedp.compare.workflows import GDP, ORACLE, Workflow, spec_for
+from gedp.errors import Fault, FaultsError
 from gedp.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.evaluate.truth import Truth, truth_of
 from gedp.measure import psi_mechanisms, rehearse, require_sound
@@ -61,8 +62,8 @@ def set_stage(plan: Plan, table: ConfidentialTable) -> Stage:
     """Rehearses once to know the rows; refuses what some setting or workflow could not answer."""
     largest = _largest(table) if GDP in plan.mechanisms else {}
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
+    _require_possible(plan, specs)
     for spec in specs.values():
-        require_sound(spec)
         psi_mechanisms(spec)
     first = next(iter(specs.values()))
     frame = read_frame(_rehearsed(plan, table, first, 0))
@@ -88,6 +89,24 @@ def replicate(plan: Plan, table: ConfidentialTable, stage: Stage, number: int) -
         for mechanism in plan.mechanisms:
             parts += list(_compared(plan, table, stage, setting, mechanism, number))
     return pa.concat_tables(parts)
+
+
+def _require_possible(plan: Plan, specs: Mapping[tuple[str, str], Spec]) -> None:
+    """Refuses workflows that cannot answer the queries, and names those that can."""
+    faults: dict[Fault, str] = {}
+    for (_, mechanism), spec in specs.items():
+        try:
+            require_sound(spec)
+        except FaultsError as error:
+            place = f"workflow {', '.join(w.name for w in plan.workflows if w.mechanism == mechanism)}"
+            faults.update({Fault(place, each.problem, each.suggestion): mechanism for each in error.faults})
+    if not faults:
+        return
+    refusal = FaultsError("the comparison", list(faults))
+    possible = [f"--workflow {w.name}" for w in plan.workflows if w.mechanism not in faults.values()]
+    if possible:
+        refusal.add_note(f"Or compare those that work: {' '.join(possible)}")
+    raise refusal
 
 
 def _compared(
