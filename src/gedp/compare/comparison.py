@@ -5,7 +5,7 @@ the standard errors. Workflows of the same replicate may share noise, so they ar
 """
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import groupby
@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from scipy.special import stdtrit
 
 from gedp.errors import GedpError
@@ -24,6 +25,8 @@ from gedp.sealing import sealed
 CONFIDENCE = 0.95  # of "beyond chance"
 PAGE = "comparison.html"
 
+_OF_REPLICATE = ("setting", "workflow", "attribute", "level", "group", "error", "covered", "seconds")
+_OF_GROUPS = ("attribute", "level", "group", "keys", "truth")
 _IN_ORDER = """ORDER BY list_position($settings, setting), list_position($attributes, attribute),
          list_position($levels, level), list_position($workflows, workflow)"""
 _PER_REPLICATE = """
@@ -228,7 +231,28 @@ def compare_replicates(
             connection.register("per_group", per_group)
             summary = found(_SUMMARY, chance=beyond_chance(len(files)), **places)
     except duckdb.Error as error:
-        kind = type(error).__name__
-        raise GedpError(f"{folder}: its replicates cannot be read ({kind}). Delete the folder and run again") from None
+        raise _unreadable(files, groups, folder, type(error).__name__) from None
     lines = tuple(Line(**row) for row in summary.to_pylist())
     return Comparison(folder, stamp, confidence, order, len(files), lines, per_group, per_replicate, about or {})
+
+
+def _unreadable(files: Sequence[Path], groups: Path, folder: Path, kind: str) -> GedpError:
+    """Names the damaged files, which can be made again."""
+    damaged = [path.name for path in files if not _has(path, _OF_REPLICATE)]
+    damaged += [] if _has(groups, _OF_GROUPS) else [groups.name]
+    if not damaged:
+        return GedpError(f"{folder}: its replicates cannot be read ({kind}). Delete the folder and run again")
+    what, these, them = ("file is", "this", "it") if len(damaged) == 1 else ("files are", "these", "them")
+    return GedpError(
+        f"{groups.parent}: {len(damaged)} {what} damaged: {', '.join(damaged)}. "
+        f"Delete just {these}, and the same command makes {them} again"
+    )
+
+
+def _has(path: Path, columns: Collection[str]) -> bool:
+    """Whether a Parquet file can be read to its end and has these columns."""
+    try:
+        with pq.ParquetFile(path) as file:
+            return set(columns) <= set(file.read().column_names)
+    except (OSError, pa.ArrowException):
+        return False

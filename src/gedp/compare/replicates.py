@@ -163,10 +163,10 @@ def compare(
 
 @sealed
 def run_replicates(plan: Plan, folder: ReplicateFolder, count: int, workers: int, progress: Progress) -> list[str]:
-    """Makes the replicates that are not there yet; returns the names of the levels."""
+    """Makes the replicates that are not there yet, and lost groups; returns the names of the levels."""
     fingerprint = plan.fingerprint()
     levels = folder.levels(fingerprint)
-    if levels is not None and not folder.missing(count):
+    if levels is not None and folder.groups.exists() and not folder.missing(count):
         return levels
     table = plan.open_table()
     stage = set_stage(plan, table)
