@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
+from gedp import web
 from gedp.compare import Comparison, compare
 from gedp.compare.figures import MarkedAxis, error_boxes, sweep_lines
 from gedp.compare.page import comparison_page
@@ -13,6 +14,16 @@ from gedp.policy import read_spec
 from tests.pages import opened
 from tests.runs import write_case
 from tests.test_evaluate_page import PHONE
+
+#: Texts that reach beyond the figure that they are in.
+CUT_OFF = """[...document.querySelectorAll("figure svg")].flatMap(svg => [...svg.querySelectorAll("text")]
+  .filter(text => { const [at, all] = [text.getBoundingClientRect(), svg.getBoundingClientRect()];
+    return at.left < all.left || at.right > all.right; })
+  .map(text => text.textContent))"""
+#: Headings of columns whose cells all begin at the left.
+FLUSH_LEFT = """[...document.querySelectorAll("table")].flatMap(table => [...table.querySelectorAll("th")]
+  .filter((_, i) => [...table.rows].every(row => getComputedStyle(row.cells[i]).textAlign === "left"))
+  .map(heading => heading.textContent))"""
 
 
 @pytest.fixture(scope="module", params=[None, "mu=0.5,1,4"], ids=["as it is", "swept"])
@@ -39,6 +50,9 @@ def test_the_page_fetches_nothing_and_says_its_figures(
         assert all(workflow in label for workflow in found.order.workflows)
     assert page.locator(".keys svg[aria-hidden=true]").count() == (8 if swept else 0)
     assert page.locator(".stamp").inner_text().startswith("CONFIDENTIAL")
+    assert page.evaluate(CUT_OFF) == []
+    left = {"level", "winner", "runner-up", "workflow", *(["setting"] if swept else [])}
+    assert set(page.evaluate(FLUSH_LEFT)) == left
     captions = page.locator("caption").all_inner_texts()
     assert any("least mean absolute error" in caption for caption in captions)
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
@@ -54,6 +68,17 @@ def test_names_from_the_spec_are_escaped(found: Comparison) -> None:
     assert "http" not in text.replace("http-equiv", "")
     for workflow in found.order.workflows:
         assert f"<th>{workflow}</th>" in text
+
+
+@pytest.mark.browser
+def test_the_last_tick_of_an_axis_can_be_read(browser: Browser, tmp_path: Path) -> None:
+    errors = {name: np.array([0.02, 5, 90_000.0]) for name in ("psi", "auto")}
+    lines = {"a": [10.0, 900_000.0], "b": [7.0, 8.0]}
+    figures = [error_boxes(errors, "emp", "county"), sweep_lines([0.0001, 1e6], lines, "mu", "emp", "county")]
+    drawn = "".join(f"<figure>{figure}</figure>" for figure in figures)
+    page, _, _ = opened(browser, tmp_path / "f.html", web.page("figures", drawn))
+    assert page.get_by_text("100k").count() == 1
+    assert page.evaluate(CUT_OFF) == []
 
 
 def test_figures_hold_every_value_and_say_it() -> None:

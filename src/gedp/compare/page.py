@@ -11,7 +11,7 @@ from gedp._version import __version__
 from gedp.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp.compare.sweeps import TOTAL
-from gedp.compare.terminal import rows_of, second_heading, times, winner_headings, winner_rows
+from gedp.compare.terminal import TEXTS, rows_of, second_heading, times, winner_headings, winner_rows
 from gedp.evaluate.report import short_share, stamped_page
 from gedp.neighbors.functions import FloatArray
 from gedp.web import asset
@@ -94,12 +94,12 @@ def _attribute(comparison: Comparison, attribute: str, anchor: str) -> list[str]
 
 def _table(comparison: Comparison, attribute: str, caption: str, text: Callable[[Line], str]) -> str:
     headings = ["level", second_heading(comparison), *comparison.order.workflows]
-    return html_table(caption, headings, rows_of(comparison, attribute, text))
+    return html_table(caption, headings, rows_of(comparison, attribute, text), texts=TEXTS)
 
 
 def _winners(comparison: Comparison, attribute: str) -> str:
     caption = "Who has the least mean absolute error"
-    return html_table(caption, winner_headings(comparison), winner_rows(comparison, attribute))
+    return html_table(caption, winner_headings(comparison), winner_rows(comparison, attribute), texts=TEXTS)
 
 
 def _boxes(comparison: Comparison, attribute: str) -> str:

@@ -1,7 +1,7 @@
 """Self-contained HTML pages: style, script and data in one file, nothing fetched."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 from importlib import resources
 from string import Template
@@ -47,13 +47,18 @@ def fill(template: str, **values: str) -> str:
 
 
 def table(
-    caption: str, headings: Sequence[str], rows: Sequence[Sequence[str]], footer: Sequence[str] | None = None
+    caption: str,
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    footer: Sequence[str] | None = None,
+    texts: Collection[str] = (),
 ) -> str:
-    """A plain table of texts, escaped unless they are HTML."""
+    """A plain table of texts, escaped unless they are HTML. Columns under the headings `texts` are flush left."""
+    kinds = [' class="text"' if heading in texts else "" for heading in headings]
 
     def row(cells: Sequence[str], tag: str = "td") -> str:
-        texts = (cell if isinstance(cell, Html) else escape(cell) for cell in cells)
-        return "<tr>" + "".join(f"<{tag}>{text}</{tag}>" for text in texts) + "</tr>"
+        written = (cell if isinstance(cell, Html) else escape(cell) for cell in cells)
+        return "<tr>" + "".join(f"<{tag}{kind}>{c}</{tag}>" for kind, c in zip(kinds, written, strict=True)) + "</tr>"
 
     foot = f"<tfoot>{row(footer)}</tfoot>" if footer else ""
     return (

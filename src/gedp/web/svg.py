@@ -14,7 +14,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 MOST_POINTS = 3000  # of one kind in a panel; beyond that, spots get larger
 MOST_TICKS = 6
-LEFT, RIGHT, TOP, BOTTOM = 46, 10, 8, 36
+LEFT, RIGHT, TOP, BOTTOM = 46, 20, 8, 36  # the last tick's text is half beyond the axis
 
 
 def short_number(value: float) -> str:
