@@ -60,8 +60,8 @@ def test_shares_are_those_of_the_rows(published: Path) -> None:
 
 def test_another_file_is_one_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
-    for name in ("x.parquet", "nowhere.parquet"):
-        with pytest.raises(FaultsError, match="no published QCEW"):
+    for name, problem in (("x.parquet", "no published QCEW"), ("nowhere.parquet", "no such file")):
+        with pytest.raises(FaultsError, match=problem):
             Published(tmp_path / name).cells()
 
 
