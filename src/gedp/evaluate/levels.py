@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from gedp.errors import Fault, FaultsError
+from gedp.errors import FaultsError
 from gedp.microdata.cells import NAICS, Frame
 
 STATE, COUNTY = "state", "cnty"
@@ -57,14 +57,7 @@ def default_levels(frame: Frame) -> list[Level]:
 def chosen_levels(frame: Frame, groupings: Iterable[Sequence[str]]) -> list[Level]:
     """Levels for groupings of somebody's choice; every unknown key in one error."""
     chosen = [tuple(dict.fromkeys(by)) for by in groupings]
-    faults: list[Fault] = []
-    for key in dict.fromkeys(key for by in chosen for key in by):
-        try:
-            frame.key(key)
-        except FaultsError as error:
-            faults += error.faults
-    if faults:
-        raise FaultsError(str(frame.release.folder), list(dict.fromkeys(faults)))
+    frame.keys(list(dict.fromkeys(key for by in chosen for key in by)))
     return _levels(chosen, qcew_levels(frame))
 
 
