@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _PATH = click.Path(path_type=Path)
 STDOUT = Path("-")
-SHOWN_LINES, GAP = 20, 2
+SHOWN_LINES, GAP = 20, 3  # lines; characters between columns and around them
 #: Of the QCEW layout, on a terminal.
 SHOWN_COLUMNS = [
     *("area_fips", "own_code", "industry_code", "qtrly_estabs"),
@@ -153,12 +153,14 @@ def _show(table: "pa.Table", shown: Sequence[str]) -> None:
     columns = [name for name in shown if table[name].null_count < table.num_rows]
     texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
     widths = [max(map(len, cells), default=0) for cells in texts]
-    while sum(widths[: len(columns)]) + GAP * len(columns) > console.width and len(columns) > 1:
+    while (spare := console.width - sum(widths[: len(columns)]) - GAP * len(columns)) < 0 and len(columns) > 1:
         columns.pop()  # a number is shown whole or not at all
     view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, width in zip(columns, widths, strict=False):
+        for_heading = min(max(len(name) - width, 0), max(spare, 0))
+        spare -= for_heading
         justify: Literal["left", "right"] = "left" if table.schema.field(name).type == "string" else "right"
-        view.add_column(name, justify=justify, overflow="fold", min_width=width)
+        view.add_column(name, justify=justify, overflow="fold", width=width + for_heading)
     for line in zip(*texts[: len(columns)], strict=True):
         view.add_row(*line)
     console.print(view)
