@@ -237,6 +237,16 @@ def test_many_rows_take_few_steps() -> None:
     assert free.sum() < fit.values.sum() < free.sum() + (np.maximum(free, 0).sum() - free.sum()) / 5
 
 
+@pytest.mark.parametrize("sizes", [(49, 98, 103), (7, 11), (1,), tuple(range(1, 120))])
+def test_totals_given_again_are_let_go_whatever_rounding_leaves_of_them(sizes: tuple[int, ...]) -> None:
+    of_cell = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
+    names = tuple(f"group {i}" for i in range(len(sizes)))
+    fixed = Fixed(("key",), of_cell, np.arange(len(sizes)) * 1000.0, names)
+    held, faults = independent([fixed, fixed], 1.0)
+    assert not faults
+    assert sorted(int(mask.sum()) for mask in held) == [0, len(sizes)]
+
+
 def test_contradictions_are_found_whichever_way_the_groupings_lie() -> None:
     cells = np.arange(6, dtype=np.int32)
     rows, columns = cells // 3, cells % 3
