@@ -241,7 +241,7 @@ def test_many_rows_take_few_steps() -> None:
 def test_totals_given_again_are_let_go_whatever_rounding_leaves_of_them(sizes: tuple[int, ...]) -> None:
     of_cell = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
     names = tuple(f"group {i}" for i in range(len(sizes)))
-    fixed = Fixed(("key",), of_cell, np.arange(len(sizes)) * 1000.0, names)
+    fixed = Fixed(("key",), of_cell, np.array([1000.0 * i for i in range(len(sizes))]), names)
     held, faults = independent([fixed, fixed], 1.0)
     assert not faults
     assert sorted(int(mask.sum()) for mask in held) == [0, len(sizes)]

@@ -169,6 +169,10 @@ def test_never_inside_a_release(tmp_path: Path) -> None:
     for target in (release.folder, release.folder / "r", release.folder / "tables" / "r", tmp_path / "link" / "r"):
         with pytest.raises(FolderTakenError, match="inside the release"):
             write(target, force=True)
+    manifest = release.folder / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"created"', '"made"'))
+    with pytest.raises(FolderTakenError, match="inside the release"):  # even if it cannot be read any more
+        write(release.folder / "r")
 
 
 def test_a_disk_that_is_full_is_one_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
