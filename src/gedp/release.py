@@ -102,11 +102,11 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
-    if manifest.get("format") == FORMAT and not _is_complete(manifest):
-        problem = Fault(MANIFEST, "it is not as `gedp run` writes it", "Get a fresh copy of the release")
-        raise FaultsError(str(folder), [problem])
     if manifest.get("format") != FORMAT:
         problem = Fault(MANIFEST, f"its format is {manifest.get('format')!r}", f"This version reads format {FORMAT}")
+        raise FaultsError(str(folder), [problem])
+    if not _is_complete(manifest):
+        problem = Fault(MANIFEST, "it is not as `gedp run` writes it", "Get a fresh copy of the release")
         raise FaultsError(str(folder), [problem])
     if check:
         wrong = [name for name, digest in files.items() if _sha256(folder / name) != digest]

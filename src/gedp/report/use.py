@@ -37,24 +37,18 @@ def constrained(microdata: Microdata) -> list[str]:
     """What was asked of the microdata besides fitting the tables, and what it means for its readers."""
     constraints, said = microdata.constraints, []
     if constraints.fixed:
-        groupings = sorted({" x ".join(held.fixed.by) or "all" for each in constraints.fixed.values() for held in each})
+        groupings = sorted({held.fixed.by for each in constraints.fixed.values() for held in each})
+        where = ", ".join(f"by {' x '.join(by)}" if by else "in all" for by in groupings)
         said.append(
-            f"Totals of {', '.join(constraints.fixed)} by {', '.join(groupings)} were public before and are held at "
+            f"Totals of {', '.join(constraints.fixed)} {where} were public before and are held at "
             "their public values: they carry no noise, and margins account for that. Code needs these totals again, "
             f"in a file like {TOTALS}."
         )
     if constraints.nonnegative or constraints.whole:
-        how = " and ".join(
-            text
-            for asked, text in (
-                (constraints.nonnegative, "no value is below 0"),
-                (constraints.whole, "all values are whole"),
-            )
-            if asked
-        )
+        how = ["no value is below 0"] * constraints.nonnegative + ["all values are whole"] * constraints.whole
         said.append(
-            f"For plausibility {how} in the microdata. That makes sums a little different, and margins are those from "
-            "before it, so somewhat fewer intervals than stated may hold the true value."
+            f"For plausibility {' and '.join(how)} in the microdata. That makes sums a little different, and "
+            "margins are those from before it, so somewhat fewer intervals than stated may hold the true value."
         )
     return said
 
@@ -74,12 +68,10 @@ def _negatives(microdata: Microdata) -> str:
 def shell(microdata: Microdata) -> str:
     """A custom table on the command line, in the folder of the release."""
     by, attribute = _example(microdata)
-    options = [
-        f" --{'' if value else 'no-'}{name}" for name, value in _chosen(microdata).items() if value in (True, False)
-    ]
-    options += [f" --{name} {value}" for name, value in _chosen(microdata).items() if isinstance(value, str)]
-    options += [f" --fixed {TOTALS}"] if microdata.constraints.fixed else []
-    return f"gedp tabulate . --by {','.join(by)} --attribute {attribute}{''.join(options)}"
+    words = ["gedp", "tabulate", ".", "--by", ",".join(by), "--attribute", attribute]
+    for name, value in _chosen(microdata).items():
+        words += [f"--{name}", value] if isinstance(value, str) else [f"--{name}" if value else f"--no-{name}"]
+    return " ".join([*words, *(["--fixed", TOTALS] if microdata.constraints.fixed else [])])
 
 
 def python(microdata: Microdata) -> str:
