@@ -31,7 +31,7 @@ def command(out: Path, seed: int, details: bool) -> None:
     \b
     Examples:
       gedp demo
-      gedp demo --out /tmp/demo --seed 7 --details
+      gedp demo --out my-demo --seed 7 --details
     """
     import textwrap
 
