@@ -2,7 +2,14 @@
 
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
+
+
+def labels_of(figures: Locator) -> list[str]:
+    """What is said of figures to those who do not see them."""
+    every = figures.all()
+    assert all(figure.get_attribute("role") == "img" for figure in every)
+    return [figure.get_attribute("aria-label") or "" for figure in every]
 
 
 def opened(browser: Browser, path: Path, html: str, width: int = 1000) -> tuple[Page, list[str], list[str]]:
