@@ -347,8 +347,9 @@ def test_queries_that_cannot_be_protected_are_refused_before_anything_is_spent(t
         ([query("total", (), "psi", "1", "nothing")], "'nothing' is not a confidential attribute"),
         ([query("total", ("nowhere",), "psi", "1", "emp")], "'nowhere' is"),
     ):
-        with pytest.raises(GedpError, match=problem):
+        with pytest.raises(GedpError, match=problem) as raised:
             measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)
+        assert "\n  queries[" in str(raised.value)  # and no line of a text that nobody wrote
     assert ledger.total().mu_squared == 0
     assert not (tmp_path / "out").exists()
 

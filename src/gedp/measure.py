@@ -5,7 +5,7 @@ This is the only module in which the truth and the noise meet.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ from gedp.accounting.composition import exact
 from gedp.accounting.ledger import Ledger
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
-from gedp.errors import Refused
+from gedp.errors import FaultsError, Refused
 from gedp.estimates import PsiAnswers, psi_variance
 from gedp.mechanisms import (
     ZETA,
@@ -149,7 +149,11 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
 
 def require_sound(spec: Spec) -> None:
     """What the reader refuses in a file is refused for queries made in Python too: a release must be read again."""
-    parse_spec(write_spec(spec), "the queries")
+    try:
+        parse_spec(write_spec(spec))
+    except FaultsError as error:  # lines of a text that nobody wrote say nothing
+        faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
+        raise FaultsError("the queries", faults) from None
 
 
 @dataclass(frozen=True, repr=False)
