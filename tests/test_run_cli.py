@@ -30,19 +30,13 @@ from gedp.release import MANIFEST, ReleaseExistsError, ReleaseWriter, TamperedRe
 from gedp.run import plan_run, run
 from gedp.table import ConfidentialTable
 from tests.ledgers import edit
-from tests.runs import COMMAND, PRICE, all_files, names, small_table, write_case, write_spec
+from tests.runs import COMMAND, PRICE, SYNTHETIC, all_files, names, small_table, spent, write_case, write_spec
 from tests.runs import gedp as command
 from tests.test_measure import Silence
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
 LEDGER = "t.parquet.ledger"
-SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
-
-
-def spent(folder: Path, ledger: str = LEDGER) -> Fraction:
-    path = folder / ledger
-    return Ledger.open(path, create=False).total().mu_squared if path.exists() else Fraction(0)
 
 
 def outcomes(folder: Path) -> list[str]:

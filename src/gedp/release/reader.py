@@ -10,7 +10,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import WriteError, sha256
+from gedp.files import WriteError, sha256, writing
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
 
 MECHANISMS = ("psi", "pnc")
@@ -89,6 +89,14 @@ class Release:
             rows = [[]]
         self._require(name, all(len(row) == 2 for row in rows), "other columns")
         return dict(rows)
+
+    def drop_signature(self) -> bool:
+        """Removes the signature, because what it covers is being made anew; returns whether there was one."""
+        found = [path for name in (SIGNATURE, SUMS) if (path := self.folder / name).exists()]
+        for path in found:
+            with writing(path):
+                path.unlink(missing_ok=True)
+        return bool(found)
 
     def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
         """Refuses to write where a file of the release is, or one of those `made` from it."""

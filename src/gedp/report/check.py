@@ -6,8 +6,13 @@ from typing import Any
 
 from gedp.files import sha256
 from gedp.microdata.fit import MICRODATA
-from gedp.release import MANIFEST, Manifest, Release
+from gedp.release import MANIFEST, SIGNATURE, SUMS, Manifest, Release
 from gedp.web import Html, table
+
+CHECK = (
+    f"openssl pkeyutl -verify -pubin -inkey publisher.pub -rawin -in {SUMS} -sigfile {SIGNATURE} && "
+    f"sha256sum --check {SUMS}"
+)
 
 
 def made(manifest: Manifest) -> str:
@@ -27,6 +32,9 @@ def checksums(release: Release, described: Mapping[str, Any]) -> str:
     said = (
         f"<p>{MANIFEST} holds the policy, its price and a checksum of every table. Compare its own checksum with the "
         "one that the publisher gives; <code>gedp tabulate .</code> then refuses files that are not as released.</p>"
+        f"<p>Where the publisher has signed the release, {SUMS} and {SIGNATURE} are among its files. With the "
+        "publisher’s public key, <code>gedp verify . --key publisher.pub</code> checks every file. Without gedp, this "
+        f"does:</p><pre><code>{escape(CHECK)}</code></pre>"
     )
     return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
 

@@ -22,6 +22,7 @@ class Release:
     who: str
     reserve: Reserve
     outcome: str  # "reserved" (running, or it crashed), "finished", "abandoned", "unspent"
+    manifest_digest: str | None = None  # of a finished one
 
     @property
     def counts(self) -> bool:
@@ -94,8 +95,8 @@ def _releases(verification: Verification) -> tuple[Release, ...]:
         match entry.event:
             case Reserve() as reserve:
                 releases[reserve.release] = Release(entry.sequence, entry.time, entry.who, reserve, "reserved")
-            case Commit(release=name) if name in releases:
-                releases[name] = replace(releases[name], outcome="finished")
+            case Commit(release=name, manifest_digest=digest) if name in releases:
+                releases[name] = replace(releases[name], outcome="finished", manifest_digest=digest)
             case Abandon(release=name, before_noise=before_noise) if name in releases:
                 trusted = before_noise and releases[name].sequence > verification.last_break
                 releases[name] = replace(releases[name], outcome="unspent" if trusted else "abandoned")
