@@ -15,6 +15,8 @@ ESTABLISHMENT = "establishment"
 PSI_NAMES = ("sqrt", "log", "linear")
 MECHANISMS = ("auto", "psi", "pnc")
 WEIGHTS = ("quasi", "plug-in")
+#: Of an interval; beyond it they soon have no ends.
+MOST_CONFIDENCE = 0.999999999
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.policy.model import (
     ESTABLISHMENT,
     MECHANISMS,
+    MOST_CONFIDENCE,
     PSI_NAMES,
     WEIGHTS,
     Attribute,
@@ -77,6 +78,8 @@ def _spec(root: Section) -> Spec:
     output = root.table("output", required=False)
     folder = output.text("dir", Output().dir)
     confidence = output.number("confidence", Output().confidence, below=1)
+    if MOST_CONFIDENCE < confidence < 1:
+        output.fault("confidence", "intervals of such confidence say nothing", f"Give at most {MOST_CONFIDENCE}")
     output.finish()
     root.finish()
     policy = Policy(attributes, mu)
