@@ -266,6 +266,8 @@ def _gzip_fault(place: str, path: Path) -> Fault | None:
     """Reads all of it once: DuckDB does not look at the checksum."""
     try:
         with gzip.open(path) as file:
+            if not file.read(GZIP_CHUNK):
+                return Fault(place, "it is empty", "Check the file")
             while file.read(GZIP_CHUNK):
                 pass
     except (gzip.BadGzipFile, zlib.error, EOFError):
