@@ -1,5 +1,7 @@
 """The confidential table: validation in one go, exact whole numbers, finest cells; no value in any message."""
 
+import os
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +20,7 @@ from gedp.engines import local
 from gedp.engines.local import LocalEngine
 from gedp.errors import FaultsError, TableChangedError
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
-from gedp.table import ConfidentialTable, _combine, _compact, find_cells, open_table
+from gedp.table import ConfidentialTable, _compact, _runs, find_cells, open_table
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
 DATA = Data("x", ("cnty", "naics"), "key")
@@ -76,7 +78,7 @@ def test_what_is_true_or_false_is_no_number() -> None:
     table = table_of()
     answers = pa.array([True] * table.num_rows)
     (fault,) = faults_of(table.set_column(table.column_names.index("emp"), "emp", answers))
-    assert f"{table.num_rows} rows have something that is no number" in fault
+    assert fault.startswith("column emp: its type is not one of numbers")
 
 
 def test_missing_columns_and_empty_tables() -> None:
@@ -132,27 +134,89 @@ def test_floats_are_whole_where_they_are_nearest_to_a_multiple(units: list[int],
     assert (counts.not_whole, counts.total) == (1, sum(map(abs, units)))
 
 
-@given(
-    st.lists(
-        st.one_of(
-            st.integers(-(10**20), 10**20).map(str),
-            st.decimals(-(10**9), 10**9, places=2).map(str),
-            st.sampled_from(["007", "+5", " 5", "1e3", "-0", "5.", "9" * 18, "9" * 19]),
-        ),
-        min_size=1,
-        max_size=20,
-    )
+def number_in(text: str) -> Decimal | str | None:
+    """What a text says, in plain Python: a number, that it is not finite, or nothing."""
+    stripped = text.strip(" \t\n\f\r")
+    if re.fullmatch(r"[+-]?(nan|inf|infinity)", stripped, re.IGNORECASE):
+        return "not finite"
+    plain = re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", stripped)
+    return Decimal(stripped) if plain else None
+
+
+def whole_in(value: Decimal, unit: str) -> int | None:
+    """In units, where it is a whole number of them and its digits up to the last of the unit fit into 127 bits."""
+    units = Fraction(value) / Fraction(unit)
+    decimals = next(d for d in range(64) if (Fraction(unit) * 10**d).denominator == 1)
+    return int(units) if units.denominator == 1 and abs(Fraction(value)) * 10**decimals < 2**127 else None
+
+
+UNITS = ["1", "0.01", "0.05", "2.5", "1000", "1e-11", "1e-12", "1.5e-12", "0.000000000001000000001"]
+numbers_as_texts = st.one_of(
+    st.integers(-(10**20), 10**20).map(str),
+    st.decimals(-(10**9), 10**9, places=2).map(str),
+    st.decimals(-(10**4), 10**4, places=12).map(lambda value: format(value, "f")),
+    st.decimals(-(10**4), 10**4, places=25).map(lambda value: format(value, "f")),
+    st.builds("{}e{}".format, st.decimals(-(10**3), 10**3, places=3).map(str), st.integers(-15, 15)),
+    st.sampled_from(
+        ["007", "+5", " 5", "5 ", "\t-5\n", "1e3", "1E+3", "-0", "5.", ".5", "-.5", "0e9", "5.000000000000000"]
+    ),
+    st.sampled_from(
+        ["9" * 18, "9" * 19, "9" * 36, "0" * 60 + "5", "0." + "0" * 60, "0." + "0" * 60 + "1", "0e-999999"]
+    ),
 )
-@settings(max_examples=40)
-def test_texts_are_read_as_decimals_are(texts: list[str]) -> None:
-    counts = LocalEngine(table_of(emp=texts)).count_faults({"emp": Fraction(1)})["emp"]
-    exact = [Decimal(text) for text in texts]
-    whole = [int(value) for value in exact if value == int(value)]
-    assert counts.not_whole == len(texts) - len(whole)
-    assert counts.total == sum(map(abs, whole))
-    assert (counts.negatives, counts.zeros) == (sum(value < 0 for value in exact), exact.count(Decimal(0)))
-    small = [str(k) for k in whole if abs(k) < 2**63] or ["1"]
-    assert amounts(table_of(emp=small)) == [int(text) for text in small]
+other_texts = st.sampled_from(
+    ["1_000", "1,000", "0x10", "1e", ".", "-", "+", "e5", "--5", "5-", "٣", "NaN", "inf", "-Infinity", "+nan", "true"]
+)
+
+
+@given(st.lists(st.one_of(numbers_as_texts, other_texts), min_size=1, max_size=20), st.sampled_from(UNITS))
+@settings(max_examples=50)
+def test_texts_are_read_as_decimals_are(texts: list[str], unit: str) -> None:
+    counts = LocalEngine(table_of(emp=texts)).count_faults({"emp": Fraction(unit)})["emp"]
+    values = [number_in(text) for text in texts]
+    finite = [value for value in values if isinstance(value, Decimal)]
+    whole = [units for value in finite if (units := whole_in(value, unit)) is not None]
+    assert counts.not_numbers == values.count(None)
+    assert counts.not_finite == values.count("not finite")
+    assert counts.not_whole == len(finite) - len(whole)
+    assert counts.total == sum(min(abs(units), 10**28) for units in whole)
+    assert (counts.negatives, counts.zeros) == (sum(value < 0 for value in finite), sum(value == 0 for value in finite))
+    small = [text for text, value in zip(texts, values, strict=True) if fits(value, unit)]
+    if small:
+        assert amounts(table_of(emp=small), unit) == [whole_in(Decimal(text.strip()), unit) for text in small]
+
+
+def fits(value: Decimal | str | None, unit: str) -> bool:
+    units = whole_in(value, unit) if isinstance(value, Decimal) else None
+    return units is not None and abs(units) < 2**63
+
+
+@given(
+    st.lists(st.integers(-(10**17), 10**17), min_size=1, max_size=20),
+    st.integers(0, 18),
+    st.sampled_from(UNITS),
+)
+@settings(max_examples=25)
+def test_decimals_are_read_exactly(digits: list[int], scale: int, unit: str) -> None:
+    values = [Decimal(number).scaleb(-scale) for number in digits]
+    column = pa.array(values, pa.decimal128(38, scale))
+    counts = LocalEngine(table_of(emp=column)).count_faults({"emp": Fraction(unit)})["emp"]
+    whole = [units for value in values if (units := whole_in(value, unit)) is not None]
+    assert (counts.not_whole, counts.not_numbers, counts.not_finite) == (len(values) - len(whole), 0, 0)
+    assert counts.total == sum(min(abs(units), 10**28) for units in whole)
+
+
+@given(st.data(), st.sampled_from(["int8", "uint8", "int16", "int32", "uint32", "int64", "uint64"]))
+@settings(max_examples=25)
+def test_whole_numbers_of_every_size_are_read_exactly(data: st.DataObject, kind: str) -> None:
+    limits = np.iinfo(kind)
+    values = data.draw(st.lists(st.integers(int(limits.min), int(limits.max)), min_size=1, max_size=20))
+    unit = data.draw(st.sampled_from([*UNITS, "3", "1000000"]))
+    column = pa.array(values, pa.type_for_alias(kind))
+    counts = LocalEngine(table_of(emp=column)).count_faults({"emp": Fraction(unit)})["emp"]
+    whole = [units for value in values if (units := whole_in(Decimal(value), unit)) is not None]
+    assert counts.not_whole == len(values) - len(whole)
+    assert counts.total == sum(min(abs(units), 10**28) for units in whole)
 
 
 @pytest.mark.parametrize(
@@ -198,22 +262,68 @@ def test_unreadable_files_say_so_without_quoting_them(tmp_path: Path) -> None:
     assert str(CANARY) not in str(raised.value)
 
 
-def test_map_files(tmp_path: Path) -> None:
-    (tmp_path / "sectors.csv").write_text("1111,Farms\n2222,Other\n", encoding="utf-8")
+def with_map(folder: Path, content: str | bytes, codes: Sequence[str] = ("1111", "2222")) -> ConfidentialTable:
+    data = content if isinstance(content, bytes) else content.encode()
+    (folder / "sectors.csv").write_bytes(data)
     grouper = {"sector": Grouper("sector", "naics", map="sectors.csv")}
-    good = open_table(LocalEngine(table_of(naics=["1111", "2222"])), DATA, {"emp": EMP}, grouper, tmp_path)
-    cells = find_cells(good, [Query("q", ("sector",), {})])
-    assert cells.groups(("sector",)).keys == {"sector": ["Farms", "Other"]}
-    for content, problem in (
-        (None, "cannot be read"),
-        ("1111\n", "has no group"),
-        ("2222,Other\n", "1 of the 1 codes"),
-    ):
-        (tmp_path / "sectors.csv").unlink(missing_ok=True)
-        if content:
-            (tmp_path / "sectors.csv").write_text(content, encoding="utf-8")
-        with pytest.raises(FaultsError, match=problem):
+    return open_table(LocalEngine(table_of(naics=list(codes))), DATA, {"emp": EMP}, grouper, folder)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "1111,Farms\n2222,Other\n",
+        "1111;Farms\n2222;Other\n",
+        "1111\tFarms\n2222\tOther",
+        "1111|Farms\r\n\r\n2222|Other\r\n",
+        '"1111","Farms"\n"2222","Other"\n',
+        "\ufeff1111,Farms\n2222,Other\n1111,Farms\n",  # a line twice
+        "naics,sector\n1111,Farms\n2222,Other\n",
+        "naics,name,sector\n1111,Wheat,Farms\n2222,Steel,Other\n",
+        "sector;since;naics\nFarms;2017;1111\nOther;2017;2222\n",
+    ],
+)
+def test_map_files_give_every_code_its_group(content: str, tmp_path: Path) -> None:
+    table = with_map(tmp_path, content)
+    assert table.lookups["sector"] == ("naics", {"1111": "Farms", "2222": "Other"})
+    assert find_cells(table, [Query("q", ("sector",), {})]).groups(("sector",)).keys == {"sector": ["Farms", "Other"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("", "is empty"),
+        ("naics,sector\n", "is empty"),
+        ("1111\n2222\n", "has 1 column and no names of two"),
+        ("1111,Wheat,Farms\n2222,Steel,Other\n", "has 3 columns and no names of two"),
+        ("naics,name,group\n1111,Wheat,Farms\n", "has a first line with one of the two names"),
+        ("code,sector\n1111,Farms\n2222,Other\n", "has a first line with one of the two names"),
+        ("naics,sector,sector\n1111,Wheat,Farms\n", "has a name twice in its first line"),
+        ("1111,Farms\n2222,Other\n1111,Other\n", "gives 1 code more than one group"),
+        ("1111,Farms\n2222\n", "has 1 line with more or fewer columns than the first"),
+        ("1111,Farms\n2222,\n, \n", "has 2 lines without a code or a group"),
+        ("1111,Farms\n", "1 of the 2 codes in naics are not in sectors.csv"),
+        (b"1111,\xff\n", "cannot be read"),
+        ('1111,"Farms\n', "cannot be read"),
+    ],
+)
+def test_map_files_that_may_be_misread_are_refused(content: str | bytes, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(FaultsError) as raised:
+        with_map(tmp_path, content)
+    (fault,) = raised.value.faults
+    assert problem in str(fault)
+    assert not any(value in str(fault) for value in ("Farms", "Wheat", "1111"))
+
+
+def test_map_files_that_are_no_files_are_refused_at_once(tmp_path: Path) -> None:
+    grouper = {"sector": Grouper("sector", "naics", map="sectors.csv")}
+    for make in (lambda path: None, os.mkfifo, os.mkdir):
+        path = tmp_path / "sectors.csv"
+        make(path)
+        with pytest.raises(FaultsError, match="cannot be read"):
             open_table(LocalEngine(table_of()), DATA, {"emp": EMP}, grouper, tmp_path)
+        if path.exists() and not path.is_dir():
+            path.unlink()
 
 
 def test_no_value_appears_in_messages_or_reprs() -> None:
@@ -304,8 +414,24 @@ def test_numbers_are_compacted_batch_by_batch_as_all_at_once(batches: list[list[
             _compact(iter(arrays), max(rows, 0) if len(whole) else 1)
 
 
-def test_too_many_combinations_are_refused() -> None:
-    codes = [np.zeros(1, dtype=np.int32)] * 3
-    assert _combine(codes, [2**20, 2**20, 2**20]).tolist() == [0]
-    with pytest.raises(FaultsError, match="too many combinations"):
-        _combine(codes, [2**21, 2**21, 2**21])
+@given(st.lists(st.tuples(*[st.integers(0, 4)] * 30), min_size=1, max_size=12))
+@settings(max_examples=8)
+def test_any_number_of_keys_can_be_crossed(rows: list[tuple[int, ...]]) -> None:
+    """More combinations than 64 bits can number, of which few occur."""
+    names = [f"c{i}" for i in range(30)]
+    columns = {name: [f"v{row[i]}" for row in rows] for i, name in enumerate(names)}
+    data = replace(DATA, public=tuple(names))
+    table = open_table(LocalEngine(table_of(emp=[1] * len(rows), **columns)), data, {"emp": EMP})
+    labels = 5**30  # if every value occurs
+    assert labels > 2**63
+    cells = find_cells(table, [Query("q", tuple(names), {})])
+    groups = cells.groups(names)
+    keys = list(zip(*groups.keys.values(), strict=True))
+    texts = [tuple(f"v{value}" for value in row) for row in rows]
+    assert keys == sorted(set(texts))
+    assert [keys[group] for group in groups.of_cell[cells.of_row]] == texts
+
+
+def test_keys_are_numbered_in_runs_that_fit_into_64_bits() -> None:
+    assert _runs({"a": 2**20, "b": 2**20, "c": 2**20}) == [["a", "b", "c"]]
+    assert _runs({"a": 2**21, "b": 2**21, "c": 2**21, "d": 3}) == [["a", "b"], ["c", "d"]]

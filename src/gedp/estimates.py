@@ -32,7 +32,9 @@ class PsiAnswers:
                 return np.exp(self.omega - self.sigma**2 / 2) - shift
             case psi:
                 x = psi.inverse(np.maximum(self.omega, psi.lowest))
-                return x - self.sigma**2 / 2 * psi.inverse_curvature(x)
+                finite = np.isfinite(x)
+                correction = self.sigma**2 / 2 * psi.inverse_curvature(np.where(finite, x, 1.0))
+                return np.where(finite, x - correction, x)
 
     def variance(self) -> FloatArray:
         """The variance of the estimate, itself estimated: at the estimate, but never below that at 0."""
@@ -65,6 +67,8 @@ def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> Float
         return of_sqrt
     if not isinstance(psi, Linear):
         at = np.where(at == 0, np.finfo(float).tiny, at)  # some slopes are infinite at 0
+    finite = np.isfinite(at)
+    at = np.where(finite, at, 1.0)
     with np.errstate(divide="ignore"):
         variance: FloatArray = (sigma / psi.slope(at)) ** 2 + (sigma**2 * psi.inverse_curvature(at)) ** 2 / 2
-    return variance
+    return np.where(finite, variance, np.inf)

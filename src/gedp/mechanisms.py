@@ -25,8 +25,13 @@ from gedp.noise.grid import Grid, grid_for, psi_grid
 from gedp.noise.rounding import float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Attribute
+from gedp.policy.model import MOST_CONFIDENCE
 
 BITS = 24
+#: No draw is farther than this from its mean, in standard deviations, in 10^30 draws.
+FARTHEST_DRAW = 12
+#: No answer, error or end of an interval may be larger: products of two variances must not overflow in what follows.
+LARGEST_ANSWER = 1e60
 ZETA = Fraction(1, 100)
 #: Relative error bound of ψ and its inverse, with room to spare; sensitivities computed from them are raised by it.
 _RAISE = 1 + 1e-11
@@ -59,8 +64,27 @@ def psi_mechanism(attribute: Attribute, mu: Fraction) -> PsiMechanism:
     if isinstance(base, Linear):
         sensitivity = float_up(exact(attribute.closeness.gamma) / unit)
         return PsiMechanism(protection.psi, float(unit), sum_grid_for(sensitivity, mu, BITS, MOST_UNITS))
-    grid = psi_grid(protection, mu, BITS, math.ceil(MOST_UNITS * unit))
-    return PsiMechanism(protection.psi, float(unit), grid)
+    grid = psi_grid(protection, mu, BITS, math.ceil(MOST_UNITS * unit), float(unit))
+    mechanism = PsiMechanism(protection.psi, float(unit), grid)
+    _require_useful(mechanism, attribute.name, mu)
+    return mechanism
+
+
+def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
+    """Refuses noise under which an answer could be no number that can be computed with, whatever the truth."""
+    psi, sigma = mechanism.psi, mechanism.sigma
+    highest = float(psi(MOST_UNITS * mechanism.unit))
+    lowest = psi.at_zero if math.isfinite(psi.at_zero) else float(psi(mechanism.unit))
+    lowest = -highest if isinstance(psi, Signed) else lowest
+    omega = np.linspace(lowest - FARTHEST_DRAW * sigma, highest + FARTHEST_DRAW * sigma, 1001)
+    answers = PsiAnswers(psi, omega, sigma)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.abs([answers.estimate(), np.sqrt(answers.variance()), *answers.interval(MOST_CONFIDENCE)])
+    if not (sizes <= LARGEST_ANSWER).all():  # nor is NaN
+        raise DomainError(
+            f"{name} at mu = {float(mu):g}: noise of deviation {sigma:.3g} in {psi} drowns everything: answers "
+            f"or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
+        )
 
 
 def no_clipping_tau(establishments: int, attributes: int, zeta: Fraction, *, signed: bool = False) -> float:

@@ -4,10 +4,9 @@ Public columns become dense codes once. The finest cells are the combinations of
 occur; every group of every query is a union of such cells, so a row needs to know nothing but its cell.
 """
 
-import csv
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +15,7 @@ import pyarrow as pa
 from gedp.accounting.composition import exact
 from gedp.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine, IntArray
 from gedp.errors import Fault, FaultsError, TableChangedError
+from gedp.maps import read_map
 from gedp.policy import Attribute, Data, Grouper, Query
 from gedp.sealing import sealed
 
@@ -56,7 +56,13 @@ class Cells:
         """The groups by these keys that occur, in the order of their labels."""
         if not by:
             return Groups({}, np.zeros(self.count, dtype=np.int32), 1)
-        combined = _combine([self.codes[key] for key in by], [len(self.labels[key]) for key in by])
+        combined, most = np.zeros(self.count, dtype=np.int64), 1
+        for key in by:
+            size = len(self.labels[key])
+            if most * size >= 2**63:  # number anew those that occur
+                present, combined = np.unique(combined, return_inverse=True)
+                most = len(present)
+            combined, most = combined * size + self.codes[key], most * size
         present, first, of_cell = np.unique(combined, return_index=True, return_inverse=True)
         keys = {key: [self.labels[key][code] for code in self.codes[key][first]] for key in by}
         return Groups(keys, of_cell.astype(np.int32), len(present))
@@ -73,26 +79,30 @@ def open_table(
     """A validated table; every fault in one error. Map files are looked up from `folder`."""
     faults: list[Fault] = []
     columns = engine.columns()
-    needed = [*data.public, *attributes, *([data.id] if data.id else [])]
+    keys, needed = [*data.public, *_id(data)], [*data.public, *attributes, *_id(data)]
     missing = [name for name in needed if name not in columns]
-    # Where no name is known, the first line of the file may be a record.
-    hint = "Is there a first line with names?" if missing == needed else f"The table has: {', '.join(columns)}"
-    faults += [Fault(f"column {name}", "there is no such column", hint) for name in missing]
+    faults += [Fault(f"column {name}", "there is no such column", _hint(engine)) for name in missing]
+    plain = [name for name in keys if name in columns and engine.can_be_public(name)]
+    numbers = [name for name in attributes if name in columns and engine.can_be_amount(name)]
+    for name in columns:
+        if name in keys and name not in plain:
+            problem = "its type cannot be that of a public column or an id"
+            faults.append(Fault(f"column {name}", problem, "Give texts, numbers, or dates and times without a zone"))
+        if name in attributes and name not in numbers:
+            faults.append(Fault(f"column {name}", "its type is not one of numbers", "Give numbers"))
     if not engine.rows():
         faults.append(Fault("the table", "it has no rows", "Check the file"))
-    plain = [name for name in (*data.public, *([data.id] if data.id else [])) if name not in missing]
     for name, blanks in engine.blanks(plain).items():
         if blanks:
             problem = f"{_rows(blanks)} null or an empty text"
             faults.append(Fault(f"column {name}", problem, "Fill in a code; public columns are never empty"))
-    if data.id and data.id not in missing and (repeated := engine.duplicates(data.id)):
+    if data.id in plain and (repeated := engine.duplicates(data.id)):
         faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that came before", "Ids must be unique"))
-    units = {name: exact(attribute.unit) for name, attribute in attributes.items() if name not in missing}
-    for name, counts in engine.count_faults(units).items():
+    for name, counts in engine.count_faults({name: exact(attributes[name].unit) for name in numbers}).items():
         faults += _attribute_faults(counts, attributes[name])
     lookups = {}
     for grouper in (groupers or {}).values():
-        if grouper.column not in missing:
+        if grouper.column in plain:
             lookups[grouper.name] = (grouper.column, _lookup(grouper, engine.distinct(grouper.column), folder, faults))
     if faults:
         raise FaultsError(getattr(engine, "name", "the table"), faults)
@@ -113,13 +123,30 @@ def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
         groups = [table.lookups[key][1][value] for value in values] if key in table.lookups else values
         labels[key], codes = _dense(groups)
         translate[key] = codes
-    sizes = [len(labels[key]) for key in keys]
-    combined = (
-        _combine([translate[key][batch.codes[columns[key]]] for key in keys], sizes)
-        for batch in table.engine.scan(coded=list(dict.fromkeys(columns.values())))
-    )
-    present, of_row = _compact(combined, table.engine.rows())
-    return Cells(len(present), of_row, dict(zip(keys, _split(present, sizes), strict=True)), labels)
+    sizes = {key: len(labels[key]) for key in keys}
+    found = []
+    for run in _runs(sizes):
+        combined = (
+            _combine([translate[key][batch.codes[columns[key]]] for key in run], [sizes[key] for key in run])
+            for batch in table.engine.scan(coded=list(dict.fromkeys(columns[key] for key in run)))
+        )
+        present, of_row = _compact(combined, table.engine.rows())
+        codes_of = dict(zip(run, _split(present, [sizes[key] for key in run]), strict=True))
+        found.append(Cells(len(present), of_row, codes_of, labels))
+    return reduce(_crossed, found)
+
+
+def _id(data: Data) -> list[str]:
+    return [data.id] if data.id else []
+
+
+def _hint(engine: Engine) -> str:
+    """What columns there are, by name where no name can be a record."""
+    if engine.has_schema:
+        return f"The table has: {', '.join(engine.columns())}"
+    count = len(engine.columns())
+    read = "1 column" if count == 1 else f"{count:,} columns"
+    return f"Is it among the names in the first line? That was read as {read}"
 
 
 def _rows(count: int) -> str:
@@ -151,24 +178,13 @@ def _attribute_faults(counts: ColumnCounts, attribute: Attribute) -> Iterator[Fa
 
 
 def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Fault]) -> dict[str, str]:
-    """The group of each code: its first characters, or from the map file's first two columns."""
+    """The group of each code: its first characters, or from the map file."""
     if grouper.prefix is not None:
         return {value: value[: grouper.prefix] for value in values}
-    path = folder / str(grouper.map)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            rows = [row for row in csv.reader(file) if row]
-    except (OSError, UnicodeDecodeError, csv.Error):
-        faults.append(Fault(f"grouping {grouper.name}", f"its map file {grouper.map} cannot be read", "Check the path"))
-        return {}
-    if any(len(row) < 2 for row in rows):
-        faults.append(
-            Fault(f"grouping {grouper.name}", "a line of its map file has no group", "Give code,group a line")
-        )
-        return {}
-    known = {row[0]: row[1] for row in rows}
+    before = len(faults)
+    known = read_map(grouper, folder / str(grouper.map), faults)
     unmapped = sum(value not in known for value in values)
-    if unmapped:  # not quoted: what is no code may be a value in the wrong column
+    if unmapped and len(faults) == before:  # not quoted: what is no code may be a value in the wrong column
         problem = f"{unmapped:,} of the {len(values):,} codes in {grouper.column} are not in {grouper.map}"
         faults.append(Fault(f"grouping {grouper.name}", problem, "Give every code a line in the map file"))
     return known
@@ -180,12 +196,31 @@ def _dense(groups: Sequence[str]) -> tuple[list[str], CodeArray]:
     return labels, np.array([position[group] for group in groups], dtype=np.int32)
 
 
+def _runs(sizes: Mapping[str, int]) -> list[list[str]]:
+    """Keys in runs, each with few enough combinations for a number of 64 bits; nearly always one."""
+    runs: list[list[str]] = []
+    product = 2**63  # the first key begins a run
+    for key, size in sizes.items():
+        product *= size
+        if product >= 2**63:
+            runs.append([])
+            product = size
+        runs[-1].append(key)
+    return runs
+
+
+def _crossed(first: Cells, second: Cells) -> Cells:
+    """The cells by the keys of both: those that occur."""
+    combined = first.of_row.astype(np.int64) * second.count + second.of_row
+    present, of_row = np.unique(combined, return_inverse=True)
+    in_first, in_second = np.divmod(present, second.count)
+    codes = {key: code[in_first] for key, code in first.codes.items()}
+    codes |= {key: code[in_second] for key, code in second.codes.items()}
+    return Cells(len(present), of_row.astype(np.int32), codes, first.labels)
+
+
 def _combine(codes: Sequence[CodeArray], sizes: Sequence[int]) -> IntArray:
-    """One mixed-radix number for the codes of several keys."""
-    if math.prod(sizes) >= 2**63:
-        raise FaultsError(
-            "queries", [Fault("by", "the groupings have too many combinations", "Use fewer or coarser keys")]
-        )
+    """One mixed-radix number for the codes of several keys that have fewer than 2^63 combinations."""
     combined = codes[0].astype(np.int64)
     for code, size in zip(codes[1:], sizes[1:], strict=True):
         combined *= size

@@ -18,7 +18,10 @@ MOST_UNITS = 2**53
 
 @dataclass(frozen=True, repr=False)
 class ColumnCounts:
-    """What is wrong with a numeric column, as numbers of rows; and its total, which is confidential."""
+    """What is wrong with a numeric column, as numbers of rows; and its total, which is confidential.
+
+    Every value is null, no number, not finite, no whole multiple of the unit, or part of the total.
+    """
 
     nulls: int
     not_numbers: int
@@ -47,8 +50,18 @@ class Engine(Protocol):
     def require_unchanged(self) -> None:
         """Refuses a table whose files are no longer those that were opened."""
 
+    @property
+    def has_schema(self) -> bool:
+        """Whether names of columns come from a schema. Those of a text are its first line, which may hold a record."""
+
     def columns(self) -> list[str]:
         """The names of the columns."""
+
+    def can_be_public(self, column: str) -> bool:
+        """Whether its type can be a public column or an id: written, read back, and the same text everywhere."""
+
+    def can_be_amount(self, column: str) -> bool:
+        """Whether its type is one of numbers or of texts, which may be numbers."""
 
     def rows(self) -> int:
         """The number of rows."""
@@ -60,7 +73,7 @@ class Engine(Protocol):
         """The number of rows whose value in `column` appeared in a row before."""
 
     def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
-        """What is wrong with columns that should hold whole multiples of their units."""
+        """What is wrong with columns that should hold whole multiples of their units, which are decimals."""
 
     def distinct(self, column: str) -> list[str]:
         """The distinct values of a public column as text, sorted; their positions are its codes."""

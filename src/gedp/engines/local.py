@@ -2,6 +2,8 @@
 
 import glob
 import gzip
+import os
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
@@ -13,14 +15,21 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gedp.engines import Batch, ColumnCounts
+from gedp.engines import Batch, ColumnCounts, numbers
 from gedp.errors import Fault, FaultsError, TableChangedError
 
 BATCH_ROWS = 1_000_000
 #: A set of ids takes about 50 bytes each; larger tables are searched for repeated ids part by part.
 IDS_AT_ONCE = 2**24
 
-_WHOLE_TYPES = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
+#: Larger magnitudes count as this in a total, which then fits into 128 bits, and is far beyond MOST_UNITS.
+LARGEST_TOLD = 10**28
+_TIMES = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}  # those without a time zone
+_LABELS = {"VARCHAR", "UUID", "BOOLEAN"}
+_PUBLIC_TYPES = {*numbers.INTEGERS, *numbers.FLOATS, "UBIGINT", "DECIMAL", *_LABELS, *_TIMES}
+_AMOUNT_TYPES = {*numbers.INTEGERS, *numbers.FLOATS, *numbers.OTHER_NUMBERS, "VARCHAR"}
+PARQUET, GZIP = b"PAR1", b"\x1f\x8b"  # how such files begin
+GZIP_CHUNK = 2**20
 DELIMITERS = ",;\t|"
 
 T = TypeVar("T")
@@ -43,12 +52,13 @@ class LocalEngine:
             self.name = str(source)
             self._stamps = _stamps(self.name)
             if not self._stamps:
-                missing = Fault("the file", "there is no such file", "Check the path")
-                raise FaultsError(self.name, [missing])
-            self._execute(f"CREATE VIEW source AS SELECT * FROM {_reader(self.files())}")
+                raise FaultsError(self.name, [_unread(self.name)])
+            _require_readable(self.name, self.files())
+            view = self._silent(lambda: _reader(self.files()))
+            self._execute(f"CREATE VIEW source AS SELECT * FROM {view}")
         else:
             self.name = "a table in memory"
-            self._connection.register("source", source)
+            self._silent(lambda: self._connection.register("source", source))
         self._types = {str(row[0]): str(row[1]) for row in self._execute("DESCRIBE source")}
 
     def __repr__(self) -> str:
@@ -61,6 +71,19 @@ class LocalEngine:
     def columns(self) -> list[str]:
         """The names of the columns."""
         return list(self._types)
+
+    @property
+    def has_schema(self) -> bool:
+        """Whether names of columns come from a schema: of Parquet files and tables in memory, but not of CSV files."""
+        return not any(map(_is_csv, self.files()))
+
+    def can_be_public(self, column: str) -> bool:
+        """Whether its type is written to a release and read back as the same text on every machine."""
+        return self._kind(column) in _PUBLIC_TYPES
+
+    def can_be_amount(self, column: str) -> bool:
+        """Whether its type is one of numbers or of texts."""
+        return self._kind(column) in _AMOUNT_TYPES
 
     def rows(self) -> int:
         """The number of rows."""
@@ -85,17 +108,17 @@ class LocalEngine:
 
     def _fault_counts(self, column: str, unit: Fraction) -> list[str]:
         """SQL for each field of ColumnCounts, in order."""
-        name, number = _quoted(column), f"TRY_CAST({_quoted(column)} AS DOUBLE)"
-        whole = f"({self._whole(column, unit)})"
-        finite = f"({number} IS NOT NULL AND isfinite({number}))"
+        name, kind = _quoted(column), self._kind(column)
+        whole, value = f"({self._whole(column, unit)})", f"TRY_CAST({name} AS DOUBLE)"
+        number, not_finite = numbers.is_number(name, kind), numbers.is_not_finite(name, kind)
         return [
             f"count(*) FILTER ({name} IS NULL)",
-            f"count(*) FILTER ({name} IS NOT NULL AND ({number} IS NULL OR typeof({name}) = 'BOOLEAN'))",
-            f"count(*) FILTER ({number} IS NOT NULL AND NOT isfinite({number}))",
-            f"count(*) FILTER ({finite} AND {number} < 0)",
-            f"count(*) FILTER ({number} = 0)",
-            f"count(*) FILTER ({finite} AND {whole} IS NULL)",
-            f"coalesce(sum(abs({whole}::HUGEINT)), 0)",
+            f"count(*) FILTER (NOT ({number}) AND NOT ({not_finite}))",
+            f"count(*) FILTER ({not_finite})",
+            f"count(*) FILTER ({number} AND {value} < 0)",
+            f"count(*) FILTER ({number} AND {value} = 0)",
+            f"count(*) FILTER ({number} AND {name} IS NOT NULL AND {whole} IS NULL)",
+            f"coalesce(sum(least(abs({whole}::HUGEINT), {LARGEST_TOLD})) FILTER ({whole} IS NOT NULL), 0)",
         ]
 
     def distinct(self, column: str) -> list[str]:
@@ -132,22 +155,12 @@ class LocalEngine:
             )
 
     def _whole(self, column: str, unit: Fraction) -> str:
-        """SQL for the column in units, NULL where it is no whole multiple of the unit.
+        """SQL for the column in units, NULL where it is not a whole multiple of the unit."""
+        return numbers.in_units(_quoted(column), self._kind(column), unit)
 
-        A float is one if it is the float nearest to one. Texts of digits alone, as nearly all are, need no decimals.
-        """
-        name, kind = _quoted(column), self._types[column]
-        if unit == 1 and kind in _WHOLE_TYPES:
-            return f"{name}::BIGINT"
-        if kind in {"FLOAT", "DOUBLE"}:
-            units = f"round({name}::DOUBLE * {unit.denominator} / {unit.numerator})"
-            nearest = f"({units} * {unit.numerator} / {unit.denominator})::{kind}"
-            return f"CASE WHEN {nearest} = {name} AND abs({units}) < 1e28 THEN {units}::HUGEINT END"
-        exact = f"TRY(TRY_CAST({name} AS DECIMAL(38, 10)) * {unit.denominator})"
-        whole = f"WHEN {exact} % {unit.numerator} = 0 THEN TRY_CAST({exact} AS HUGEINT) // {unit.numerator}"
-        if unit == 1 and kind == "VARCHAR":
-            return f"CASE WHEN regexp_full_match({name}, '-?[0-9]{{1,18}}') THEN {name}::HUGEINT {whole} END"
-        return f"CASE {whole} END"
+    def _kind(self, column: str) -> str:
+        """The type without its parameters, which for an enumeration are values."""
+        return self._types[column].partition("(")[0] if not self._types[column].endswith("]") else "LIST"
 
     def _execute(self, sql: str) -> list[tuple[Any, ...]]:
         return self._silent(lambda: self._connection.execute(sql).fetchall())
@@ -189,23 +202,88 @@ class LocalEngine:
 
 
 def _stamps(source: str) -> dict[Path, Stamp]:
-    """The files of a path or glob, and what tells whether they are still the same."""
-    names = [source] if Path(source).is_file() else sorted(glob.glob(source))  # noqa: PTH207 - a pattern
-    stamps = {}
-    for path in filter(Path.is_file, map(Path, names)):
-        status = path.stat()
-        stamps[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    """The files of a path or glob, and what tells whether they are still the same. Pipes and devices are not files."""
+    try:
+        names = [source] if Path(source).is_file() else sorted(glob.glob(source))  # noqa: PTH207 - a pattern
+        stamps = {}
+        for path in filter(Path.is_file, map(Path, names)):
+            status = path.stat()
+            stamps[path] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    except (OSError, ValueError):  # no permission to look, or no possible name
+        return {}
     return stamps
+
+
+def _unread(source: str) -> Fault:
+    """Why there is no file to read."""
+    try:
+        if Path(source).is_dir():
+            return Fault("the file", "it is a folder", 'Name its files, like "folder/*.parquet"')
+        if os.path.lexists(source):
+            return Fault("the file", "it is not a regular file, or leads nowhere", "Check the path")
+    except (OSError, ValueError):
+        pass
+    return Fault("the file", "there is no such file", "Check the path")
+
+
+def _is_csv(path: Path) -> bool:
+    return path.name.lower().endswith((".csv", ".csv.gz"))
+
+
+def _require_readable(name: str, files: Sequence[Path]) -> None:
+    """That every file is of the kind its name says, whole where that can be checked, and of the kind of the others."""
+    faults = []
+    for path in files:
+        place = "the file" if len(files) == 1 else f"the file {path.name}"
+        if fault := _fault_of(place, path):
+            faults.append(fault)
+        elif _is_csv(path) != _is_csv(files[0]):
+            faults.append(Fault(place, "it is of another kind than the first", "Name files of one kind"))
+    if faults:
+        raise FaultsError(name, faults)
+
+
+def _fault_of(place: str, path: Path) -> Fault | None:
+    """What is wrong with one file as a whole."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(PARQUET))
+        if not start:
+            return Fault(place, "it is empty", "Check the file")
+        if not _is_csv(path):
+            kinds = "Tables are Parquet files, or CSV files named .csv or .csv.gz"
+            return None if start == PARQUET else Fault(place, "it is not a Parquet file", kinds)
+        if start == PARQUET:
+            return Fault(place, "it is a Parquet file", "Name it .parquet")
+        if start.startswith(GZIP) != (path.suffix.lower() == ".gz"):
+            found, suffix = ("it is", ".csv.gz") if start.startswith(GZIP) else ("it is not", ".csv")
+            return Fault(place, f"{found} compressed by gzip", f"Name it {suffix}")
+        return _gzip_fault(place, path) if start.startswith(GZIP) else None
+    except OSError as error:
+        return Fault(place, f"it cannot be read ({(error.strerror or 'the system refused').lower()})", "Check the file")
+
+
+def _gzip_fault(place: str, path: Path) -> Fault | None:
+    """Reads all of it once: DuckDB does not look at the checksum."""
+    try:
+        with gzip.open(path) as file:
+            if not file.read(GZIP_CHUNK):
+                return Fault(place, "it is empty", "Check the file")
+            while file.read(GZIP_CHUNK):
+                pass
+    except (gzip.BadGzipFile, zlib.error, EOFError):
+        return Fault(place, "it is damaged or not all there (gzip)", "Get a whole copy of it")
+    return None
 
 
 def _reader(files: Sequence[Path]) -> str:
     """DuckDB's table function for these files. CSV columns stay text, so that codes keep their zeros.
 
     Nothing about a CSV file is guessed from its rows: a guess can drop a line that does not fit, or take it for the
-    header, and then messages that name columns would quote a record.
+    header.
     """
     quoted = ", ".join(_literal(glob.escape(str(path))) for path in files)
-    if ".csv" not in [suffix.lower() for suffix in files[0].suffixes[-2:]]:
+    if not _is_csv(files[0]):
         return f"read_parquet([{quoted}], union_by_name = {len(files) > 1})"  # else the first file's types round others
     dialect = f"delim = {_literal(_delimiter(files[0]))}, quote = '\"', escape = '\"', comment = '', skip = 0"
     return f"read_csv([{quoted}], all_varchar = true, header = true, {dialect})"
@@ -213,11 +291,8 @@ def _reader(files: Sequence[Path]) -> str:
 
 def _delimiter(path: Path) -> str:
     """The one of the usual delimiters that the first line has most of."""
-    try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            line = file.readline(1_000_000)
-    except OSError:
-        return ","  # DuckDB will say what is wrong with the file
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        line = file.readline(1_000_000)
     return max(DELIMITERS, key=lambda delimiter: line.count(delimiter.encode()))
 
 

@@ -251,8 +251,11 @@ class Log(NeighborFunction):
         """x·exp(d) + shift·expm1(d)."""
         self(x)  # refuses what has no ψ
         step = np.asarray(distance, dtype=np.float64)
+        x = np.asarray(x, dtype=np.float64)
         from_shift = self.shift * np.expm1(step) if self.shift else 0.0
-        return np.maximum(np.asarray(x, dtype=np.float64) * np.exp(step) + from_shift, 0.0)
+        with np.errstate(invalid="ignore"):
+            grown = np.where(x > 0, x * np.exp(step), 0.0)  # 0·∞ is 0 here
+        return np.maximum(grown + from_shift, 0.0)
 
     def __str__(self) -> str:
         return f"log({_shifted(self.shift)})"

@@ -110,12 +110,16 @@ def grid_for(
     return Grid(float_up(sigma), float(step), float_down(reach), float(charge / delta))
 
 
-def psi_grid(protection: Protection, mu: Number, bits: int = 24, largest_sum: float = LARGEST_SUM) -> Grid:
-    """The grid for ψ of group sums, and of single values, up to `largest_sum` in size (public): sensitivity γ."""
+def psi_grid(
+    protection: Protection, mu: Number, bits: int = 24, largest_sum: float = LARGEST_SUM, smallest: float = 1.0
+) -> Grid:
+    """The grid for ψ of group sums, and of single values, up to `largest_sum` in size (public): sensitivity γ.
+
+    Values other than 0 are at least `smallest`, one unit. It matters where ψ falls without bound at 0.
+    """
     psi = protection.psi
-    ends = [psi.at_zero, float(psi(float(largest_sum)))]
-    if not math.isfinite(psi.at_zero):
-        ends[0] = float(psi(1.0))  # no ψ at 0: the smallest whole number with one
+    lowest = psi.at_zero if math.isfinite(psi.at_zero) else float(psi(smallest))
+    ends = [lowest, float(psi(float(largest_sum)))]
     relative_error = _relative_error(psi)
     largest = max(map(abs, ends)) * (1 + 2 * relative_error)
     return grid_for(protection.gamma, mu, bits, largest, relative_error)

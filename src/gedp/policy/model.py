@@ -12,9 +12,27 @@ from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, widen
 
 ESTABLISHMENT = "establishment"
+#: Columns of the tables that are made of a release, so neither a public column nor a grouping can be called like one.
+TABLE_COLUMNS = (
+    "attribute",
+    "estimate",
+    "variance",
+    "std_error",
+    "cv",
+    "ci_low",
+    "ci_high",
+    "mechanism",
+    "variance_kind",
+    "cell",
+    "one",
+)
+#: Follows the name of an attribute in the name of the column with its noisy values of psi.
+PSI_SUFFIX = "__psi"
 PSI_NAMES = ("sqrt", "log", "linear")
 MECHANISMS = ("auto", "psi", "pnc")
 WEIGHTS = ("quasi", "plug-in")
+#: Of an interval; beyond it they soon have no ends.
+MOST_CONFIDENCE = 0.999999999
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,10 @@ from gedp.errors import Fault, FaultsError
 from gedp.policy.model import (
     ESTABLISHMENT,
     MECHANISMS,
+    MOST_CONFIDENCE,
     PSI_NAMES,
+    PSI_SUFFIX,
+    TABLE_COLUMNS,
     WEIGHTS,
     Attribute,
     Closeness,
@@ -22,10 +25,16 @@ from gedp.policy.model import (
     Query,
     Spec,
 )
+from gedp.policy.places import Path as Place
 from gedp.policy.places import lines_of
 from gedp.policy.section import Faults, Section, did_you_mean
 
 LARGEST_LOG_GAMMA = Decimal(50)
+#: Of the name of a file without its suffix; with it and what a temporary file adds, file systems allow 255.
+MOST_NAME_BYTES = 200
+#: A unit with more digits would not be the number that is computed with.
+MOST_UNIT_DIGITS = 15
+_RESERVED_COLUMNS = {ESTABLISHMENT, *TABLE_COLUMNS}
 _NOT_IN_FILE_NAMES = set('/\\:*?"<>|')
 _RESERVED_FILE_NAMES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10))}
 
@@ -68,6 +77,7 @@ def _spec(root: Section) -> Spec:
     groupers = _groupers(root.table("groupers", required=False), public)
     section = root.table("attributes")
     attributes = _attributes(section, {*data.public, *groupers, data.id or ESTABLISHMENT, ESTABLISHMENT})
+    _check_columns(root, data, groupers, attributes)
     budget = root.table("budget")
     mu = Decimal(1) if budget.absent else budget.number("mu")
     budget.finish()
@@ -77,6 +87,8 @@ def _spec(root: Section) -> Spec:
     output = root.table("output", required=False)
     folder = output.text("dir", Output().dir)
     confidence = output.number("confidence", Output().confidence, below=1)
+    if MOST_CONFIDENCE < confidence < 1:
+        output.fault("confidence", "intervals of such confidence say nothing", f"Give at most {MOST_CONFIDENCE}")
     output.finish()
     root.finish()
     policy = Policy(attributes, mu)
@@ -89,8 +101,6 @@ def _data(section: Section) -> Data:
     id_column = section.text("id") if section.has("id") else None
     synthetic = section.flag("synthetic", default=False)
     data = Data(section.text("source"), section.names("public"), id_column, synthetic)
-    if ESTABLISHMENT in data.public:
-        section.fault("public", f"{ESTABLISHMENT!r} is a reserved name", "Rename the column")
     if id_column and id_column in data.public:
         section.fault("id", "the id is also listed as public", "Remove it from public")
     section.finish()
@@ -107,14 +117,14 @@ def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
         column = entry.text("column")
         if column and public is not None and column not in public:
             entry.fault("column", f"{column!r} is not a public column", did_you_mean(column, sorted(public)))
-        if name in (public or ()) or name == ESTABLISHMENT:
+        if name in (public or ()):
             section.fault(name, "this name is taken", "Choose another name for the grouping")
         if entry.has("prefix") == entry.has("map"):
             section.fault(name, "a grouping needs either prefix or map", "Give one of: prefix = 3, map = 'file.csv'")
         prefix = entry.whole("prefix", low=1) if entry.has("prefix") else None
         lookup = entry.text("map") if entry.has("map") else None
         if lookup and not _is_file_name(name):
-            section.fault(name, f"{name!r} cannot be a file name", "Use letters, digits, spaces and - _ x")
+            section.fault(name, f"{name!r} cannot be a file name", "Use up to 50 letters, digits, spaces and - _ x")
         entry.finish()
         groupers[name] = Grouper(name, column, prefix, lookup)
     used = Counter(_folded(name) for name, grouper in groupers.items() if grouper.map)
@@ -132,10 +142,10 @@ def _attributes(section: Section, taken: set[str]) -> dict[str, Attribute]:
             continue
         if name in taken:
             section.fault(name, "the name is also public, a grouping or the id", "List each column once")
-        if not name.isprintable() or not name.strip():
-            section.fault(name, "an attribute needs a name that can be printed", "Rename the column")
         closeness = _closeness(entry)
         unit = entry.number("unit", Decimal(1))
+        if len(unit.normalize().as_tuple().digits) > MOST_UNIT_DIGITS:
+            entry.fault("unit", f"it has more than {MOST_UNIT_DIGITS} digits", "Give a unit like 0.01")
         signed = entry.flag("signed", default=False)
         at_least = _at_least(entry)
         person = entry.number("person") if entry.has("person") else None
@@ -175,6 +185,35 @@ def _at_least(entry: Section) -> tuple[Closeness, ...]:
     return tuple(result)
 
 
+def _check_columns(root: Section, data: Data, groupers: dict[str, Grouper], attributes: dict[str, Attribute]) -> None:
+    """Columns stand beside each other in files and in SQL, where names that differ by case alone are the same."""
+    named: list[tuple[Place, str]] = [
+        *([(("data", "id"), data.id)] if data.id else []),
+        *((("data", "public"), name) for name in data.public),
+        *((("groupers", name), name) for name in groupers),
+        *((("attributes", name), name) for name in attributes),
+    ]
+    for path, name in named:
+        if not name.isprintable() or not name.strip():
+            root.faults.add(path, f"{_shown_name(name)} cannot be printed", "Rename the column")
+        elif path[0] != "attributes" and path != ("data", "id") and _folded(name) in _RESERVED_COLUMNS:
+            root.faults.add(path, f"{name!r} is a reserved name: tables of results have it too", "Rename the column")
+    first: dict[str, str] = {}
+    for path, name in named:
+        other = first.setdefault(_folded(name), name)
+        if other != name:
+            problem = f"{name!r} and {other!r} are one name where case or the spelling of accents does not count"
+            root.faults.add(path, problem, "Rename one of the columns")
+    for name in attributes:
+        if yours := first.get(_folded(name + PSI_SUFFIX)):
+            problem = f"the release has a column {name + PSI_SUFFIX!r} of its own, and {yours!r} is one of yours"
+            root.faults.add(("attributes", name), problem, "Rename one of the columns")
+
+
+def _shown_name(name: str) -> str:
+    return "an empty name" if not name.strip() else f"the name {name!r}"
+
+
 def _queries(
     sections: list[Section], attributes: dict[str, Attribute], names: set[str] | None, groupings: set[str] | None
 ) -> tuple[Query, ...]:
@@ -182,7 +221,7 @@ def _queries(
     for section in sections:
         name = section.text("name")
         if name and not _is_file_name(name):
-            section.fault("name", f"{name!r} cannot be a file name", "Use letters, digits, spaces and - _ x")
+            section.fault("name", f"{name!r} cannot be a file name", "Use up to 50 letters, digits, spaces and - _ x")
         mechanism = section.text("mechanism", "auto", MECHANISMS)
         queries.append(Query(name, _by(section, groupings), _mu(section, attributes, names), mechanism))
         section.finish()
@@ -196,12 +235,12 @@ def _queries(
 
 
 def _is_file_name(name: str) -> bool:
-    sound = name.isprintable() and name.strip(" .") == name and len(name) <= 100
+    sound = name.isprintable() and name.strip(" .") == name and len(name.encode()) <= MOST_NAME_BYTES
     return sound and not _NOT_IN_FILE_NAMES & set(name) and name.partition(".")[0].upper() not in _RESERVED_FILE_NAMES
 
 
 def _folded(name: str) -> str:
-    return unicodedata.normalize("NFC", name).casefold()
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
 
 
 def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:

@@ -35,7 +35,8 @@ class Faults:
         line = line_of(self.lines, path)
         name = ""
         for part in path:
-            name += f"[{part + 1}]" if isinstance(part, int) else f".{part}" if name else part
+            text = part if isinstance(part, int) or part.isprintable() else repr(part)  # no control characters
+            name += f"[{text + 1}]" if isinstance(text, int) else f".{text}" if name else text
         place = f"line {line}, {name}" if line else name or "the file"
         self.by_path.setdefault(path, []).append(Fault(place, problem, suggestion))
 

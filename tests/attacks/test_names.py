@@ -1,0 +1,192 @@
+"""Names that files, SQL or results choke on: faults of the spec, or shown to work from the table to the last page."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from gedp.errors import FaultsError
+from gedp.microdata.ratios import Estimates
+from gedp.policy import parse_spec
+from gedp.policy.model import PSI_SUFFIX, TABLE_COLUMNS
+from gedp.release import ANSWER_SCHEMA, read_release
+from tests.runs import SPEC, gedp, names, small_table, write_case
+
+
+def toml(name: str) -> str:
+    """As a TOML string: like JSON, but that DEL is escaped too."""
+    return json.dumps(name, ensure_ascii=False).replace("\x7f", "\\u007F")
+
+
+def spec_with(role: str, name: str) -> str:
+    old, new = {
+        "id": ('id = "key"', f"id = {toml(name)}"),
+        "public": ('["cnty", "naics"]', f'["cnty", "naics", {toml(name)}]'),
+        "grouping": ("naics2 = {", f'{toml(name)} = {{ column = "naics", prefix = 3 }}\nnaics2 = {{'),
+        "attribute": ("wage = {", f'{toml(name)} = {{ psi = "sqrt", gamma = 1 }}\nwage = {{'),
+        "query": ('"county"', toml(name)),
+        "map": ("naics2 = {", f'{toml(name)} = {{ column = "naics", map = "m.csv" }}\nnaics2 = {{'),
+    }[role]
+    assert old in SPEC
+    return SPEC.replace(old, new, 1)
+
+
+def faults_of(text: str) -> list[str]:
+    with pytest.raises(FaultsError) as raised:
+        parse_spec(text)
+    return [str(fault) for fault in raised.value.faults]
+
+
+COLUMNS = ["id", "public", "grouping", "attribute"]
+
+
+@pytest.mark.parametrize("role", COLUMNS)
+@pytest.mark.parametrize("name", ["a\x00b", "a\nb", "a\tb", "\x1b[31m", " ", "\u200b", "a\u2028b", "\u202eabc", "\x7f"])
+def test_names_that_cannot_be_printed(role: str, name: str) -> None:
+    (fault,) = faults_of(spec_with(role, name))
+    assert fault.startswith("line ")
+    assert "cannot be printed. Rename the column" in fault
+    assert name.strip() == "" or name not in fault
+
+
+@pytest.mark.parametrize("role", ["public", "grouping"])
+@pytest.mark.parametrize("name", ["attribute", "Estimate", "variance", "std_error", "cv", "ci_low", "cell", "one"])
+def test_keys_cannot_be_called_like_columns_of_results(role: str, name: str) -> None:
+    (fault,) = faults_of(spec_with(role, name))
+    assert f"{name!r} is a reserved name" in fault
+    assert fault.startswith("line ")
+
+
+def test_the_reserved_names_are_those_of_the_tables() -> None:
+    nothing = np.empty(0)
+    tabulated = Estimates(nothing, nothing, nothing, nothing, "exact").columns()
+    assert set(TABLE_COLUMNS) == {*ANSWER_SCHEMA.names, *tabulated, "cell", "one"}
+
+
+@pytest.mark.parametrize("role", COLUMNS)
+@pytest.mark.parametrize("name", ["EMP", "Emp", "Cnty", "NAICS2", "\uff45mp"])
+def test_names_that_differ_by_case_or_spelling_alone(role: str, name: str) -> None:
+    assert any(
+        "are one name where case or the spelling of accents does not count" in f
+        for f in faults_of(spec_with(role, name))
+    )
+
+
+def test_accents_can_be_spelt_in_two_ways() -> None:
+    text = (
+        spec_with("public", "caf\u00e9")
+        .replace("wage = {", '"cafe\u0301" = {', 1)
+        .replace("wage = 0.1", '"cafe\u0301" = 0.1')
+    )
+    assert any("are one name" in fault for fault in faults_of(text))
+
+
+@pytest.mark.parametrize("role", COLUMNS)
+@pytest.mark.parametrize("name", ["emp__psi", "Wage__PSI"])
+def test_names_of_columns_that_the_release_adds(role: str, name: str) -> None:
+    (fault,) = faults_of(spec_with(role, name))
+    assert "the release has a column" in fault
+    assert f"{name!r} is one of yours. Rename one of the columns" in fault
+
+
+def test_the_suffix_is_that_of_the_release(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
+    assert f"emp{PSI_SUFFIX}" in read_release(tmp_path / "out").identity().column_names
+
+
+@pytest.mark.parametrize("role", ["query", "map"])
+@pytest.mark.parametrize("name", ["\U0001d49c" * 100, "é" * 101, "a" * 201], ids=["4 bytes", "2 bytes", "1 byte"])
+def test_names_of_files_have_room_for_what_is_added(role: str, name: str) -> None:
+    assert any("cannot be a file name" in fault for fault in faults_of(spec_with(role, name)))
+
+
+@pytest.mark.parametrize("name", ["é" * 100, "a" * 200, "\U0001d49c" * 50], ids=["2 bytes", "1 byte", "4 bytes"])
+def test_the_longest_names_of_files_work(name: str, tmp_path: Path) -> None:
+    write_case(tmp_path, ('"county"', f'"{name}"'))
+    ended = gedp("run", "spec.toml", folder=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    assert f"{name}.parquet" in names(tmp_path / "out" / "tables")
+    assert read_release(tmp_path / "out").answers(name).num_rows == 6
+
+
+ODD = [
+    "source",
+    "codes of cnty",
+    "value",
+    "text",
+    "keys",
+    "keys0",
+    "codes",
+    "rowid",
+    "filename",
+    "file_row_number",
+    "column0",
+    "select",
+    "group",
+    "a.b",
+    "a b",
+    " a",
+    'a"b',
+    "a'b",
+    "a,b",
+    "a;b",
+    "a%s",
+    "{a}",
+    "*",
+    "$1",
+    "?",
+    "--",
+    "<b>",
+    "[1]",
+    "=1+1",
+    "größe",
+    "規模",
+    "\U0001f3ed",
+    "x" * 300,
+]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_names_work_from_the_table_to_the_report(name: str, tmp_path: Path) -> None:
+    """As a public column, a grouping, an attribute and the id at once."""
+    table = small_table()
+    roles = {"cnty": name, "emp": f"{name} e", "key": f"{name} k"}
+    table = table.rename_columns([roles.get(column, column) for column in table.column_names])
+    text = (
+        SPEC.replace('"cnty"', toml(name))
+        .replace("emp =", f"{toml(name + ' e')} =")
+        .replace('"key"', toml(f"{name} k"))
+    )
+    text = text.replace("naics2 =", f"{toml(name + ' g')} =").replace('"naics2"', toml(f"{name} g"))
+    pq.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "spec.toml").write_text(text, encoding="utf-8")
+    ended = gedp("run", "spec.toml", folder=tmp_path)
+    assert (ended.code, ended.err) == (0, "")
+    release = read_release(tmp_path / "out")
+    wanted = [f"{name} k", name, "naics", f"{name} e__psi", f"{name} e", "wage__psi", "wage"]
+    assert release.identity().column_names == wanted
+    assert release.answers("county").column_names == [name, *ANSWER_SCHEMA.names]
+    assert release.identity()[name].to_pylist() == small_table()["cnty"].to_pylist()
+    microdata = pq.read_table(tmp_path / "out" / "microdata.parquet")
+    assert microdata.column_names == [f"{name} k", name, "naics", f"{name} e", "wage"]
+    if "," not in name and name == name.strip():  # as names on the command line are separated and stripped
+        ended = gedp("tabulate", "out", "--by", f"{name},{name} g", "--out", "table.csv", folder=tmp_path)
+        assert (ended.code, ended.err) == (0, ""), ended
+    ended = gedp("evaluate", "out", "--truth", "t.parquet", folder=tmp_path)
+    assert (ended.code, ended.err) == (0, ""), ended
+
+
+@pytest.mark.parametrize("name", ["keys", "keys0", "codes", "source", "a.b", 'a"b', "select"])
+def test_odd_names_work_without_an_identity_query(name: str, tmp_path: Path) -> None:
+    table = small_table().rename_columns(["key", name, "naics", "emp", "wage"])
+    identity = SPEC[SPEC.index("[[queries]]") : SPEC.index('[[queries]]\nname = "county"')]
+    text = SPEC.replace(identity, "").replace('"cnty"', toml(name))
+    pq.write_table(table, tmp_path / "t.parquet")
+    (tmp_path / "spec.toml").write_text(text, encoding="utf-8")
+    ended = gedp("run", "spec.toml", folder=tmp_path)
+    assert (ended.code, ended.err) == (0, ""), ended
+    ended = gedp("tabulate", "out", "--by", name, "--attribute", "emp", "--out", "table.csv", folder=tmp_path)
+    assert (ended.code, ended.err) == (0, ""), ended
