@@ -3,7 +3,6 @@
 Everything here is public. This module and all that comes after it never see the confidential table.
 """
 
-import csv
 import json
 import math
 import os
@@ -20,9 +19,9 @@ from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
+from gedp.csvfiles import read_rows, write_csv, write_rows
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, sha256, swap, writing
 
@@ -76,7 +75,7 @@ class Release:
             problem = Fault(f"grouping {grouping}", "its map file is not in this release", "Get a fresh copy of it")
             raise FaultsError(str(self.folder), [problem])
         with (self.folder / name).open(encoding="utf-8", newline="") as file:
-            return dict(csv.reader(file))
+            return dict(read_rows(file))
 
     def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
         """Refuses to write where a file of the release is, or one of those `made` from it."""
@@ -200,7 +199,7 @@ class ReleaseWriter:
         name, texts = f"tables/{query}.parquet", [item.name for item in table.schema if item.type == pa.string()]
         self._tables += [
             self._threads.submit(pq.write_table, table, self.folder / name, use_dictionary=texts),
-            self._threads.submit(pa.csv.write_csv, table, self.folder / f"tables/{query}.csv"),
+            self._threads.submit(write_csv, table, self.folder / f"tables/{query}.csv"),
         ]
         return name
 
@@ -209,7 +208,7 @@ class ReleaseWriter:
         with writing(self.target):
             (self.folder / MAPS).mkdir(exist_ok=True)
             with (self.folder / MAPS / f"{grouping}.csv").open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(groups.items())
+                write_rows(groups.items(), file)
 
     def finish(self, manifest: Mapping[str, Any]) -> Release:
         """Writes the manifest with the checksum of every file, and gives the folder its name."""

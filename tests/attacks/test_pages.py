@@ -1,19 +1,30 @@
 """Pages and words that would promise more than is kept, or carry a name where it does harm."""
 
+import ast
+import csv
+import io
+import os
 import re
+import subprocess
+import sys
 from decimal import Decimal
+from html import unescape
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.accounting.composition import PrivacyLoss, power
+from gedp.csvfiles import unguarded
 from gedp.explain.facts import existence_rows, protection_groups, warnings
 from gedp.explain.page import explain_page
 from gedp.explain.wording import existence_sentences
 from gedp.numbers import bound
 from gedp.policy import Spec, parse_spec, price
 from gedp.specs import find_spec
+from tests.runs import gedp as command
+from tests.runs import small_table, write_case
 from tests.strategies import gammas
 from tests.test_policy import changed
 
@@ -150,3 +161,57 @@ def test_a_mu_at_which_the_attacker_all_but_succeeds_is_remarked() -> None:
     assert re.search(r"next to nothing.* at most 99\.\d%", said)
     (said,) = warnings(spec, PrivacyLoss.of(40))
     assert "more than 99.9%" in said
+
+
+NASTY = [
+    "$(touch harm)`touch harm`",
+    "'; touch harm; '",
+    'a" && touch harm && "',
+    "<script>document.title='harm'</script>",
+    "&lt;b&gt; & 'quoted\\' \"twice\"",
+    "-o /harm",
+    "a,b Gemeinde 雪 ñ",
+    " edge ",
+]
+
+
+def code_of(html: str, kind: str) -> str:
+    return unescape(re.findall(f'<code class="{kind}">(.*?)</code>', html, re.DOTALL)[0])
+
+
+def toml(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+@pytest.mark.usefixtures("no_disk_waits")
+@pytest.mark.parametrize("name", NASTY)
+def test_names_of_columns_do_no_harm_in_the_report(name: str, tmp_path: Path) -> None:
+    """The commands on the page run as they are, for any name, and run nothing else; no name is markup."""
+    attribute = f"{name.strip()} too"
+    table = small_table(60)
+    table = table.rename_columns(
+        [{"cnty": name, "emp": attribute}.get(column, column) for column in table.column_names]
+    )
+    spec_file = write_case(tmp_path, table=table)
+    text = spec_file.read_text(encoding="utf-8")
+    text = text.replace('"cnty"', toml(name)).replace("emp =", f"{toml(attribute)} =")
+    spec_file.write_text(text, encoding="utf-8")
+    ended = command("run", "spec.toml", folder=tmp_path)
+    assert ended.code == 0, ended.err
+    html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert not re.search(r"<script|<b>", html)
+
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "gedp").write_text(f'#!/bin/sh\nexec {sys.executable} -m gedp "$@"\n', encoding="utf-8")
+    (programs / "gedp").chmod(0o755)
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    out = tmp_path / "out"
+    printed = []
+    for line in (["sh", "-c", code_of(html, "shell")], [sys.executable, "-c", code_of(html, "python")]):
+        ran = subprocess.run(line, cwd=out, env=environment, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stderr
+        printed.append(ran.stdout)
+    assert unguarded(next(csv.DictReader(io.StringIO(printed[0])))["attribute"]) == attribute
+    assert ast.literal_eval(printed[1].splitlines()[0])["attribute"] == attribute
+    assert not list(tmp_path.rglob("*harm*"))
