@@ -39,7 +39,7 @@ def number(text: str) -> float:
 
 def test_moving_the_sliders_changes_the_numbers(browser: Browser, tmp_path: Path) -> None:
     page, requests, errors = opened(browser, tmp_path / "p.html", explain_page(find_spec("paper-equal"), "paper-equal"))
-    assert page.locator("#now-power").inner_text() == "74.6%"
+    assert page.locator("#now-power").inner_text() == "at most 74.6%"
     before, power_curve = cells(page, 5), page.locator("#power path.line-now").get_attribute("d")
     assert number(before[0]) == 100
     assert before[1:3] == ["90.2", "110.2"]
@@ -52,16 +52,16 @@ def test_moving_the_sliders_changes_the_numbers(browser: Browser, tmp_path: Path
     assert cells(page, 5)[1:3] == ["81.0", "121.0"]
     assert cells(page, 5)[5] == before[5]  # the spec's own interval stays
     move(page, "mu", 1.0)
-    assert page.locator("#now-power").inner_text() == "26.0%"
+    assert page.locator("#now-power").inner_text() == "at most 26.0%"
     assert page.locator("#power path.line-now").get_attribute("d") != power_curve
     assert page.locator("#power path.line-spec").get_attribute("d") == power_curve
 
     page.locator("#mu-number").fill("-3")  # ignored
-    assert page.locator("#now-power").inner_text() == "26.0%"
+    assert page.locator("#now-power").inner_text() == "at most 26.0%"
 
     page.locator("#reset").click()
     assert cells(page, 5) == before
-    assert page.locator("#now-power").inner_text() == "74.6%"
+    assert page.locator("#now-power").inner_text() == "at most 74.6%"
     assert (requests, errors) == ([], [])
 
 
@@ -127,8 +127,8 @@ def test_the_page_rounds_as_the_library_does(browser: Browser, tmp_path: Path) -
     assert on_page("intervalTexts(...each).join()", pairs) == [",".join(numbers.interval(*pair)) for pair in pairs]
     assert on_page("chance(each)", [float(p) for p in chances]) == [numbers.chance(float(p)) for p in chances]
     settings = [(float(mu), alpha) for mu in np.linspace(0, 9, 301) for alpha in (0.01, 0.05, 0.1)]
-    in_python = [numbers.chance(float(power(mu, alpha))) for mu, alpha in settings]
-    assert on_page("chance(power(...each))", settings) == in_python
+    in_python = [numbers.bound(float(power(mu, alpha))) for mu, alpha in settings]
+    assert on_page("bound(power(...each))", settings) == in_python
     assert errors == []
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gedp
+from gedp.accounting.composition import power
 from gedp.numbers import bound, chance, interval, percent, size, strength
 from gedp.reproduce.intervals import PRINTED_INTERVALS
 
@@ -62,6 +63,14 @@ def test_sizes_keep_their_digits() -> None:
     assert [size(x) for x in (1, 0.25, 1234.5, 99_999_999_999_999, 0, -36.5)] == [
         *("1", "0.25", "1,234.5", "99,999,999,999,999", "0", "\N{MINUS SIGN}36.5")
     ]
+
+
+def test_the_docs_round_as_the_pages_do() -> None:
+    text = (Path(gedp.__file__).parents[2] / "docs" / "privacy-model.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.]+%) \| ([\d.]+%) \| ([\d.]+%) \|$", text, re.MULTILINE)
+    assert len(rows) == 4
+    for mu, *powers in rows:
+        assert powers == [chance(float(power(float(mu), alpha))) for alpha in (0.01, 0.05, 0.1)]
 
 
 def test_readme_says_what_the_demonstration_computes() -> None:

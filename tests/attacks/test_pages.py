@@ -83,6 +83,8 @@ NOTHING = [
     'psi = "log", gamma = 1e-12',
     'psi = "sqrt", gamma = 0.001',
     'psi = "sqrt", gamma = 1e-9',
+    'psi = "sqrt", gamma = 0.03',  # one more or less from 278 on, which is 0.7%
+    'psi = "log", gamma = 0.001, shift = 1, unit = 0.01',  # wide below 0.1 alone, where no other value is possible
     'psi = "sqrt", gamma = 0.01, unit = 100',
     'psi = "linear", gamma = 1e-3, at_least = { psi = "linear", gamma = 0.5 }',
     'psi = "linear", gamma = 2, person = 12500, unit = 2',
@@ -118,6 +120,25 @@ def test_a_sensible_policy_is_not(settings: str) -> None:
     )
     assert warnings(spec, price(spec).total) == []
     assert 'role="alert"' not in explain_page(spec, "x")
+
+
+@pytest.mark.usefixtures("no_disk_waits")
+@pytest.mark.parametrize("gamma", ["0.001", "0.1"])
+def test_the_terminal_and_the_report_remark_it_too(gamma: str, tmp_path: Path) -> None:
+    """And only then; the report also says how well having anything hides, over all attributes."""
+    write_case(tmp_path, ('psi = "log", gamma = 0.1', f'psi = "log", gamma = {gamma}'), table=small_table(60))
+    ended = command("explain", "spec.toml", folder=tmp_path)
+    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    said = "wage is all but unprotected: at every size, intervals are narrower than 1%"
+    terminal = " ".join(ended.out.split())
+    assert [said in text for text in (terminal, page)] == [gamma == "0.001"] * 2
+    assert ("Warning:" in terminal, 'role="alert"' in page) == (gamma == "0.001", gamma == "0.001")
+    told = re.findall(
+        r"An establishment with at most ([\d.,]+) of emp, and at most ([\d.,]+) of wage is told from", page
+    )
+    assert len(told) == 1
+    assert all(float(most.replace(",", "")) > 0 for most in told[0])
 
 
 def test_neither_are_the_specs_that_come_with_gedp() -> None:

@@ -223,14 +223,13 @@ def warnings(spec: Spec, loss: PrivacyLoss) -> list[str]:
 
 def _protects_nothing(attribute: Attribute) -> str | None:
     protection, unit = attribute.protection, float(attribute.unit)
-    largest = MOST_UNITS * unit
-    reach = protection.gamma / float(protection.psi.slope(largest)) * (1 + 1e-9)  # intervals are widest there
-    relative = float(np.max(protection.relative_width(np.geomspace(unit, largest, 60))))
-    if reach < unit:
+    sizes = np.geomspace(unit, MOST_UNITS * unit, 600)
+    reach = protection.gamma / protection.psi.slope(sizes) * (1 + 1e-9)  # to both sides, nearly; it grows with size
+    if reach[-1] < unit:
         problem = f"values are multiples of {numbers.size(unit)}, and no interval holds another of these"
-    elif relative < NARROW:
-        problem = "intervals are narrower than 1% of the value at every size"
-    elif reach < 2 * unit and not (attribute.person is not None and attribute.person <= reach):
+    elif np.max(protection.relative_width(sizes[reach >= unit])) < NARROW:
+        problem = "at every size, intervals are narrower than 1% of the value or hold no other possible value"
+    elif reach[-1] < 2 * unit and not (attribute.person is not None and attribute.person <= reach[-1]):
         problem = f"intervals reach no further than {numbers.size(unit)} up or down, at any size"
     else:
         return None

@@ -27,7 +27,7 @@ TELLING = 1 / 3  # width of the interval relative to the value, in examples
 
 def attacker_chance(prices: PriceList) -> str:
     """What an attacker can achieve at 5% false alarms."""
-    return chance(_power(prices))
+    return bound(_power(prices))
 
 
 def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str, str]:
@@ -41,7 +41,7 @@ def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str
         "intervals": "".join(map(_intervals, groups)),
         "people": "".join(f"<p>{escape(person)}</p>" for group in groups if (person := _person(group, prices))),
         "existence": escape(_existence(groups, prices)),
-        "attacker": escape(_attacker(bound(_power(prices)))),
+        "attacker": escape(_attacker(attacker_chance(prices))),
         "powers": _powers(prices),
         "promise": escape(promise_sentence(mu, _power(prices))),
         "spent": escape(

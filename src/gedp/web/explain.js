@@ -132,7 +132,7 @@ function draw() {
   byId("spec-setting").textContent = `In the spec: ${group.protection}, μ = ${strength(data.mu)}`;
   byId("setting").textContent = `${group.names.join(", ")}: ψ = ${name}, γ = ${+setting.gamma.toPrecision(3)}` +
     (group.widened ? (asInSpec ? ", widened as in the spec" : ", without the spec's at_least") : "") + `, μ = ${strength(setting.mu)}`;
-  byId("now-power").textContent = chance(power(setting.mu, 0.05));
+  byId("now-power").textContent = bound(power(setting.mu, 0.05));
 
   byId("intervals").innerHTML = group.rows.map((row) => {
     const [low, high] = asInSpec ? [row.low, row.high] : interval(setting, row.size, group.signed);
@@ -164,7 +164,7 @@ function draw() {
   chart(byId("power"), { xRange: [0, 1], yRange: [0, 1],
     lines: [{ points: curve(data.mu), kind: "spec" }, { points: curve(setting.mu), kind: "now" }],
     xName: "chance of a false alarm", yName: "chance of a true one",
-    label: `The attacker's power: ${chance(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
+    label: `The attacker's power: ${bound(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
     diagonal: true, format: { x: (t) => 100 * t + "%", y: (t) => 100 * t + "%" } });
 
   byId("powers").innerHTML = data.changes.map(([what, steps]) => `<tr><td>${what}</td>` +

@@ -36,6 +36,7 @@ function chance(p) {
   const thousandths = Math.ceil(1000 * p - 1e-9);
   return thousandths > 999 ? "> 99.9%" : (thousandths / 10).toFixed(1) + "%";
 }
+const bound = (p) => chance(p).startsWith(">") ? "more than" + chance(p).slice(1) : "at most " + chance(p);
 // μ to four decimals, rounded up, since it is a bound too.
 function strength(mu) {
   const { digits, decade } = taken(mu), dropped = DIGITS - 5 - decade;
