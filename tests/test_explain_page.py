@@ -149,7 +149,7 @@ def everything_on(page: Page) -> str:
 def test_no_choice_makes_numbers_that_are_not_finite(
     browser: Browser, tmp_path: Path, psi: str, gamma: str, sizes: tuple[float, ...]
 ) -> None:
-    spec = parse_spec(changed(("gamma = 50", "gamma = 5e1")))
+    spec = parse_spec(changed(('wage = { psi = "sqrt", gamma = 50', 'wage = { psi = "linear", gamma = 5')))
     page, _, errors = opened(browser, tmp_path / "p.html", explain_page(spec, "x", sizes))
     for attribute in ("0", "1"):
         page.locator("#attribute").select_option(attribute)

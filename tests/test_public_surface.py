@@ -19,7 +19,7 @@ def test_every_public_name_resolves_and_is_documented() -> None:
 
 
 def imports_of(path: Path) -> set[str]:
-    found = set()
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module == "gedp":
             found.update(f"gedp.{alias.name}" for alias in node.names)

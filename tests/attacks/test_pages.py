@@ -22,6 +22,7 @@ from gedp.explain.page import explain_page
 from gedp.explain.wording import existence_sentences
 from gedp.numbers import bound
 from gedp.policy import Spec, parse_spec, price
+from gedp.semantics import existence_mu
 from gedp.specs import find_spec
 from tests.runs import gedp as command
 from tests.runs import small_table, write_case
@@ -58,6 +59,9 @@ def test_existence_is_promised_for_all_attributes_at_once() -> None:
         for row in rows:
             record = {name: most for group, most in zip(groups, row.most, strict=True) for name in group.names}
             assert row.power >= likelihood_power(spec, record, loss) - 1e-12
+        protections = {name: attribute.protection for name, attribute in spec.policy.attributes.items()}
+        small = {name: 1000.0 if name == "wage" else 1.0 for name in protections}  # by its wage alone: one step
+        assert existence_mu(protections, loss, small) == pytest.approx(2 * loss.mu)
         said = existence_sentences(groups, rows)
         one_job = next(text for text in said if "at most 1 of" in text)
         assert bound(float(power(2 * loss.mu, 0.05))) in one_job
