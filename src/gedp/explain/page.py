@@ -74,7 +74,7 @@ def _people(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> list[str]
             said = person_rows(group, prices.total)
             rows = [[size(row.establishment_size), *interval(row.low, row.high)[:2]] for row in said]
             caption = f"A person who contributes {size(group.person)} to {', '.join(group.names)} (spec)"
-            tables.append(web.table(caption, ["establishment's value", "indistinguishable from", "to"], rows))
+            tables.append(web.table(caption, ["establishment's value", "hides between", "and"], rows))
     return ["<h2>People inside an establishment</h2>", *tables] if tables else []
 
 

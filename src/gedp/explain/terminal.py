@@ -65,7 +65,7 @@ def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) ->
     names = ", ".join(group.names)
     if group.person is not None:
         title = f"A person who contributes {size(group.person)} to {names}"
-        table = _table(title, "establishment's value", "indistinguishable from", "to", "mu")
+        table = _table(title, "establishment's value", "hides between", "and", "mu")
         for row in person_rows(group, loss):
             low, high, _ = interval(row.low, row.high)
             table.add_row(size(row.establishment_size), low, high, strength(row.mu))
