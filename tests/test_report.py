@@ -31,7 +31,7 @@ from gedp.microdata.on_file import read_microdata
 from gedp.policy import Query
 from gedp.report import charts, write_report
 from gedp.report.errors import TableErrors, curve, release_errors
-from gedp.report.numbers import interval, relative, short, with_margin
+from gedp.report.numbers import relative, short, with_margin
 from gedp.report.totals import Amount, main_totals
 from tests.runs import gedp as command
 from tests.runs import names, small_table, start, write_case
@@ -74,8 +74,6 @@ def test_numbers_as_people_write_them() -> None:
     assert with_margin(-1234.5, 3.14159) == ("\N{MINUS SIGN}1,234.5", "3.1")
     assert with_margin(1234.5, None) == ("1,230", "unknown")
     assert with_margin(0, math.nan) == ("0", "unknown")
-    assert interval(24.77, 35.73) == ("24.8", "35.7")
-    assert interval(0, 0) == ("0.00", "0.00")
     assert (relative(0.02345), relative(2.5), relative(None)) == ("2.3%", "250%", "unknown")
     assert [short(x) for x in (0.1, 1, 100, 1e4, 1e6, 3e9, 1e13)] == ["0.1", "1", "100", "10k", "1M", "3bn", "10tn"]
 

@@ -1,18 +1,25 @@
 """The report in a real browser: nothing is fetched, every figure has a text and a table, it fits a phone and prints."""
 
 from pathlib import Path
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from playwright.sync_api import Browser, Page
 
+from gedp import web
 from gedp.microdata.on_file import read_microdata
+from gedp.policy import parse_spec
 from gedp.release import read_release
 from gedp.report import write_report
+from gedp.report.charts import error_chart
+from gedp.report.errors import ErrorsOfAlike, TableErrors
 from tests.pages import opened
 from tests.runs import gedp as command
 from tests.runs import small_table, write_case
+from tests.test_policy import changed
 
 pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("no_disk_waits")]
 
@@ -58,6 +65,38 @@ def test_every_figure_has_a_text_and_its_numbers(browser: Browser, report: Path)
             assert "±" in number
     assert page.locator("svg:not([role=img]):not([aria-hidden=true])").count() == 0
     assert page.locator(".sizes table").count() == 2
+
+
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_every_series_of_a_figure_has_a_color_of_its_own(
+    browser: Browser, report: Path, media: Literal["screen", "print"]
+) -> None:
+    """As the browser paints it: a style sheet beats what a drawing says of itself."""
+    page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"))
+    page.emulate_media(media=media)
+    painted = "marks => marks.map(mark => getComputedStyle(mark).stroke)"
+    for figure in page.locator("figure:has(svg.chart)").all():
+        lines = figure.locator("svg.chart .series").evaluate_all(painted)
+        assert len(lines) >= 2
+        assert len(set(lines)) == len(lines)
+        assert figure.locator(".legend .series").evaluate_all(painted) == lines
+
+
+def test_no_label_of_a_figure_is_cut_off(browser: Browser, tmp_path: Path) -> None:
+    """Also where errors are many times the figure."""
+    sizes = np.geomspace(0.01, 1e9, 200)
+    attribute = parse_spec(changed()).policy.attributes["emp"]
+    for largest in (1e2, 1e9):
+        table = TableErrors("all", sizes, np.geomspace(1e-6, largest, 200)[::-1], 0)
+        chart = error_chart(ErrorsOfAlike((attribute,), (table,), None), "x" * 60)
+        page, _, _ = opened(browser, tmp_path / "c.html", web.page("c", chart, style=web.asset("report.css")))
+        outside = page.locator("svg.chart").evaluate(
+            "(chart) => { const whole = chart.getBoundingClientRect(); return [...chart.querySelectorAll('text')]"
+            ".filter((text) => { const box = text.getBoundingClientRect();"
+            " return box.left < whole.left || box.right > whole.right; }).map((text) => text.textContent); }"
+        )
+        assert outside == []
+        assert "10,000%" in (page.locator("svg.chart").text_content() or "")
 
 
 def test_it_prints(browser: Browser, report: Path) -> None:

@@ -3,11 +3,23 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import DomainError
 from gedp.neighbors import Log, Protection, Sqrt
-from gedp.semantics import Statement, establishment, firm_loss, membership_mu, person
+from gedp.semantics import (
+    Statement,
+    establishment,
+    existence_mu,
+    firm_loss,
+    hidden_existence,
+    membership_mu,
+    person,
+    record_mu,
+)
+from tests.strategies import protections, values
 
 WAGES = Protection(Sqrt(), 100)
 LOSS = PrivacyLoss.of("0.5")
@@ -40,4 +52,25 @@ def test_membership_counts_the_steps_to_zero() -> None:
     assert membership_mu(employment, LOSS, 1) == 1.0  # two steps
     assert membership_mu(employment, LOSS, 36) == 6.0  # twelve
     assert membership_mu(employment, LOSS, 0.2) == 0.5
+    assert membership_mu(employment, LOSS, 0) == 0.0
     assert membership_mu(Protection(Log(), 0.1), LOSS, 3) == math.inf
+    assert membership_mu(Protection(Log(), 0.1), LOSS, 0) == 0.0
+
+
+@given(protections, protections, values, values, values)
+def test_records_are_as_far_apart_as_their_furthest_attribute(
+    one: Protection, other: Protection, x: float, y: float, same: float
+) -> None:
+    both = {"one": one, "other": other}
+    alone = membership_mu(one, LOSS, x)
+    together = existence_mu(both, LOSS, {"one": x, "other": y})
+    assert together == max(alone, membership_mu(other, LOSS, y))
+    assert record_mu(both, LOSS, {"one": same, "other": y}, {"one": same, "other": y}) == 0
+
+
+@given(protections, st.integers(1, 40))
+def test_what_hides_from_nothing_in_k_steps_is_within_k_steps(protection: Protection, k: int) -> None:
+    largest = hidden_existence(protection, k)
+    assert membership_mu(protection, LOSS, largest) <= k * LOSS.mu * (1 + 1e-12)
+    if math.isfinite(protection.psi.at_zero):
+        assert membership_mu(protection, LOSS, 1.001 * largest) > k * LOSS.mu

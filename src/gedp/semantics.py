@@ -4,6 +4,7 @@ Each statement names the values that cannot be told apart, and the μ that says 
 """
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gedp.accounting.composition import PrivacyLoss
@@ -45,10 +46,31 @@ def person(
     return Statement(max(0.0, around.low + shift), around.high + shift, around.mu)
 
 
-def membership_mu(protection: Protection, loss: PrivacyLoss, x: float) -> float:
-    """How hard it is to tell an establishment of size x from one with nothing: steps from x to 0, times μ.
+def record_mu(
+    protections: Mapping[str, Protection], loss: PrivacyLoss, x: Mapping[str, float], y: Mapping[str, float]
+) -> float:
+    """How hard it is to tell a record x from y: the steps of the attribute that is furthest off, times μ.
 
-    Infinite where ψ(0) is −inf: no such protection is promised.
+    All attributes may move at once, so the steps are their largest number, not their sum. Infinite where an attribute
+    differs and ψ is infinite at one of the two: no such protection is promised.
     """
-    steps = float(protection.steps(x, 0.0))
-    return loss.group(max(1, int(steps))).mu if math.isfinite(steps) else math.inf
+    differing = [name for name in protections if x[name] != y[name]]
+    if not differing:
+        return 0.0
+    steps = max(float(protections[name].steps(x[name], y[name])) for name in differing)
+    return loss.group(int(steps)).mu if math.isfinite(steps) else math.inf
+
+
+def existence_mu(protections: Mapping[str, Protection], loss: PrivacyLoss, values: Mapping[str, float]) -> float:
+    """How hard it is to tell an establishment with these values from one that has nothing: 0 in every attribute."""
+    return record_mu(protections, loss, values, dict.fromkeys(values, 0.0))
+
+
+def membership_mu(protection: Protection, loss: PrivacyLoss, x: float) -> float:
+    """`existence_mu` of an establishment with one attribute."""
+    return existence_mu({"x": protection}, loss, {"x": x})
+
+
+def hidden_existence(protection: Protection, k: int = 1) -> float:
+    """The largest value that is within k steps of 0. An infinite ψ(0) hides nothing but 0 itself."""
+    return 0.0 if math.isinf(protection.psi.at_zero) else float(protection.psi.moved(0.0, k * protection.gamma))

@@ -37,7 +37,7 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
     from rich.console import Console
 
     from gedp.explain import terminal
-    from gedp.explain.facts import both_publishers, protection_groups
+    from gedp.explain.facts import both_publishers, protection_groups, warnings
     from gedp.policy import price, require_within_budget
     from gedp.specs import find_spec
 
@@ -53,11 +53,13 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
         raise click.BadParameter("that is the spec itself; name another file", param_hint="--html")
 
     terminal.print_promise(console, prices.total)
+    terminal.print_warnings(console, warnings(read, prices.total))
     for group in groups:
         terminal.print_intervals(console, group)
     terminal.print_power(console, prices.total)
     for group in groups:
         terminal.print_people(console, group, prices.total)
+    terminal.print_existence(console, groups, prices.total)
     terminal.print_prices(console, prices)
     terminal.print_other_accounting(console, prices)
     if together and other:

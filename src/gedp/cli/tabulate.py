@@ -128,18 +128,18 @@ def _renamed(names: Sequence[str]) -> dict[str, str]:
 
 def _write(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
     """Into a file, or to the terminal: its first lines to somebody who looks, all of it to a program."""
-    import pyarrow.csv
     import pyarrow.parquet
 
+    from gedp.csvfiles import write_csv
     from gedp.files import replacing
 
     if out is None and sys.stdout.isatty():
         _show(table, shown)
     elif out in (None, STDOUT):
-        pyarrow.csv.write_csv(table, sys.stdout.buffer)
+        write_csv(table, sys.stdout.buffer)
     else:
         with replacing(out) as temporary:
-            write = pyarrow.csv.write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
+            write = write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
             write(table, temporary)
         click.echo(f"Wrote {table.num_rows:,} lines to {out}.")
 

@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
+from gedp.csvfiles import write_csv
 from gedp.errors import Refused
 from gedp.files import sha256, writing
 from gedp.release import MANIFEST
@@ -86,7 +86,7 @@ class Results:
     def write_csv(self, name: str, table: pa.Table) -> None:
         """A table whose name carries the stamp."""
         with private_file(self._path(name)) as file:
-            pa.csv.write_csv(table, file)
+            write_csv(table, file)
 
     def _path(self, name: str) -> Path:
         return self.staging / f"{self.stamp.prefix}{name}"

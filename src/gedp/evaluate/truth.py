@@ -22,8 +22,6 @@ from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, Frame
 from gedp.microdata.solve import sum_by
 from gedp.neighbors.functions import FloatArray
-from gedp.policy import Grouper
-from gedp.release import MAPS
 from gedp.sealing import sealed
 from gedp.table import ConfidentialTable, open_table
 
@@ -54,9 +52,10 @@ def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str]
     spec = frame.spec
     asked = {name: spec.policy.attributes[name] for name in attributes}
     keys = [] if frame.lists_establishments else [key for key in frame.public.column_names if key in spec.groupers]
-    groupers = {key: _as_released(spec.groupers[key]) for key in keys}
-    table = open_table(engine, replace(spec.data, source=engine.name), asked, groupers, frame.release.folder)
-    return truth_of(frame, table, attributes)
+    prefixes = {key: spec.groupers[key] for key in keys if spec.groupers[key].map is None}
+    table = open_table(engine, replace(spec.data, source=engine.name), asked, prefixes)
+    maps = {key: (spec.groupers[key].column, frame.release.map(key)) for key in keys if key not in prefixes}
+    return truth_of(frame, replace(table, lookups={**table.lookups, **maps}), attributes)
 
 
 @sealed
@@ -80,11 +79,6 @@ def truth_of(frame: Frame, table: ConfidentialTable, attributes: Sequence[str]) 
         for name in attributes
     }
     return Truth(units, unit)
-
-
-def _as_released(grouper: Grouper) -> Grouper:
-    """With the map file that the release holds."""
-    return grouper if grouper.map is None else replace(grouper, map=f"{MAPS}/{grouper.name}.csv")
 
 
 def _places_by_id(

@@ -6,20 +6,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from gedp import numbers
 from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers, epsilon, power
 from gedp.accounting.frameworks import query_variances
 from gedp.errors import Refused
 from gedp.neighbors import Protection
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
-from gedp.semantics import firm_loss, person
+from gedp.semantics import existence_mu, firm_loss, hidden_existence, person
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
 WIDER_STEPS = (2, 3)
+EXISTENCE_STEPS = (1, 2, 3)
 DELTAS = (1e-6, 1e-9)
 MOST_SIZES = 13
 LEAST_SIZES = 4
 CERTAIN = 1 - 1e-9
+MOST_UNITS = 2.0**53  # that a sum may have
+NARROW = 0.01  # relative width of an interval that hides nothing to speak of
+ALL_BUT_CERTAIN = 0.99  # power at 5% false alarms
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class ProtectionGroup:
     protection: Protection
     sizes: tuple[float, ...]
     person: float | None
+    unit: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,16 @@ class PersonRow:
 
 
 @dataclass(frozen=True)
+class ExistenceRow:
+    """An establishment with at most these values, one for each group of attributes, against one that has nothing."""
+
+    steps: int
+    most: tuple[float, ...]
+    mu: float
+    power: float  # at 5% false alarms
+
+
+@dataclass(frozen=True)
 class PriceTable:
     """The price list laid out: a row a query, a column an attribute."""
 
@@ -115,6 +131,7 @@ def protection_groups(policy: Policy, sizes: Sequence[float] = ()) -> tuple[Prot
             protection=members[0].protection,
             sizes=tuple(sizes) or sizes_that_matter(members[0]),
             person=None if members[0].person is None else float(members[0].person),
+            unit=float(members[0].unit),
         )
         for members in groups.values()
     )
@@ -161,6 +178,62 @@ def person_rows(group: ProtectionGroup, loss: PrivacyLoss) -> tuple[PersonRow, .
         said = person(group.protection, loss, group.person, size)
         rows.append(PersonRow(size, said.low, said.high, said.mu))
     return tuple(rows)
+
+
+def without_existence(groups: Sequence[ProtectionGroup]) -> tuple[str, ...]:
+    """The attributes whose ψ has no value at 0. Where there is one, having nothing is not protected at all."""
+    return tuple(name for group in groups if math.isinf(group.protection.psi.at_zero) for name in group.names)
+
+
+def existence_rows(groups: Sequence[ProtectionGroup], loss: PrivacyLoss) -> tuple[ExistenceRow, ...]:
+    """How well having anything hides: a few steps, and as many as it takes to hide one unit of every attribute.
+
+    Whoever has nothing has 0 in all attributes, so what counts is the one that is furthest away from 0.
+    """
+    if not groups or without_existence(groups):
+        return ()
+    protections = {group.names[0]: group.protection for group in groups}
+    smallest = max(int(group.protection.steps(group.unit, 0.0)) for group in groups)
+    rows = []
+    for steps in sorted({*EXISTENCE_STEPS, smallest}):
+        most = tuple(_whole_units(hidden_existence(group.protection, steps), group.unit) for group in groups)
+        if any(most):
+            mu = existence_mu(protections, loss, dict(zip(protections, most, strict=True)))
+            rows.append(ExistenceRow(steps, most, mu, float(power(mu, 0.05))))
+    return tuple(rows)
+
+
+def _whole_units(value: float, unit: float) -> float:
+    """The largest possible value up to this one, which may have been computed a little too small."""
+    return math.floor(value / unit * (1 + 1e-11)) * unit
+
+
+def warnings(spec: Spec, loss: PrivacyLoss) -> list[str]:
+    """What a policy fails to protect although it names it, in plain words; empty for sensible policies."""
+    said = [text for attribute in spec.policy.attributes.values() if (text := _protects_nothing(attribute))]
+    reached = float(power(loss.mu, 0.05))
+    if reached >= ALL_BUT_CERTAIN:
+        said.append(
+            f"mu = {numbers.strength(loss.mu)} protects next to nothing: an attacker who accepts 5% false alarms tells "
+            f"the true values from others inside their intervals with a chance of {numbers.bound(reached)}. Lower the "
+            "mu of the queries."
+        )
+    return said
+
+
+def _protects_nothing(attribute: Attribute) -> str | None:
+    protection, unit = attribute.protection, float(attribute.unit)
+    sizes = np.geomspace(unit, MOST_UNITS * unit, 600)
+    reach = protection.gamma / protection.psi.slope(sizes) * (1 + 1e-9)  # to both sides, nearly; it grows with size
+    if reach[-1] < unit:
+        problem = f"values are multiples of {numbers.size(unit)}, and no interval holds another of these"
+    elif np.max(protection.relative_width(sizes[reach >= unit])) < NARROW:
+        problem = "at every size, intervals are narrower than 1% of the value or hold no other possible value"
+    elif reach[-1] < 2 * unit and not (attribute.person is not None and attribute.person <= reach[-1]):
+        problem = f"intervals reach no further than {numbers.size(unit)} up or down, at any size"
+    else:
+        return None
+    return f"{attribute.name} is all but unprotected: {problem}. Choose a larger gamma ({protection})."
 
 
 def price_table(prices: PriceList) -> PriceTable:

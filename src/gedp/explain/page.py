@@ -9,14 +9,17 @@ from gedp import web
 from gedp.accounting.composition import power
 from gedp.explain.facts import (
     ProtectionGroup,
+    existence_rows,
     interval_rows,
     other_accounting,
     person_rows,
     power_rows,
     price_table,
     protection_groups,
+    warnings,
 )
-from gedp.explain.wording import other_accounting_sentences, promise_sentence, shown, size_shown
+from gedp.explain.wording import existence_sentences, other_accounting_sentences, promise_sentence
+from gedp.numbers import interval, size
 from gedp.policy import PriceList, Spec, price
 
 CURVE_POINTS = 80
@@ -31,21 +34,23 @@ def explain_page(spec: Spec, title: str, sizes: Sequence[float] = ()) -> str:
         "explain.html",
         title=escape(title),
         promise=promise_sentence(mu, float(power(mu, 0.05))),
+        warnings=web.warnings(warnings(spec, prices.total)),
         mu_most=f"{max(6.0, 2 * mu):.2f}",
-        static="\n".join([*_people(groups, prices), _prices(prices), _other(prices)]),
+        static="\n".join([*_people(groups, prices), _existence(groups, prices), _prices(prices), _other(prices)]),
     )
     data = {
         "mu": mu,
         "groups": [_group_data(group, spec) for group in groups],
         "changes": [[row.change, row.steps] for row in power_rows(prices.total)],
     }
-    return web.page(f"gedp: {title}", body, script=web.asset("explain.js"), data=data)
+    return web.page(f"gedp: {title}", body, script=web.asset("numbers.js") + web.asset("explain.js"), data=data)
 
 
 def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
     attribute = spec.policy.attributes[group.names[0]]
     closeness = attribute.closeness
-    sizes = np.geomspace(group.sizes[0], group.sizes[-1], CURVE_POINTS)
+    first, last = min(group.sizes), max(group.sizes)
+    sizes = np.geomspace(first, last if last > first else 10 * first, CURVE_POINTS)
     widths = group.protection.interval(sizes).width
     return {
         "names": list(group.names),
@@ -67,10 +72,15 @@ def _people(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> list[str]
     for group in groups:
         if group.person is not None:
             said = person_rows(group, prices.total)
-            rows = [[size_shown(row.establishment_size), shown(row.low), shown(row.high)] for row in said]
-            caption = f"A person who contributes {size_shown(group.person)} to {', '.join(group.names)} (spec)"
-            tables.append(web.table(caption, ["establishment's value", "indistinguishable from", "to"], rows))
+            rows = [[size(row.establishment_size), *interval(row.low, row.high)[:2]] for row in said]
+            caption = f"A person who contributes {size(group.person)} to {', '.join(group.names)} (spec)"
+            tables.append(web.table(caption, ["establishment's value", "hides between", "and"], rows))
     return ["<h2>People inside an establishment</h2>", *tables] if tables else []
+
+
+def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:
+    said = existence_sentences(groups, existence_rows(groups, prices.total))
+    return "<h2>Existence</h2>" + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
 
 
 def _prices(prices: PriceList) -> str:

@@ -1,6 +1,6 @@
 """The facts about a spec as terminal tables."""
 
-import math
+from collections.abc import Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -10,23 +10,16 @@ from gedp.accounting.composition import PrivacyLoss, Promise, power
 from gedp.explain.facts import (
     SIGNIFICANCES,
     ProtectionGroup,
+    existence_rows,
     interval_rows,
     other_accounting,
     person_rows,
     power_rows,
     price_table,
 )
-from gedp.explain.wording import (
-    at_most,
-    chance,
-    other_accounting_sentences,
-    percent,
-    promise_sentence,
-    shown,
-    size_shown,
-)
+from gedp.explain.wording import existence_sentences, other_accounting_sentences, promise_sentence
+from gedp.numbers import chance, interval, percent, size, strength
 from gedp.policy import PriceList
-from gedp.semantics import membership_mu
 
 
 def _table(title: str, *headings: str) -> Table:
@@ -43,42 +36,48 @@ def print_promise(console: Console, loss: PrivacyLoss) -> None:
     console.print(promise_sentence(loss.mu, float(power(loss.mu, 0.05))) + "\n")
 
 
+def print_warnings(console: Console, warnings: Sequence[str]) -> None:
+    """What the policy fails to protect."""
+    for warning in warnings:
+        console.print(Text(f"Warning: {warning}\n", style="bold"))
+
+
 def print_intervals(console: Console, group: ProtectionGroup) -> None:
     """The uncertainty intervals by size."""
     title = f"Uncertainty intervals of {', '.join(group.names)} ({group.protection})"
     table = _table(title, "value", "from", "to", "width", "width / value")
     for row in interval_rows(group.protection, group.sizes):
-        low_to_width = map(shown, (row.low, row.high, row.width))
-        table.add_row(size_shown(row.size), *low_to_width, percent(row.relative_width))
+        table.add_row(size(row.size), *interval(row.low, row.high), percent(row.relative_width))
     console.print(table)
 
 
 def print_power(console: Console, loss: PrivacyLoss) -> None:
     """What an attacker can achieve."""
     title = "The attacker's power: chance to detect a change, at a chance of a false alarm"
-    table = _table(title, "what changes", "mu", *(f"at {percent(s)}" for s in SIGNIFICANCES))
+    table = _table(title, "what changes", "mu", *(f"at {s:.0%}" for s in SIGNIFICANCES))
     for row in power_rows(loss):
-        table.add_row(row.change, f"{row.mu:.4g}", *map(chance, row.powers))
+        table.add_row(row.change, strength(row.mu), *map(chance, row.powers))
     console.print(table)
 
 
 def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) -> None:
-    """What a person inside an establishment, and mere existence, are promised."""
+    """What a person inside an establishment is promised."""
     names = ", ".join(group.names)
     if group.person is not None:
-        title = f"A person who contributes {size_shown(group.person)} to {names}"
-        table = _table(title, "establishment's value", "indistinguishable from", "to", "mu")
+        title = f"A person who contributes {size(group.person)} to {names}"
+        table = _table(title, "establishment's value", "hides between", "and", "mu")
         for row in person_rows(group, loss):
-            table.add_row(size_shown(row.establishment_size), shown(row.low), shown(row.high), f"{row.mu:.4g}")
+            low, high, _ = interval(row.low, row.high)
+            table.add_row(size(row.establishment_size), low, high, strength(row.mu))
         console.print(table)
-    smallest = min(group.sizes)
-    mu = membership_mu(group.protection, loss, smallest)
-    said = f"Existence: {names} of {size_shown(smallest)} against 0 "
-    if math.isinf(mu):
-        console.print(said + "is not protected: this psi has no value at 0.\n")
-    else:
-        reached = at_most(float(power(mu, 0.05)))
-        console.print(said + f"is detected with a chance of at most {reached} at 5% false alarms (mu = {mu:.4g}).\n")
+
+
+def print_existence(console: Console, groups: Sequence[ProtectionGroup], loss: PrivacyLoss) -> None:
+    """What is promised about having anything at all: all attributes together, whatever group they are in."""
+    console.print(Text("Existence", style="bold"))
+    for sentence in existence_sentences(groups, existence_rows(groups, loss)):
+        console.print(sentence)
+    console.print()
 
 
 def print_prices(console: Console, prices: PriceList) -> None:
@@ -111,6 +110,6 @@ def print_other_accounting(console: Console, prices: PriceList) -> None:
 def print_together(console: Console, promise: Promise, other: str) -> None:
     """What holds when another publisher releases statistics about the same establishments."""
     console.print(Text(f"Together with {other}", style="bold"))
-    console.print(f"Both releases together promise mu = {promise.loss.mu:.4g} within these intervals:")
+    console.print(f"Both releases together promise mu = {strength(promise.loss.mu)} within these intervals:")
     for name, protection in promise.protections.items():
         console.print(f"  {name}: {protection}")

@@ -1,45 +1,42 @@
-"""Numbers and sentences as both the terminal and the page show them."""
+"""Sentences as the terminal, the page and the report have them."""
 
-import math
-from decimal import ROUND_HALF_UP, Decimal
+from collections.abc import Sequence
 
-from gedp.explain.facts import OtherAccounting
-
-
-def shown(number: float) -> str:
-    """A number for a table: one decimal, or three digits where it is small."""
-    if 0 < abs(number) < 1:
-        return f"{number:.3g}"
-    return f"{Decimal(number).quantize(Decimal('0.1'), ROUND_HALF_UP):,}"
-
-
-def size_shown(size: float) -> str:
-    """A round size for a table."""
-    return f"{size:,.0f}" if size == round(size) else f"{size:,g}"
-
-
-def percent(share: float) -> str:
-    """A share for a table."""
-    return f"{share:,.1%}"
-
-
-def chance(probability: float) -> str:
-    """The chance of an attack; none succeeds for certain."""
-    return "> 99.9%" if probability >= 0.9995 else percent(probability)
-
-
-def at_most(probability: float) -> str:
-    """A bound on a chance, rounded up."""
-    return chance(math.ceil(probability * 1000) / 1000)
+from gedp.explain.facts import ExistenceRow, OtherAccounting, ProtectionGroup, without_existence
+from gedp.neighbors import Signed
+from gedp.numbers import bound, chance, percent, size, strength
 
 
 def promise_sentence(mu: float, power_at_5: float) -> str:
     """The promise."""
     return (
         "Nobody can tell the true values of an establishment from any other values inside its uncertainty intervals "
-        f"better than one can tell N(0,1) from N({mu:.4g},1) by a single draw: an attacker who accepts 5% false alarms "
-        f"detects a true difference with a chance of at most {at_most(power_at_5)}."
+        f"better than one can tell N(0,1) from N({strength(mu)},1) by a single draw: an attacker who accepts 5% false "
+        f"alarms detects a true difference with a chance of {bound(power_at_5)}."
     )
+
+
+def existence_sentences(groups: Sequence[ProtectionGroup], rows: Sequence[ExistenceRow]) -> list[str]:
+    """How well it hides that an establishment has anything; all attributes are 0 at once where it has nothing."""
+    public = "That an establishment is in the table is not protected: a release may list it, or a group it is alone in."
+    if unprotected := without_existence(groups):
+        listed = ", ".join(unprotected)
+        return [f"Whether it has anything at all is not protected: at 0, ψ has no value for {listed}.", public]
+    return [*(existence_sentence(groups, row) for row in rows), public]
+
+
+def existence_sentence(groups: Sequence[ProtectionGroup], row: ExistenceRow) -> str:
+    """One row of `existence_rows` in words."""
+    values = ", and ".join(_at_most(group, most) for group, most in zip(groups, row.most, strict=True))
+    return (
+        f"An establishment with {values} is told from one with nothing at all with a chance of {bound(row.power)} at "
+        f"5% false alarms (μ = {strength(row.mu)})."
+    )
+
+
+def _at_most(group: ProtectionGroup, most: float) -> str:
+    amount = f"{size(-most)} to {size(most)}" if isinstance(group.protection.psi, Signed) else f"at most {size(most)}"
+    return f"{amount} of {', '.join(group.names)}{' each' if len(group.names) > 1 else ''}"
 
 
 def other_accounting_sentences(other: OtherAccounting) -> list[str]:
@@ -51,7 +48,7 @@ def other_accounting_sentences(other: OtherAccounting) -> list[str]:
     else:
         zcdp, pure = other.variance_ratios
         said.append(
-            f"To hold an attacker to {percent(other.power)} at {percent(other.significance)} false alarms over the "
+            f"To hold an attacker to {chance(other.power)} at {percent(other.significance)} false alarms over the "
             f"{other.queries} sums published, ρ-zCDP would need {zcdp:.3g} times our variance, "
             f"ε-DP {pure:.3g} times."
         )

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, sha256, writing
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
@@ -84,7 +85,7 @@ class Release:
         self._require(name, name in self.manifest.files, "no list of groups")
         try:
             with (self.folder / name).open(encoding="utf-8", newline="") as file:
-                rows = list(csv.reader(file))
+                rows = read_rows(file)
         except (OSError, UnicodeDecodeError, csv.Error):
             rows = [[]]
         self._require(name, all(len(row) == 2 for row in rows), "other columns")

@@ -1,6 +1,5 @@
 """Writing a release: collected in a private folder beside its place, which gets its name at the end, all at once."""
 
-import csv
 import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,9 +10,9 @@ from types import TracebackType
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet as pq
 
+from gedp.csvfiles import write_csv, write_rows
 from gedp.errors import FaultsError, Refused
 from gedp.files import sha256, swap, writing
 from gedp.release.claim import Claim
@@ -106,7 +105,7 @@ class ReleaseWriter:
         path, texts = self.folder / TABLES, [item.name for item in table.schema if item.type == pa.string()]
         self._written += [
             self._threads.submit(pq.write_table, table, path / f"{query}.parquet", use_dictionary=texts),
-            self._threads.submit(pa.csv.write_csv, table, path / f"{query}.csv"),
+            self._threads.submit(write_csv, table, path / f"{query}.csv"),
         ]
 
     def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
@@ -114,7 +113,7 @@ class ReleaseWriter:
         with writing(self.target):
             (self.folder / MAPS).mkdir(exist_ok=True)
             with (self.folder / MAPS / f"{grouping}.csv").open("w", encoding="utf-8", newline="") as file:
-                csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(groups.items())
+                write_rows(groups.items(), file)
 
     def finish(self, manifest: Manifest) -> Release:
         """Writes the manifest with the checksum of every file, and gives the folder its name."""

@@ -14,7 +14,8 @@ from gedp.report.totals import Amount
 from gedp.web import Html
 
 WIDTH, HEIGHT = 440, 300
-LEFT, RIGHT, TOP, BOTTOM = 52, 18, 10, 44
+LEFT, RIGHT, TOP, BOTTOM = 64, 18, 10, 44  # on the left there is room for 100,000%
+MOST_RELATIVE = 3  # decades above 1; figures beyond are drawn at the edge
 COLORS = ("#0b62a4", "#c2410c", "#2f7d32", "#7b3fa0", "#8a6d00", "#00838f")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 MOST_DOTS = 150  # of one table
@@ -65,18 +66,18 @@ def error_chart(errors: ErrorsOfAlike, label: str) -> Html:
     shown += [np.array([table.sizes.max()]) for table in seen]
     across = LogScale.around(np.concatenate(shown), LEFT, WIDTH - RIGHT)
     spread = np.concatenate([np.percentile(table.relative, [1, 99]) for table in seen])
-    upwards = LogScale.around(spread, HEIGHT - BOTTOM, TOP)
+    upwards = LogScale.around(np.minimum(spread, 10.0**MOST_RELATIVE), HEIGHT - BOTTOM, TOP)
     parts = [*_axes(across, upwards)]
     single_at = np.geomspace(10.0**across.low, 10.0**across.high, 40)
     single = errors.single(single_at)
     for place, (table, of_table) in enumerate(zip(errors.tables, curves, strict=True)):
         color = COLORS[place % len(COLORS)]
-        parts.append(f'<path d="{_band(of_table, across, upwards)}" fill="{color}" opacity=".13"/>')
+        parts.append(f'<path class="around" d="{_band(of_table, across, upwards)}" style="fill: {color}"/>')
         order = np.argsort(table.sizes)
         some = order[np.unique(np.linspace(0, len(order) - 1, MOST_DOTS).astype(int))] if len(order) else order
         dots = _points(table.sizes[some], table.relative[some], across, upwards)
         circles = "".join(f"M{x:.0f} {y:.0f}h0" for x, y in dots)
-        parts.append(f'<path class="dots" d="{circles}" stroke="{color}"/>')
+        parts.append(f'<path class="dots" d="{circles}" style="stroke: {color}"/>')
     if single is not None:
         inside = single <= 10.0**upwards.high
         points = _points(single_at[inside], single[inside], across, upwards)
@@ -85,7 +86,8 @@ def error_chart(errors: ErrorsOfAlike, label: str) -> Html:
         points = _points(of_table.sizes, of_table.median, across, upwards)
         if len(points) == 1:
             ((x, y),) = points
-            parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="{COLORS[place % len(COLORS)]}"/>')
+            color = COLORS[place % len(COLORS)]
+            parts.append(f'<circle class="series" cx="{x:.1f}" cy="{y:.1f}" r="3" style="stroke: {color}"/>')
         elif points:
             parts.append(_line(_polyline(points), place))
     opening = f'<svg class="chart" role="img" aria-label="{escape(label)}" viewBox="0 0 {WIDTH} {HEIGHT}">'
@@ -146,4 +148,4 @@ def _band(of_table: Curve, across: LogScale, upwards: LogScale) -> str:
 
 def _line(path: str, place: int) -> str:
     color, dash = COLORS[place % len(COLORS)], DASHES[place % len(DASHES)]
-    return f'<path class="median" d="{path}" stroke="{color}" stroke-dasharray="{dash}"/>'
+    return f'<path class="series" d="{path}" style="stroke: {color}" stroke-dasharray="{dash}"/>'

@@ -1,9 +1,10 @@
-"""Numbers as the report shows them: no more digits than their errors allow."""
+"""Estimates as the report shows them: no more digits than their errors allow."""
 
 import math
 
+from gedp.numbers import MINUS
+
 _LARGE = ((1e12, "tn"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
-MINUS = "\N{MINUS SIGN}"
 
 
 def with_margin(estimate: float, margin: float | None) -> tuple[str, str]:
@@ -19,16 +20,6 @@ def with_margin(estimate: float, margin: float | None) -> tuple[str, str]:
     places = 1 - math.floor(math.log10(margin))
     places = 1 - math.floor(math.log10(round(margin, places)))  # 0.0996 becomes 0.10
     return _signed(_at(estimate, places)), _at(margin, places)
-
-
-def interval(low: float, high: float) -> tuple[str, str]:
-    """The ends of an interval, to three digits of its width.
-
-    >>> interval(247_727.7, 357_272.3)
-    ('248,000', '357,000')
-    """
-    places = 2 - math.floor(math.log10(high - low)) if high > low else 2
-    return _signed(_at(low, places)), _signed(_at(high, places))
 
 
 def significant(number: float, digits: int = 3) -> str:

@@ -67,7 +67,7 @@ def _tiles(manifest: Manifest, totals: Totals, chance: str) -> str:
         (f"{manifest.establishments:,}", "establishments, each protected"),
         (f"{figures:,}", f"figures in {_counted(len(tables), 'table')}, none withheld"),
         (f"{whole} ± {margin}", f"{name} in all"),
-        (chance, "at most: an attacker’s chance to tell two close values apart, at 5% false alarms"),
+        (chance, "is an attacker’s chance to tell two close records apart, at 5% false alarms"),
     ]
     return "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>" for number, what in tiles)
 

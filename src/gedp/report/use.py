@@ -1,5 +1,6 @@
 """What the microdata of a release are, and how to use them: sentences and code that runs."""
 
+import shlex
 from html import escape
 
 from gedp.microdata import Microdata
@@ -66,12 +67,13 @@ def _negatives(microdata: Microdata) -> str:
 
 
 def shell(microdata: Microdata) -> str:
-    """A custom table on the command line, in the folder of the release."""
+    """A custom table on the command line, in the folder of the release, quoted for the shell."""
     by, attribute = _example(microdata)
-    words = ["gedp", "tabulate", ".", "--by", ",".join(by), "--attribute", attribute]
+    listed = ",".join(name for name in by if "," not in name and name == name.strip())  # --by takes no others
+    words = ["gedp", "tabulate", ".", *(["--by", listed] if listed else []), "--attribute", attribute]
     for name, value in _chosen(microdata).items():
         words += [f"--{name}", value] if isinstance(value, str) else [f"--{name}" if value else f"--no-{name}"]
-    return " ".join([*words, *(["--fixed", TOTALS] if microdata.constraints.fixed else [])])
+    return shlex.join([*words, *(["--fixed", TOTALS] if microdata.constraints.fixed else [])])
 
 
 def python(microdata: Microdata) -> str:

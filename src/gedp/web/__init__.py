@@ -46,6 +46,11 @@ def fill(template: str, **values: str) -> str:
     return Template(asset(template)).substitute(values)
 
 
+def warnings(texts: Sequence[str]) -> str:
+    """Texts that nobody should miss."""
+    return "".join(f'<p class="warning" role="alert"><strong>Warning:</strong> {escape(text)}</p>' for text in texts)
+
+
 def table(
     caption: str,
     headings: Sequence[str],

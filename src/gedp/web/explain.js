@@ -1,4 +1,3 @@
-"use strict";
 // The promise, recomputed as the controls move. The same formulas as gedp.neighbors and gedp.accounting.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
@@ -26,28 +25,25 @@ function ndtri(p) {
 }
 const power = (mu, alpha) => ndtr(ndtri(alpha) + mu);
 
-// The three neighbor functions with their inverses, and uncertainty intervals from them.
+// The three neighbor functions, the value at a distance d from x, and uncertainty intervals from them.
 const psiFunctions = {
-  sqrt: { of: (x, shift) => Math.sqrt(x + shift), back: (y, shift) => y * y - shift },
-  log: { of: (x, shift) => Math.log(x + shift), back: (y, shift) => Math.exp(y) - shift },
-  linear: { of: (x) => x, back: (y) => y },
+  sqrt: { of: (x, shift) => Math.sqrt(x + shift), back: (y, shift) => y * y - shift,
+    moved: (x, d, shift) => x + d * (2 * Math.sqrt(x + shift) + d) },
+  log: { of: (x, shift) => Math.log(x + shift), back: (y, shift) => Math.exp(y) - shift,
+    moved: (x, d, shift) => x + (x + shift) * Math.expm1(d) },
+  linear: { of: (x) => x, back: (y) => y, moved: (x, d) => x + d },
 };
 function interval({ psi, gamma, shift }, x, signed) {
-  const { of, back } = psiFunctions[psi], zero = of(0, shift);
-  const moved = (d) => {
+  const { of, back, moved } = psiFunctions[psi], zero = of(0, shift);
+  const at = (d) => {
     const y = of(x, shift) + d;
-    if (y >= zero) return Math.max(0, back(y, shift));
+    if (y >= zero) return Math.max(0, moved(x, d, shift));
     return signed ? -back(2 * zero - y, shift) : 0;
   };
-  return [moved(-gamma), moved(gamma)];
+  return [at(-gamma), at(gamma)];
 }
 
-const shown = (x) => Math.abs(x) >= 1 || x === 0
-  ? x.toLocaleString("en-US", { maximumFractionDigits: 1, minimumFractionDigits: x === Math.round(x) ? 0 : 1 })
-  : x.toPrecision(3);
 const short = (x) => x >= 1e9 ? x / 1e9 + "G" : x >= 1e6 ? x / 1e6 + "M" : x >= 1e3 ? x / 1e3 + "k" : String(+x.toPrecision(3));
-const percent = (share) => (100 * share).toFixed(1) + "%";
-const chance = (p) => p >= 0.9995 ? "> 99.9%" : percent(p);
 
 // One chart: lines over axes that are logarithmic or plain.
 function chart(figure, { lines, xLog, yLog, xRange, yRange, xName, yName, label, format, diagonal }) {
@@ -84,38 +80,65 @@ function chart(figure, { lines, xLog, yLog, xRange, yRange, xName, yName, label,
 let group = data.groups[0];
 const setting = {};
 
+const LARGEST_LOG_GAMMA = 50;  // as in a spec
+const largestSize = () => group.curve[group.curve.length - 1][0];
+
 function resetToSpec() {
   byId("psi").value = group.psi;
-  byId("gamma").min = Math.log10(group.gamma) - 2;
-  byId("gamma").max = Math.log10(group.gamma) + 2;
+  slideAround(group.gamma);
   set({ psi: group.psi, gamma: group.gamma, shift: group.shift, mu: data.mu });
+}
+
+function slideAround(gamma) {
+  byId("gamma").min = Math.log10(gamma) - 2;
+  byId("gamma").max = Math.log10(gamma) + 2;
+}
+
+// Another ψ, with a γ that leaves the upper end of the interval around the middle size where it is.
+function choosePsi(psi) {
+  const shift = psi === group.psi ? group.shift : 0, middle = Math.sqrt(group.curve[0][0] * largestSize());
+  const { of } = psiFunctions[psi], high = interval(setting, middle, group.signed)[1];
+  let gamma = +(of(high, shift) - of(middle, shift)).toPrecision(3) || setting.gamma;
+  if (psi === "log") gamma = Math.min(gamma, LARGEST_LOG_GAMMA);
+  if (psi === group.psi && Math.abs(gamma / group.gamma - 1) < 0.01) gamma = group.gamma;
+  slideAround(gamma);
+  set({ psi, gamma, shift });
+}
+
+// Whether everything on the page can be computed.
+function isUsable({ psi, gamma, shift, mu }) {
+  if (![gamma, shift, mu].every((v) => Number.isFinite(v) && v >= 0) || gamma === 0) return false;
+  if (psi === "log" && gamma > LARGEST_LOG_GAMMA) return false;
+  return interval({ psi, gamma, shift }, largestSize(), group.signed).every(Number.isFinite);
 }
 
 // Takes over new values, shows them on every control but the one in use, and draws.
 function set(change, used) {
-  if (!Object.values(change).every((v) => typeof v === "string" || (Number.isFinite(v) && v >= 0)) || change.gamma === 0) return;
-  Object.assign(setting, change);
+  const next = { ...setting, ...change }, usable = isUsable(next);
+  for (const input of document.querySelectorAll(".controls input")) input.removeAttribute("aria-invalid");
+  if (!usable) { if (used) used.setAttribute("aria-invalid", "true"); return; }
+  Object.assign(setting, next);
   const show = (id, value) => { if (byId(id) !== used) byId(id).value = value; };
   show("gamma", Math.log10(setting.gamma));
   show("gamma-number", +setting.gamma.toPrecision(3));
   show("mu", setting.mu);
-  show("mu-number", +setting.mu.toPrecision(4));
+  show("mu-number", +strength(setting.mu).replaceAll(",", ""));
   draw();
 }
 
 function draw() {
   const name = setting.psi === "linear" ? "x" : `${setting.psi}(x${setting.shift ? " + " + setting.shift : ""})`;
   const asInSpec = ["psi", "gamma", "shift"].every((key) => setting[key] === group[key]);
-  byId("spec-setting").textContent = `In the spec: ${group.protection}, μ = ${+data.mu.toPrecision(4)}`;
+  byId("spec-setting").textContent = `In the spec: ${group.protection}, μ = ${strength(data.mu)}`;
   byId("setting").textContent = `${group.names.join(", ")}: ψ = ${name}, γ = ${+setting.gamma.toPrecision(3)}` +
-    (group.widened ? (asInSpec ? ", widened as in the spec" : ", without the spec's at_least") : "") + `, μ = ${+setting.mu.toPrecision(4)}`;
-  byId("now-power").textContent = chance(power(setting.mu, 0.05));
+    (group.widened ? (asInSpec ? ", widened as in the spec" : ", without the spec's at_least") : "") + `, μ = ${strength(setting.mu)}`;
+  byId("now-power").textContent = bound(power(setting.mu, 0.05));
 
   byId("intervals").innerHTML = group.rows.map((row) => {
     const [low, high] = asInSpec ? [row.low, row.high] : interval(setting, row.size, group.signed);
-    return `<tr><td>${shown(row.size)}</td><td class="now">${shown(low)}</td><td class="now">${shown(high)}</td>` +
-      `<td class="now">${shown(high - low)}</td><td class="now">${percent((high - low) / row.size)}</td>` +
-      `<td class="spec">${shown(row.low)} to ${shown(row.high)}</td></tr>`;
+    const now = [...intervalTexts(low, high), percent((high - low) / row.size)];
+    return `<tr><td>${size(row.size)}</td>` + now.map((text) => `<td class="now">${text}</td>`).join("") +
+      `<td class="spec">${intervalTexts(row.low, row.high).slice(0, 2).join(" to ")}</td></tr>`;
   }).join("");
 
   const sizes = group.curve.map((point) => point[0]);
@@ -124,24 +147,24 @@ function draw() {
   const relative = absolute.map(([x, width]) => [x, width / x]);
   const specAbsolute = group.curve, specRelative = group.curve.map(([x, width]) => [x, width / x]);
   const around = (values) => {
-    const logs = values.filter((v) => v > 0 && Number.isFinite(v)).map(Math.log10);
-    return [10 ** Math.floor(Math.min(...logs)), 10 ** Math.ceil(Math.max(...logs))];
+    const logs = values.filter((v) => v > 0).map(Math.log10), first = Math.floor(Math.min(...logs));
+    return logs.length ? [10 ** first, 10 ** Math.max(Math.ceil(Math.max(...logs)), first + 1)] : [1, 10];
   };
   const xRange = [sizes[0], sizes[sizes.length - 1]];
-  const describe = (what, points) => `${what}: ${shown(points[0][1])} at size ${shown(points[0][0])}, ` +
-    `${shown(points[points.length - 1][1])} at size ${shown(points[points.length - 1][0])}. The dashed line is the spec.`;
+  const describe = (what, points, text) => `${what}: ${text(points[0][1])} at size ${size(points[0][0])}, ` +
+    `${text(points[points.length - 1][1])} at size ${size(points[points.length - 1][0])}. The dashed line is the spec.`;
   chart(byId("absolute"), { xLog: true, yLog: true, xRange, yRange: around([...absolute, ...specAbsolute].map((p) => p[1])),
     lines: [{ points: specAbsolute, kind: "spec" }, { points: absolute, kind: "now" }], xName: "size", yName: "width",
-    label: describe("Width of the interval by size", absolute), format: { x: short, y: short } });
+    label: describe("Width of the interval by size", absolute, (width) => intervalTexts(0, width)[2]), format: { x: short, y: short } });
   chart(byId("relative"), { xLog: true, yLog: true, xRange, yRange: around([...relative, ...specRelative].map((p) => p[1])),
     lines: [{ points: specRelative, kind: "spec" }, { points: relative, kind: "now" }], xName: "size", yName: "width / size",
-    label: describe("Width relative to size", relative), format: { x: short, y: (t) => short(100 * t) + "%" } });
+    label: describe("Width relative to size", relative, percent), format: { x: short, y: (t) => short(100 * t) + "%" } });
   const alphas = Array.from({ length: 101 }, (_, i) => Math.min(Math.max(i / 100, 1e-4), 1 - 1e-4));
   const curve = (mu) => alphas.map((alpha) => [alpha, power(mu, alpha)]);
   chart(byId("power"), { xRange: [0, 1], yRange: [0, 1],
     lines: [{ points: curve(data.mu), kind: "spec" }, { points: curve(setting.mu), kind: "now" }],
     xName: "chance of a false alarm", yName: "chance of a true one",
-    label: `The attacker's power: ${chance(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
+    label: `The attacker's power: ${bound(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
     diagonal: true, format: { x: (t) => 100 * t + "%", y: (t) => 100 * t + "%" } });
 
   byId("powers").innerHTML = data.changes.map(([what, steps]) => `<tr><td>${what}</td>` +
@@ -152,7 +175,7 @@ function draw() {
 byId("attribute").innerHTML = data.groups.map((g, i) => `<option value="${i}"></option>`).join("");
 data.groups.forEach((g, i) => { byId("attribute").options[i].textContent = g.names.join(", "); });
 byId("attribute").addEventListener("change", (event) => { group = data.groups[event.target.value]; resetToSpec(); });
-byId("psi").addEventListener("change", ({ target }) => set({ psi: target.value, shift: target.value === group.psi ? group.shift : 0 }));
+byId("psi").addEventListener("change", ({ target }) => choosePsi(target.value));
 byId("gamma").addEventListener("input", ({ target }) => set({ gamma: 10 ** target.value }, target));
 byId("gamma-number").addEventListener("input", ({ target }) => set({ gamma: target.valueAsNumber }, target));
 byId("mu").addEventListener("input", ({ target }) => set({ mu: Number(target.value) }, target));

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from gedp.accounting.ledger.amounts import loss_text
 from gedp.accounting.ledger.entries import Entry, Reserve, entry_text
+from gedp.csvfiles import guarded
 
 _COLUMNS = (
     "sequence",
@@ -51,6 +52,6 @@ def csv_text(entries: Iterable[Entry]) -> str:
         if isinstance(entry.event, Reserve):
             content["mu_squared"] = loss_text(entry.event.loss)
         writer.writerow(
-            {name: value if isinstance(value, str) else json.dumps(value) for name, value in content.items()}
+            {name: guarded(value if isinstance(value, str) else json.dumps(value)) for name, value in content.items()}
         )
     return buffer.getvalue()

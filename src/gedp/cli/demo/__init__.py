@@ -114,13 +114,12 @@ def release(policy: Path) -> "Published":
 
 def write_table(microdata: "Microdata", folder: Path) -> Path:
     """Writes a table that no query asked for, with its errors."""
-    import pyarrow.csv
-
+    from gedp.csvfiles import write_csv
     from gedp.files import replacing
 
     path = folder / f"{TABLE_OF}-{'-'.join(TABLE_BY)}.csv"
     with replacing(path) as temporary:
-        pyarrow.csv.write_csv(microdata.tabulate(TABLE_BY, [TABLE_OF]), temporary)
+        write_csv(microdata.tabulate(TABLE_BY, [TABLE_OF]), temporary)
     return path
 
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from gedp.accounting.composition import power
 from gedp.cli.demo.truth import beside_truth
-from gedp.explain.wording import at_most
 from gedp.microdata import Microdata
+from gedp.numbers import bound, interval, strength
 from gedp.policy import price
-from gedp.report.numbers import interval, relative, with_margin
+from gedp.report.numbers import relative, with_margin
 from gedp.synth.shape import Shape
 
 JOBS, EXAMPLE = "m3emp", 36
@@ -18,8 +18,8 @@ def five_lines(microdata: Microdata, establishments: Path, shape: Shape, out: Pa
     """Data and budget, the promise, a total, small cells, where to look."""
     spec, manifest = microdata.frame.spec, microdata.release.manifest
     prices = price(spec)
-    low, high = interval(*map(float, spec.policy.attributes[JOBS].protection.interval(EXAMPLE)))
-    chance = at_most(float(power(prices.total.mu, 0.05)))
+    low, high, _ = interval(*map(float, spec.policy.attributes[JOBS].protection.interval(EXAMPLE)))
+    chance = bound(float(power(prices.total.mu, 0.05)))
     total = beside_truth(microdata, establishments, [], JOBS)
     cells = beside_truth(microdata, establishments, ["cnty", "naics5"], JOBS)
     jobs, margin = with_margin(float(total.estimate[0]), float(total.margin[0]))
@@ -29,9 +29,9 @@ def five_lines(microdata: Microdata, establishments: Path, shape: Shape, out: Pa
     return (
         f"A synthetic state: {shape.establishments:,} establishments, {shape.m3emp:,} jobs, {shape.counties} counties, "
         f"{shape.industries} industries. {figures:,} figures in {len(tables)} tables, and microdata, spent "
-        f"mu = {prices.total.mu:.4g} of a budget of {prices.budget.mu:g}.",
+        f"mu = {strength(prices.total.mu)} of a budget of {prices.budget.mu:g}.",
         f"The promise: nobody can tell an establishment with {EXAMPLE} jobs from one with {low} to {high} better than "
-        f"this: at 5% false alarms, a true difference is noticed with a chance of at most {chance}.",
+        f"this: at 5% false alarms, a true difference is noticed with a chance of {chance}.",
         f"The total hardly feels it: {int(total.truth[0]):,} jobs in truth (synthetic, so we may say), {jobs} ± "
         f"{margin} protected, at 95% confidence.",
         f"Small cells: today's rules blank nearly all of the {int(few.sum()):,} of {len(few):,} county x industry "

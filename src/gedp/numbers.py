@@ -1,0 +1,106 @@
+"""Chances, intervals and sizes as people read them, rounded in one way everywhere.
+
+`web/numbers.js` holds the same rules for pages that compute; a test in a browser compares the two.
+"""
+
+import math
+from decimal import ROUND_CEILING, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from typing import NamedTuple
+
+MINUS = "\N{MINUS SIGN}"
+DIGITS = 13  # beyond these, two right ways to compute a number may differ
+LARGEST = 15  # decades; numbers with more digits before the point are written with an exponent
+_TAKEN = Context(prec=DIGITS, rounding=ROUND_HALF_UP)
+_EXACT = Context(prec=400)
+
+
+class IntervalTexts(NamedTuple):
+    """The ends of an interval and its width, all to the same place."""
+
+    low: str
+    high: str
+    width: str
+
+
+def chance(probability: float) -> str:
+    """The chance of an attack: rounded up to 0.1%, since it is a bound; none succeeds for certain.
+
+    >>> chance(0.4921), chance(0.9991)
+    ('49.3%', '> 99.9%')
+    """
+    thousandths = math.ceil(1000 * probability - 1e-9)  # Φ is not known any better
+    return "> 99.9%" if thousandths > 999 else f"{Decimal(thousandths).scaleb(-1):.1f}%"
+
+
+def bound(probability: float) -> str:
+    """The same inside a sentence: "a chance of …"."""
+    text = chance(probability)
+    return f"more than {text.removeprefix('> ')}" if text.startswith(">") else f"at most {text}"
+
+
+def interval(low: float, high: float) -> IntervalTexts:
+    """An interval to one decimal, to none if it is 1,000 wide or more, to three digits of its width if below 1.
+
+    >>> interval(30.25, 42.25)
+    IntervalTexts(low='30.2', high='42.2', width='12.0')
+    """
+    width = high - low
+    if 0 < width < 1:
+        known = DIGITS - 1 - max(_decade(low), _decade(high))
+        places = min(2 - _decade(width), max(known, 1))
+    else:
+        places = 0 if width >= 1000 else 1
+    return IntervalTexts(fixed(low, places), fixed(high, places), fixed(width, places))
+
+
+def strength(mu: float) -> str:
+    """μ to four decimals, rounded up, since it is a bound too.
+
+    >>> strength(2.30641), strength(0.7)
+    ('2.3065', '0.7')
+    """
+    if not math.isfinite(mu) or _decade(mu) >= LARGEST:
+        return fixed(mu, 1)
+    rounded = _taken(mu).quantize(Decimal("0.0001"), ROUND_CEILING, _EXACT)
+    return f"{rounded:,f}".rstrip("0").rstrip(".")
+
+
+def size(number: float) -> str:
+    """A given size, with all its digits.
+
+    >>> size(36_000), size(0.25)
+    ('36,000', '0.25')
+    """
+    if float(number).is_integer() and abs(number) < 10.0**LARGEST:
+        return _signed(f"{int(number):,}")
+    exponent = _taken(number).normalize().as_tuple().exponent
+    return fixed(number, max(0, -exponent) if isinstance(exponent, int) else 0)
+
+
+def percent(share: float) -> str:
+    """A share that is no chance, to 0.1%."""
+    return f"{fixed(100 * share, 1)}%"
+
+
+def fixed(number: float, places: int) -> str:
+    """A number to so many decimals, a half to the even digit."""
+    if not math.isfinite(number):
+        return _signed(str(number).replace("inf", "∞"))
+    taken = _taken(number)
+    if _decade(number) >= LARGEST:
+        return _signed(f"{taken:.2e}".replace("e+", "e"))
+    rounded = taken.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, _EXACT)
+    return _signed(f"{rounded if rounded else abs(rounded):,f}")
+
+
+def _taken(number: float) -> Decimal:
+    return _TAKEN.create_decimal_from_float(number)
+
+
+def _decade(number: float) -> int:
+    """The place of the first digit: 0 for 7, 2 for 700."""
+    return _taken(number).adjusted()
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", MINUS)
