@@ -39,7 +39,9 @@ MAY_USE = {
     "estimates.py": {"gedp.neighbors"},
     "industries.py": set(),
     "release.py": {"gedp.errors", "gedp.files"},
+    "derived.py": set(),
     "microdata": {
+        "gedp.derived",
         "gedp.errors",
         "gedp.files",
         "gedp.neighbors",
@@ -88,6 +90,7 @@ MAY_USE = {
         "gedp._version",
     },
     "report": {
+        "gedp.derived",
         "gedp.errors",
         "gedp.files",
         "gedp.neighbors",
@@ -99,7 +102,7 @@ MAY_USE = {
         "gedp.microdata",
         "gedp.web",
     },
-    "publish.py": {"gedp.release", "gedp.microdata", "gedp.report"},
+    "publish.py": {"gedp.derived", "gedp.release", "gedp.microdata", "gedp.report"},
     "web": {"gedp.errors"},
 }
 

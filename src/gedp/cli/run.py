@@ -77,11 +77,7 @@ def command(
         return
     with steps() as at:
         published = publish(release, step=at.step)
-    console.print(
-        f"Fitted {published.microdata.frame.rows:,} rows of microdata to all answers: {published.microdata_file}. "
-        f"The report for the public: {published.report_file}.",
-        soft_wrap=True,
-    )
+    console.print(published.summary, soft_wrap=True)
 
 
 def _released(release: "Release", prices: "PriceList") -> str:

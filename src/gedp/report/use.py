@@ -2,8 +2,8 @@
 
 from html import escape
 
+from gedp.derived import MICRODATA
 from gedp.microdata import Microdata
-from gedp.microdata.fit import DETAIL, MICRODATA
 
 TOTALS = "totals.csv"  # stands for the public totals that were held
 
@@ -17,11 +17,10 @@ def texts(microdata: Microdata) -> dict[str, str]:
         f"{attributes}. The values are those that fit all tables of this release best, so any sum of rows is an "
         "estimate of the true sum, also for groups that have no table."
     )
-    parted = {
-        DETAIL[fit.detail]: [n for n, f in microdata.fits.items() if f.detail == fit.detail]
-        for fit in microdata.fits.values()
-        if fit.detail != "identity"
-    }
+    parted: dict[str, list[str]] = {}
+    for name in microdata.attributes:
+        if name in microdata.measured or microdata.fits[name].detail != "identity":
+            parted.setdefault(microdata.meaning(name), []).append(name)
     detail = "".join(f"<p>{escape(', '.join(names))}: {escape(meaning)}.</p>" for meaning, names in parted.items())
     return {
         "rows": escape(rows),
