@@ -17,6 +17,9 @@ from scipy import optimize
 from gedp.cli import cli
 from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
+from gedp.microdata.cells import read_frame
+from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
+from gedp.microdata.weights import fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Microdata as MicrodataSpec
 from gedp.policy import parse_spec, write_spec
@@ -52,10 +55,14 @@ def test_without_identity_answers_cells_are_bounded(tmp_path: Path, cells: bool)
     queries = [query("county", ["cnty"], "area", mu="0.1"), query("naics", ["naics"], "area", mu="0.1")]
     queries += [query("cells", ["cnty", "naics"], "area", mu="0.1")] if cells else []
     release = release_of(rows, queries, tmp_path, 3)
-    free, fit = (fit_microdata(release, nonnegative=bound).fits["area"] for bound in (False, True))
+    frame = read_frame(release)
+    assert frame.has_rows == cells
+    problem, attribute = frame.problem("area"), frame.spec.policy.attributes["area"]
+    free = fit_attribute(problem, "quasi")
+    fit = constrain(problem, attribute, free, Constraints(nonnegative=True))
     assert (free.values < 0).any()
     assert (fit.values >= 0).all()
-    table = fit_microdata(release).table().to_pylist()
+    table = frame.public.to_pylist()
     answers = [a for q in queries for a in release.answers(q.name).to_pylist()]
     design = np.array([
         [float(all(row[key] == a.get(key, row[key]) for key in ("cnty", "naics"))) for row in table] for a in answers
@@ -155,11 +162,16 @@ def test_all_of_it_where_establishments_have_no_answers(tmp_path: Path) -> None:
     queries = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "emp")]
     release = release_of(rows, queries, tmp_path)
     fixed = totals_of(rows, ("cnty",))
-    microdata = fit_microdata(release, nonnegative=True, whole=True, fixed=fixed)
-    assert microdata.fits["emp"].detail == "undetermined"
-    sums = microdata.table().group_by("cnty").aggregate([("emp", "sum")]).to_pydict()
+    with pytest.raises(FaultsError, match="emp: the answers determine no microdata that could be held to totals"):
+        fit_microdata(release, nonnegative=True, whole=True, fixed=fixed)
+    frame = read_frame(release)
+    problem = frame.problem("emp")
+    constraints = read_constraints(frame, ["emp"], True, True, [fixed])
+    fit = constrain(problem, frame.spec.policy.attributes["emp"], fit_attribute(problem, "quasi"), constraints)
+    assert fit.detail == "undetermined"
+    rows_of_cells = frame.public.append_column("emp", pa.array(fit.values))
+    sums = rows_of_cells.group_by("cnty").aggregate([("emp", "sum")]).to_pydict()
     assert dict(zip(sums["cnty"], sums["emp_sum"], strict=True)) == dict(zip(*fixed.to_pydict().values(), strict=True))
-    assert all(line["std_error"] is None for line in microdata.tabulate(["cnty"]).to_pylist())
 
 
 def test_what_the_errors_are_of_is_said(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """From a release and its truth to errors: against plain Python, and every bad input."""
 
 import csv
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -111,6 +112,11 @@ def test_the_microdata_are_those_on_file(tmp_path: Path) -> None:
         assert found.protected[i] == sum(held.fits["emp"].values[j] for j, row in enumerate(rows) if row[1] == code)
     (other,) = evaluate(release, table_of(rows), by=[("naics",)], weights="quasi").of("emp")
     assert not np.array_equal(other.protected, found.protected)
+    (again,) = evaluate(release, table_of(rows), by=[("naics",)]).of("emp")  # the totals are in the file beside them
+    assert np.array_equal(again.protected, found.protected)
+    beside = path.with_suffix(".json")
+    said = json.loads(beside.read_text(encoding="utf-8"))
+    beside.write_text(json.dumps({name: said[name] for name in said if name != "fixed_totals"}), encoding="utf-8")
     with pytest.raises(FaultsError, match="fitted to fixed public totals"):
         evaluate(release, table_of(rows))
     path.write_bytes(path.read_bytes() + b"x")

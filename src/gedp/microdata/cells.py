@@ -174,8 +174,8 @@ class Frame:
         return Fault("by", f"{name!r} is no public column or grouping", self._what_there_is())
 
     def _what_there_is(self) -> str:
-        columns = [name for name in self.public.column_names if name != self.spec.data.id]
-        more = [*self.spec.groupers, *(INDUSTRY_LEVELS if NAICS in columns else ())]
+        columns = [name for name in self.public.column_names if name not in (self.spec.data.id, TOTAL_KEY)]
+        more = [*filter(self.knows, self.spec.groupers), *(INDUSTRY_LEVELS if NAICS in columns else ())]
         prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
         return f"There are: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
 

@@ -26,6 +26,7 @@ from gedp.release import MANIFEST, Release
 if TYPE_CHECKING:
     from gedp.microdata.ratios import Ratio
 
+FIXED_TOTALS = "fixed_totals"  # in the file beside the microdata, so that nobody has to give them again
 WORKERS = 2
 
 DETAIL = {
@@ -125,6 +126,7 @@ class Microdata:
             "tolerance": TOLERANCE if self.weights == "quasi" else None,
             "public_weights": self.share_by or "every row alike",
             "constraints": self.constraints.described(),
+            FIXED_TOTALS: [table.to_pydict() for table in self.constraints.totals],
             "attributes": {name: self._described(name) for name in self.attributes},
         }
 

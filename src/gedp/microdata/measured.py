@@ -234,8 +234,8 @@ def _with_constants(frame: Frame, query: Query, attribute: str, keys: pa.Table) 
     """The keys of groups, and what else the rows of the release have in common in every group, as county and state."""
     cells = frame.cells(query.by)
     of_row = frame.answers(query, attribute, cells)[1][cells.of_row]
-    public = [name for name in frame.public.column_names if name not in (frame.spec.data.id, TOTAL_KEY)]
-    for name in (name for name in dict.fromkeys((*public, *frame.spec.groupers)) if name not in query.by):
+    names = dict.fromkeys((*frame.public.column_names, *frame.spec.groupers))
+    for name in (n for n in names if n not in (*query.by, TOTAL_KEY) and frame.knows(n)):
         codes, texts = frame.key(name)
         of_group = np.zeros(keys.num_rows, dtype=np.int32)
         of_group[of_row] = codes

@@ -14,7 +14,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.files import sha256
 from gedp.microdata.cells import read_frame
 from gedp.microdata.constraints.fixed import Given, read_totals
-from gedp.microdata.fit import Microdata, fit_microdata
+from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
 from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
 from gedp.neighbors.functions import FloatArray
@@ -46,7 +46,7 @@ def find_microdata(
     if is_on_file(release):
         described = read_description(release)
         asked: dict[str, Any] = {"weights": weights, "share_by": share_by, "nonnegative": nonnegative, "whole": whole}
-        on_file: dict[str, Any] = {**_options(release, described), "totals": described["constraints"].get("totals")}
+        on_file: dict[str, Any] = {**_options(release, described), "totals": described.get(FIXED_TOTALS)}
         if fixed:
             totals, faults = read_totals(fixed)
             if faults:
@@ -73,7 +73,7 @@ def read_microdata(release: Release, fixed: Sequence[Given] = (), attributes: Se
     """
     described = read_description(release)
     constraints = described["constraints"]
-    given = list(fixed) or [pa.table(columns) for columns in constraints.get("totals", ())]
+    given = list(fixed) or [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
     if constraints["fixed"] and not given:
         fault = Fault(MICRODATA, "it was fitted to fixed public totals", "Give them again, with --fixed")
         raise FaultsError(str(release.folder), [fault])
@@ -139,7 +139,7 @@ def read_description(release: Release) -> Mapping[str, Any]:
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
         constraints = described["constraints"]
         described["weights"], described["public_weights"], constraints["nonnegative"], constraints["whole"]
-        constraints["fixed"], [pa.table(columns) for columns in constraints.get("totals", ())]
+        constraints["fixed"], [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
         digest = sha256(release.folder / MICRODATA)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
         problem = f"it or {BESIDE} is missing or cannot be read"

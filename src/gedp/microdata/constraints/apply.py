@@ -49,7 +49,6 @@ class Constraints:
             "nonnegative": self.nonnegative,
             "whole": self.whole,
             "fixed": [list(by) for by in sorted(groupings)],
-            "totals": [table.to_pydict() for table in self.totals],
         }
 
 
