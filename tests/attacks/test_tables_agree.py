@@ -242,7 +242,7 @@ def test_a_release_of_both_kinds_has_microdata_tables_and_a_report(tmp_path: Pat
     assert set(table["attribute"].to_pylist()) == {"emp"}
     assert "no answers determine it by these keys: area" in said
     result = gedp("tabulate", str(release.folder), "--by", "floor", "--attribute", "area")
-    assert "Tables of it can be made by cnty, naics, and by what these add up to" in str(result.exception)
+    assert "Tables can be made by cnty, naics, and by what these add up to" in str(result.exception)
     assert "a query by establishment would allow any" in str(result.exception)
     text = published.report_file.read_text(encoding="utf-8")
     assert "unknown" not in text

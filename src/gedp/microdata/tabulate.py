@@ -100,15 +100,15 @@ def _grouped(
 
 def _not_determined(microdata: Microdata, by: Sequence[str], names: Sequence[str]) -> FaultsError:
     """Says which tables can be made instead."""
-    faults = []
+    alike: dict[str, list[str]] = {}
     for name in names:
-        measured = ", ".join(microdata.measured[name].groupings())
-        problem = f"no answers determine {name} by {_named(by)}"
+        alike.setdefault(", ".join(microdata.measured[name].groupings()), []).append(name)
+    faults = []
+    for measured, of in alike.items():
         hint = (
-            f"Tables of it can be made by {measured}, and by what these add up to; a query by establishment would "
-            "allow any"
+            f"Tables can be made by {measured}, and by what these add up to; a query by establishment would allow any"
         )
-        faults.append(Fault("by", problem, hint))
+        faults.append(Fault("by", f"no answers determine {', '.join(of)} by {_named(by)}", hint))
     return FaultsError(str(microdata.release.folder), faults)
 
 

@@ -33,9 +33,6 @@ SYNTHETIC = (
 )
 
 
-_FROM = {True: "the microdata, which combine all tables", False: "all tables together"}
-
-
 def report_page(
     microdata: Microdata, described: Mapping[str, Any] | None, *, title: str | None = None, links: bool
 ) -> str:
@@ -52,7 +49,7 @@ def report_page(
         made=escape(check.made(manifest)),
         banners=_banners(manifest),
         tiles=_tiles(manifest, totals, strength.attacker_chance(prices)),
-        totals_from=_FROM[bool(microdata.fits)],
+        totals_from=_totals_from(microdata),
         sums="; sums of the microdata are usually more exact" if microdata.fits else "",
         confidence=f"{100 * totals.confidence:g}%",
         of_hundred=f"{100 * totals.confidence:g}",
@@ -67,6 +64,14 @@ def report_page(
         **strength.texts(spec, prices, microdata.frame.lists_establishments),
     )
     return page(title, body, style=asset("report.css"))
+
+
+def _totals_from(microdata: Microdata) -> str:
+    """Where the main totals come from."""
+    if not all(fit.agreement.is_complete for fit in microdata.measured.values()):
+        return "From the tables that say most about them; where there are many tables, they need not quite add up."
+    source = "the microdata, which combine all tables" if microdata.fits else "all tables together"
+    return f"From {source}, so they add up and are closer to the truth than the tables alone."
 
 
 def _notes(texts: Sequence[str]) -> str:
