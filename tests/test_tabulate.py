@@ -266,7 +266,7 @@ def test_one_measured_query_is_published_as_it_was_measured(tmp_path: Path) -> N
     microdata = fit_microdata(release)
     for each, name in zip(asked, ("emp", "area"), strict=True):
         table = microdata.tabulate(each.by, [name])
-        for column in ("estimate", "std_error", "ci_low", "ci_high"):
+        for column in ("estimate", "std_error"):
             released = {a[each.by[0]]: a[column] for a in _answers(release, each, name)}
             assert dict(zip(table[each.by[0]].to_pylist(), table[column].to_pylist(), strict=True)) == pytest.approx(
                 released

@@ -1,11 +1,10 @@
 """What the microdata of a release are, and how to use them: sentences and code that runs."""
 
+import shlex
 from html import escape
 
 from gedp.derived import MICRODATA
 from gedp.microdata import Microdata
-
-TOTALS = "totals.csv"  # stands for the public totals that were held
 
 
 def texts(microdata: Microdata) -> dict[str, str]:
@@ -40,8 +39,7 @@ def constrained(microdata: Microdata) -> list[str]:
         where = ", ".join(f"by {' x '.join(by)}" if by else "in all" for by in groupings)
         said.append(
             f"Totals of {', '.join(constraints.fixed)} {where} were public before and are held at "
-            "their public values: they carry no noise, and margins account for that. Code needs these totals again, "
-            f"in a file like {TOTALS}."
+            "their public values: they carry no noise, and margins account for that."
         )
     if constraints.nonnegative or constraints.whole:
         how = ["no value is below 0"] * constraints.nonnegative + ["all values are whole"] * constraints.whole
@@ -65,26 +63,21 @@ def _negatives(microdata: Microdata) -> str:
 
 
 def shell(microdata: Microdata) -> str:
-    """A custom table on the command line, in the folder of the release."""
+    """A custom table of the microdata on file, on the command line in the folder of the release."""
     by, attribute = _example(microdata)
-    words = ["gedp", "tabulate", ".", "--by", ",".join(by), "--attribute", attribute]
-    for name, value in _chosen(microdata).items():
-        words += [f"--{name}", value] if isinstance(value, str) else [f"--{name}" if value else f"--no-{name}"]
-    return " ".join([*words, *(["--fixed", TOTALS] if microdata.constraints.fixed else [])])
+    return shlex.join(["gedp", "tabulate", ".", *(["--by", ",".join(by)] if by else []), "--attribute", attribute])
 
 
 def python(microdata: Microdata) -> str:
     """The same from Python, and the plain table."""
     by, attribute = _example(microdata)
-    options = "".join(f", {name.replace('-', '_')}={value!r}" for name, value in _chosen(microdata).items())
-    options += f", fixed=[{TOTALS!r}]" if microdata.constraints.fixed else ""
     return "\n".join(
         [
             "import pyarrow.parquet as pq",
-            "from gedp import fit_microdata, read_release",
+            "from gedp import read_microdata, read_release",
             "",
             'release = read_release(".")  # checks every file',
-            f"microdata = fit_microdata(release{options})",
+            "microdata = read_microdata(release)",
             f"table = microdata.tabulate({by!r}, [{attribute!r}])",
             "print(table.to_pylist()[0])",
             "",
@@ -92,21 +85,6 @@ def python(microdata: Microdata) -> str:
             f"print(rows.group_by({by!r}).aggregate([({attribute!r}, 'sum')]))" if by else "print(rows.num_rows)",
         ]
     )
-
-
-def _chosen(microdata: Microdata) -> dict[str, str | bool]:
-    """The options that differ from what the spec says."""
-    said, constraints = microdata.frame.spec.microdata, microdata.constraints
-    chosen: dict[str, str | bool] = {}
-    if microdata.weights != said.weights:
-        chosen["weights"] = microdata.weights
-    if microdata.share_by:
-        chosen["share-by"] = microdata.share_by
-    if constraints.nonnegative != said.nonnegative:
-        chosen["nonnegative"] = constraints.nonnegative
-    if constraints.whole != said.whole:
-        chosen["whole"] = constraints.whole
-    return chosen
 
 
 def _example(microdata: Microdata) -> tuple[list[str], str]:
