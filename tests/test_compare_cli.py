@@ -79,7 +79,7 @@ def test_nothing_is_left_outside_the_folder(tmp_path: Path) -> None:
     assert {path: after[path] for path in before} == before
     new = {path: mode for path, (mode, _) in after.items() if path not in before}
     assert (new.pop("here"), new.pop("here/replicates")) == (0o700, 0o700)
-    assert len(new) == len(FILES) + 2 + 3
+    assert len(new) == len(FILES) + 3 + 3
     assert set(new.values()) == {0o600}
     assert all(path.startswith("here/") for path in new)
 

@@ -23,6 +23,7 @@ from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
+from gedp.publish import publish
 from gedp.release import Release, read_release
 from tests.runs import COMMAND, all_files
 from tests.test_microdata import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
@@ -275,6 +276,21 @@ def test_one_measured_query_is_published_as_it_was_measured(tmp_path: Path) -> N
 
 def _answers(release: Release, asked: Query, attribute: str) -> list[dict[str, Any]]:
     return [a for a in release.answers(asked.name).to_pylist() if a["attribute"] == attribute]
+
+
+def test_where_too_many_groups_would_have_to_agree_a_table_is_from_the_most_exact_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gedp.microdata.measured.MOST_AGREEMENTS", 0)
+    asked = [query("total", [], "area", mu="0.1"), query("county", ["cnty"], "area"), query("naics", ["naics"], "area")]
+    release = release_of(some_rows(60), asked, tmp_path)
+    microdata = fit_microdata(release)
+    answers = {each.name: _answers(release, each, "area") for each in asked}
+    (total,) = microdata.tabulate([]).to_pylist()
+    assert total["estimate"] == pytest.approx(sum(a["estimate"] for a in answers["county"]))
+    assert total["std_error"] ** 2 == pytest.approx(sum(a["variance"] for a in answers["county"]))
+    assert total["std_error"] < answers["total"][0]["std_error"]
+    assert "they need not quite add up" in publish(release).report_file.read_text(encoding="utf-8")
 
 
 def test_without_identity_other_groupings_are_refused_with_those_that_can_be_made(tmp_path: Path) -> None:

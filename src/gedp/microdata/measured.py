@@ -31,7 +31,7 @@ from gedp.microdata.weights import require_weights, settle
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
 
-MOST_AGREEMENTS = 4_000  # groups in which queries are made to agree, the coarsest groupings first
+MOST_AGREEMENTS = 2_000  # groups in which queries are made to agree, the coarsest groupings first
 INDEPENDENT = 1e-9  # relative to a line of C: what must be left of it besides the lines before
 Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 
