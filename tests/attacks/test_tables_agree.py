@@ -114,6 +114,8 @@ def test_other_options_are_another_fit_and_said_to_be(release: Release, tmp_path
         table, said = tabulated(release, other)
         assert said.count(NOT_ON_FILE) == 1, other
         assert table.num_rows == 2
+        if "fixed" not in other:  # the rest stays as it is on file
+            assert table["estimate"][0].as_py() == pytest.approx(sum(TOTALS["emp"].to_pylist()))
     for path in derived_files(release.folder):
         path.unlink()
     assert NOT_ON_FILE not in tabulated(release, "--nonnegative")[1]  # there are none on file

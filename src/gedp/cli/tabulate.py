@@ -30,7 +30,7 @@ SHOWN_COLUMNS = [
 @click.option("--agglvl", type=int, help="Instead: the QCEW layout at this level, 50 to 58 (states) or 70 to 78.")
 @click.option("--name", "names", multiple=True, help="What the release calls something, as m1emp=COLUMN; repeatable.")
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Instead of the spec's.")
-@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
+@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of those of the microdata on file.")
 @click.option("--share-by", metavar="COLUMN", help="Public weights, as for `gedp microdata`.")
 @click.option("--out", type=_PATH, help="A .csv or .parquet file, or - for CSV. Default: the first lines, if seen.")
 @constraint_options
@@ -69,6 +69,7 @@ def command(
     """
     from gedp.cli.progress import steps
     from gedp.derived import DERIVED
+    from gedp.files import WriteError
     from gedp.microdata.cells import read_frame
     from gedp.microdata.on_file import find_microdata, is_on_file
     from gedp.microdata.qcew import find_layout
@@ -79,7 +80,7 @@ def command(
     if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
         raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
     if out in (None, STDOUT) and sys.stdout is None:
-        raise click.UsageError("standard output is closed: name a file with --out")
+        raise WriteError("cannot write the table: standard output is closed. Name a file with --out")
     keys = list(dict.fromkeys(key.strip() for text in by for key in text.split(",") if key.strip()))
     if agglvl is not None and (keys or attributes or ratios):
         raise click.UsageError("--agglvl is a table of its own: leave out --by, --attribute and --ratio")

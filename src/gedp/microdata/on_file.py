@@ -41,28 +41,24 @@ def find_microdata(
 ) -> Microdata:
     """The microdata on file in a release, so that tables agree with them; `is_on_file` of the result says whether.
 
-    Where there are none, or options are asked for that are not those on file, they are fitted as `fit_microdata` does.
+    Where there are none they are fitted as `fit_microdata` does. Options that are not those on file ask for a fit that
+    differs from the one on file in these.
     """
-    if is_on_file(release):
-        described = read_description(release)
-        asked: dict[str, Any] = {"weights": weights, "share_by": share_by, "nonnegative": nonnegative, "whole": whole}
-        on_file: dict[str, Any] = {**_options(release, described), "totals": described.get(FIXED_TOTALS)}
-        if fixed:
-            totals, faults = read_totals(fixed)
-            if faults:
-                raise FaultsError("constraints", faults)
-            asked["totals"] = [table.to_pydict() for table in totals.values()]
-        if all(value is None or value == on_file[name] for name, value in asked.items()):
-            return read_microdata(release, attributes=attributes)
-    return fit_microdata(
-        release,
-        weights=weights,
-        attributes=attributes,
-        share_by=share_by,
-        nonnegative=nonnegative,
-        whole=whole,
-        fixed=fixed,
-    )
+    asked: dict[str, Any] = {"weights": weights, "share_by": share_by, "nonnegative": nonnegative, "whole": whole}
+    if not is_on_file(release):
+        return fit_microdata(release, attributes=attributes, fixed=fixed, **asked)
+    described = read_description(release)
+    on_file = _options(release, described)
+    chosen = {name: on_file[name] if value is None else value for name, value in asked.items()}
+    stored = described.get(FIXED_TOTALS, [])
+    totals, faults = read_totals(fixed)
+    if faults:
+        raise FaultsError("constraints", faults)
+    given = [table.to_pydict() for table in totals.values()]
+    if chosen == on_file and given in ([], stored):
+        return read_microdata(release, attributes=attributes)
+    held = fixed or [pa.table(columns) for columns in stored]
+    return fit_microdata(release, attributes=attributes, fixed=held, **chosen)
 
 
 def read_microdata(release: Release, fixed: Sequence[Given] = (), attributes: Sequence[str] | None = None) -> Microdata:
