@@ -321,3 +321,18 @@ def test_a_map_file_is_that_of_the_release(tmp_path: Path) -> None:
     for _, code, _, jobs, *_ in rows:
         wanted[f"S{code[-1]}"] += jobs
     assert dict(zip((key for (key,) in keys_of(found)), found.truth, strict=True)) == wanted
+
+
+def test_where_answers_determine_no_cells_measured_groups_are_evaluated(tmp_path: Path) -> None:
+    rows = some_rows(80)
+    queries = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "emp"), query("floor", ["floor"], "area")]
+    release = release_of(rows, queries, tmp_path)
+    found = evaluate(release, shuffled(table_of(rows)))
+    assert [each.level.by for each in found.of("emp")] == [("cnty",), ("naics",)]
+    assert [each.level.by for each in found.of("area")] == [("floor",)]
+    for each in (*found.of("emp"), *found.of("area")):
+        place = {"emp": 3, "area": 5}[each.attribute]
+        for i, codes in enumerate(keys_of(each)):
+            assert each.truth[i] == sum(int(row[place]) for row in rows if group_of(row, each.level.by) == codes)
+        assert not np.isnan(each.low).any()
+    assert found.write(tmp_path / "evaluation").exists()

@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -73,9 +74,9 @@ def sums_on_file(release: Release, by: Sequence[str], attribute: str) -> dict[tu
 )
 @pytest.mark.parametrize("by", [(), ("cnty",), ("cnty", "naics"), ("floor",)])
 def test_tables_are_sums_of_the_microdata_on_file(
-    options: dict[str, object], by: tuple[str, ...], release: Release
+    options: dict[str, Any], by: tuple[str, ...], release: Release
 ) -> None:
-    fit_microdata(release, **options).write()  # type: ignore[arg-type]
+    fit_microdata(release, **options).write()
     table, said = tabulated(release, "--by", ",".join(by))
     assert NOT_ON_FILE not in said
     for name in ("emp", "wage"):
