@@ -1,5 +1,6 @@
 """Replicates and what they say, against plain Python and against a release made step by step."""
 
+import hashlib
 import json
 import math
 import statistics
@@ -448,3 +449,25 @@ def test_a_comparison_says_what_it_is_of(spec: Spec, tmp_path: Path) -> None:
     for text in ("t.parquet", "mu=1, mu=2", "psi, auto", "emp", "county total", "7", __version__, noted["created"]):
         assert f"<dd>{text}</dd>" in foot
     assert escape(write_spec(spec)) in foot
+
+
+def test_what_is_kept_of_the_table_confirms_no_guess(spec: Spec, tmp_path: Path) -> None:
+    """Whoever guesses the whole table and sees all but the key cannot tell whether the guess is right."""
+    table, noted = tmp_path / "t.parquet", []
+    for name in ("one", "other"):
+        compare(spec, table, out=tmp_path / name, replicates=2, by=[()], attributes=["emp"], workers=1).write()
+        noted.append(json.loads((tmp_path / name / "plan.json").read_text())["fingerprint"])
+    assert noted[0] != noted[1]
+    key = tmp_path / "one" / "fingerprint.key"
+    assert key.stat().st_mode & 0o777 == 0o600
+    guess = hashlib.sha256(table.read_bytes()).hexdigest()
+    for path in (tmp_path / "one").rglob("*"):
+        if path.is_file() and path != key:
+            content = path.read_bytes()
+            assert key.read_bytes() not in content
+            assert bytes.fromhex(key.read_text()) not in content
+            assert guess.encode() not in content
+    compare(spec, table, out=tmp_path / "one", replicates=3, by=[()], attributes=["emp"], workers=1)  # it goes on
+    key.unlink()
+    with pytest.raises(Refused, match="replicates of another table"):
+        compare(spec, table, out=tmp_path / "one", replicates=3, by=[()], attributes=["emp"], workers=1)

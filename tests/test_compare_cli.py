@@ -18,6 +18,7 @@ from tests.runs import COMMAND, gedp, names, small_table, write_case
 from tests.test_evaluate_cli import environment, everything
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
+OTHERS = ("fingerprint.key", "plan.json", "replicates", "results.json")
 FILES = [
     "comparison.html",
     "groups.parquet",
@@ -38,7 +39,13 @@ def test_what_it_writes_and_says(tmp_path: Path) -> None:
         assert words in ended.out
     assert "…" not in ended.out
     folder = tmp_path / "spec-comparison"
-    assert names(folder) == [*(f"CONFIDENTIAL-{n}" for n in FILES), "plan.json", "replicates", "results.json"]
+    assert names(folder) == [
+        *(f"CONFIDENTIAL-{n}" for n in FILES),
+        "fingerprint.key",
+        "plan.json",
+        "replicates",
+        "results.json",
+    ]
     for path in folder.rglob("*.parquet"):
         assert path.name.startswith("CONFIDENTIAL-")
         assert pq.read_schema(path).metadata[b"classification"] == b"CONFIDENTIAL"
@@ -52,7 +59,13 @@ def test_what_it_writes_and_says(tmp_path: Path) -> None:
     assert set(groups["keys"].to_pylist()) == {"001", "003", "005"}
     again = gedp("compare", "spec.toml", *QUICK, folder=tmp_path)  # replicates are kept, results replaced
     assert again.out == ended.out
-    assert names(folder) == [*(f"CONFIDENTIAL-{n}" for n in FILES), "plan.json", "replicates", "results.json"]
+    assert names(folder) == [
+        *(f"CONFIDENTIAL-{n}" for n in FILES),
+        "fingerprint.key",
+        "plan.json",
+        "replicates",
+        "results.json",
+    ]
 
 
 def test_nothing_is_left_outside_the_folder(tmp_path: Path) -> None:
@@ -66,7 +79,7 @@ def test_nothing_is_left_outside_the_folder(tmp_path: Path) -> None:
     assert {path: after[path] for path in before} == before
     new = {path: mode for path, (mode, _) in after.items() if path not in before}
     assert (new.pop("here"), new.pop("here/replicates")) == (0o700, 0o700)
-    assert len(new) == len(FILES) + 2 + 3
+    assert len(new) == len(FILES) + 3 + 3
     assert set(new.values()) == {0o600}
     assert all(path.startswith("here/") for path in new)
 

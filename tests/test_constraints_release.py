@@ -1,6 +1,8 @@
 """Constraints from a release to its microdata, tables and files, against dense solutions made from the files."""
 
+import io
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +19,15 @@ from scipy import optimize
 from gedp.cli import cli
 from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
+from gedp.microdata.cells import read_frame
+from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
+from gedp.microdata.weights import fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Microdata as MicrodataSpec
 from gedp.policy import parse_spec, write_spec
 from gedp.release import read_release
 from gedp.specs import find_spec
+from tests.runs import gedp
 from tests.test_microdata import EVERYTHING, IDENTITY, Row, dense_problem, query, release_of, rows_of_tables, some_rows
 from tests.test_tabulate import dense_covariance, group_of
 
@@ -52,10 +58,14 @@ def test_without_identity_answers_cells_are_bounded(tmp_path: Path, cells: bool)
     queries = [query("county", ["cnty"], "area", mu="0.1"), query("naics", ["naics"], "area", mu="0.1")]
     queries += [query("cells", ["cnty", "naics"], "area", mu="0.1")] if cells else []
     release = release_of(rows, queries, tmp_path, 3)
-    free, fit = (fit_microdata(release, nonnegative=bound).fits["area"] for bound in (False, True))
+    frame = read_frame(release)
+    assert frame.has_rows == cells
+    problem, attribute = frame.problem("area"), frame.spec.policy.attributes["area"]
+    free = fit_attribute(problem, "quasi")
+    fit = constrain(problem, attribute, free, Constraints(nonnegative=True))
     assert (free.values < 0).any()
     assert (fit.values >= 0).all()
-    table = fit_microdata(release).table().to_pylist()
+    table = frame.public.to_pylist()
     answers = [a for q in queries for a in release.answers(q.name).to_pylist()]
     design = np.array([
         [float(all(row[key] == a.get(key, row[key]) for key in ("cnty", "naics"))) for row in table] for a in answers
@@ -155,11 +165,16 @@ def test_all_of_it_where_establishments_have_no_answers(tmp_path: Path) -> None:
     queries = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "emp")]
     release = release_of(rows, queries, tmp_path)
     fixed = totals_of(rows, ("cnty",))
-    microdata = fit_microdata(release, nonnegative=True, whole=True, fixed=fixed)
-    assert microdata.fits["emp"].detail == "undetermined"
-    sums = microdata.table().group_by("cnty").aggregate([("emp", "sum")]).to_pydict()
+    with pytest.raises(FaultsError, match="emp: the answers determine no microdata that could be held to totals"):
+        fit_microdata(release, nonnegative=True, whole=True, fixed=fixed)
+    frame = read_frame(release)
+    problem = frame.problem("emp")
+    constraints = read_constraints(frame, ["emp"], True, True, [fixed])
+    fit = constrain(problem, frame.spec.policy.attributes["emp"], fit_attribute(problem, "quasi"), constraints)
+    assert fit.detail == "undetermined"
+    rows_of_cells = frame.public.append_column("emp", pa.array(fit.values))
+    sums = rows_of_cells.group_by("cnty").aggregate([("emp", "sum")]).to_pydict()
     assert dict(zip(sums["cnty"], sums["emp_sum"], strict=True)) == dict(zip(*fixed.to_pydict().values(), strict=True))
-    assert all(line["std_error"] is None for line in microdata.tabulate(["cnty"]).to_pylist())
 
 
 def test_what_the_errors_are_of_is_said(tmp_path: Path) -> None:
@@ -309,3 +324,80 @@ def test_totals_that_no_values_of_zero_or_more_have_are_refused(tmp_path: Path) 
     np.testing.assert_allclose(fit.values[:2], [-4, 9], atol=1e-9)
     with pytest.raises(FaultsError, match="no values of 0 or more have all these totals"):
         fit_microdata(release, attributes=["emp"], fixed=fixed, nonnegative=True)
+
+
+def parquet_of(**columns: object) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+BROKEN: dict[str, tuple[str, bytes, str]] = {
+    "a heading in Latin-1": ("f.csv", "cnty,Besch\xe4ftigte\n001,5\n".encode("latin-1"), "is not text in UTF-8"),
+    "values in Latin-1": ("f.csv", "cnty,emp\n001,\xe4\n".encode("latin-1"), "is not text in UTF-8"),
+    "UTF-16": ("f.csv", "cnty,emp\n001,5\n".encode("utf-16"), "is not text in UTF-8"),
+    "nothing": ("f.csv", b"", "it is empty"),
+    "a mark alone": ("f.csv", b"\xef\xbb\xbf", "it is empty"),
+    "blank lines": ("f.csv", b"\n\r\n\n", "it is empty"),
+    "bytes": ("f.csv", bytes(range(256)), "is not text in UTF-8"),
+    "zeros": ("f.csv", b"\0" * 50, "no column has values|cannot be read"),
+    "a heading alone": ("f.csv", b"cnty,emp\n", "no total for any of the attributes"),
+    "semicolons": ("f.csv", b"cnty;emp\n001;5\n", "Separate them with commas"),
+    "tabs": ("f.csv", b"cnty\temp\n001\t5\n", "Separate them with commas"),
+    "a short line": (
+        "f.csv",
+        b"cnty,emp\n001,5\n002\n",
+        "cells as the heading, the first is line 3",
+    ),
+    "a long line": ("f.csv", b"cnty,emp\n001,5,6\n", "the first is line 2"),
+    "doubled columns": ("f.csv", b"cnty,emp,emp\n001,5,6\n", "columns are there twice: emp"),
+    "an open quote": ("f.csv", b'cnty,emp\n"001,5\n', "line 2 cannot be read|cannot be read"),
+    "a quote inside": ("f.csv", b'cnty,emp\n"0"01,5\n', "line 2 cannot be read"),
+    "a cell without end": ("f.csv", b"cnty,emp\n001," + b"5" * 200_000 + b"\n", "line 2 cannot be read"),
+    "words": ("f.csv", b"cnty,emp\n001,many\n", "some values of emp are no numbers"),
+    "thousands": ("f.csv", b'cnty,emp\n001,"1,000"\n', "some values of emp are no numbers"),
+    "no number": ("f.csv", b"cnty,emp\n001,NaN\n", "some values of emp are not finite"),
+    "infinity": ("f.csv", b"cnty,emp\n001,-inf\n", "some values of emp are not finite"),
+    "beyond floats": ("f.csv", b"cnty,emp\n001,1e400\n", "not finite|no numbers"),
+    "beyond sums": ("f.csv", b"cnty,emp\n001,1e300\n", "beyond 2.53 units"),
+    "an odd heading": ("f.csv", b"\x1b[31m,emp\n001,5\n", "is no public column or grouping"),
+    "no Parquet": ("f.parquet", b"PAR1 nonsense", "it cannot be read"),
+    "an empty Parquet file": ("f.parquet", b"", "it cannot be read"),
+    "lists": ("f.parquet", parquet_of(cnty=["001"], emp=[[5]]), "neither text nor numbers|no numbers"),
+    "no rows": (
+        "f.parquet",
+        parquet_of(cnty=pa.array([], pa.string()), emp=pa.array([], pa.int64())),
+        "no total for any",
+    ),
+    "no column": ("f.parquet", parquet_of(), "no column has values"),
+    "another kind": ("f.xlsx", b"PK", "neither .csv nor .parquet"),
+}
+
+
+@pytest.fixture(scope="module")
+def plain_release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    queries = [query("identity", ["establishment"], "emp"), query("county", ["cnty"], "emp")]
+    return release_of(some_rows(30), queries, tmp_path_factory.mktemp("plain")).folder
+
+
+@pytest.mark.parametrize("case", BROKEN)
+@pytest.mark.parametrize("command", ["microdata", "tabulate"])
+def test_a_broken_file_of_totals_is_one_error(case: str, command: str, plain_release: Path, tmp_path: Path) -> None:
+    name, content, said = BROKEN[case]
+    (tmp_path / name).write_bytes(content)
+    ended = gedp(command, str(plain_release), "--fixed", name, folder=tmp_path)
+    assert ended.code == 2, ended
+    assert re.search(said, ended.err), ended.err
+    assert "Traceback" not in ended.err
+    assert "\x1b" not in ended.err
+    assert len(ended.err) < 1_000
+    assert not (plain_release / "microdata.parquet").exists()
+
+
+@pytest.mark.parametrize("name", ["nowhere.csv", "folder.csv", "folder.parquet"])
+def test_no_file_of_totals_is_one_error(name: str, plain_release: Path, tmp_path: Path) -> None:
+    for folder in ("folder.csv", "folder.parquet"):
+        (tmp_path / folder).mkdir()
+    ended = gedp("tabulate", str(plain_release), "--fixed", name, folder=tmp_path)
+    assert (ended.code, "Traceback" in ended.err) == (2, False)
+    assert name in ended.err

@@ -1,6 +1,7 @@
 """From a release and its truth to errors: against plain Python, and every bad input."""
 
 import csv
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -111,6 +112,11 @@ def test_the_microdata_are_those_on_file(tmp_path: Path) -> None:
         assert found.protected[i] == sum(held.fits["emp"].values[j] for j, row in enumerate(rows) if row[1] == code)
     (other,) = evaluate(release, table_of(rows), by=[("naics",)], weights="quasi").of("emp")
     assert not np.array_equal(other.protected, found.protected)
+    (again,) = evaluate(release, table_of(rows), by=[("naics",)]).of("emp")  # the totals are in the file beside them
+    assert np.array_equal(again.protected, found.protected)
+    beside = path.with_suffix(".json")
+    said = json.loads(beside.read_text(encoding="utf-8"))
+    beside.write_text(json.dumps({name: said[name] for name in said if name != "fixed_totals"}), encoding="utf-8")
     with pytest.raises(FaultsError, match="fitted to fixed public totals"):
         evaluate(release, table_of(rows))
     path.write_bytes(path.read_bytes() + b"x")
@@ -320,3 +326,18 @@ def test_a_map_file_is_that_of_the_release(tmp_path: Path) -> None:
     for _, code, _, jobs, *_ in rows:
         wanted[f"S{code[-1]}"] += jobs
     assert dict(zip((key for (key,) in keys_of(found)), found.truth, strict=True)) == wanted
+
+
+def test_where_answers_determine_no_cells_measured_groups_are_evaluated(tmp_path: Path) -> None:
+    rows = some_rows(80)
+    queries = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "emp"), query("floor", ["floor"], "area")]
+    release = release_of(rows, queries, tmp_path)
+    found = evaluate(release, shuffled(table_of(rows)))
+    assert [each.level.by for each in found.of("emp")] == [("cnty",), ("naics",)]
+    assert [each.level.by for each in found.of("area")] == [("floor",)]
+    for each in (*found.of("emp"), *found.of("area")):
+        place = {"emp": 3, "area": 5}[each.attribute]
+        for i, codes in enumerate(keys_of(each)):
+            assert each.truth[i] == sum(int(row[place]) for row in rows if group_of(row, each.level.by) == codes)
+        assert not np.isnan(each.low).any()
+    assert found.write(tmp_path / "evaluation").exists()

@@ -24,10 +24,12 @@ from gedp.estimates import psi_variance
 from gedp.measure import measure
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.cells import read_frame
+from gedp.microdata.measured import fit_measured
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
+from gedp.publish import publish
 from gedp.release import Release, read_release
 from gedp.table import open_table
 
@@ -231,25 +233,90 @@ def test_an_attribute_without_identity_is_divided_by_public_weights(tmp_path: Pa
             fit_microdata(release, share_by=column)
 
 
-def test_a_release_without_identity_has_a_row_for_every_cell(tmp_path: Path) -> None:
+CROSSING = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "emp"), query("total", [], "emp")]
+
+
+def test_a_release_that_determines_no_cells_has_no_microdata(tmp_path: Path) -> None:
+    release = release_of(some_rows(40), CROSSING, tmp_path)
+    microdata = fit_microdata(release)
+    assert not microdata.fits
+    assert microdata.attributes == ["emp"]
+    for refused in (microdata.table, microdata.write):
+        with pytest.raises(GedpError, match="there are no microdata: no query asks for establishments"):
+            refused()
+    result = CliRunner().invoke(cli, ["microdata", str(release.folder)])
+    assert isinstance(result.exception, GedpError)
+    assert "the answers determine no rows" in str(result.exception)
+    assert [path.name for path in release.folder.iterdir() if path.name.startswith("microdata")] == []
+    assert microdata.described()["attributes"]["emp"]["groupings"] == ["cnty", "naics", "the total"]
+
+
+def test_rows_are_the_groups_of_a_query_from_which_all_others_follow(tmp_path: Path) -> None:
+    """Also where they follow by a prefix or a map: no cell is there that was not measured."""
     rows = some_rows(40)
-    crossing = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "emp"), query("total", [], "emp")]
-    release = release_of(rows, crossing, tmp_path)
-    microdata = fit_microdata(release, weights="plug-in")
-    table = microdata.table()
-    counties, codes = {row[0] for row in rows}, {row[1] for row in rows}
-    assert table.num_rows == len(counties) * len(codes)  # every cell that the tables allow
-    assert microdata.fits["emp"].detail == "undetermined"
-    assert microdata.described()["rows"] == "cells"
-    answers = [a for q in crossing for a in release.answers(q.name).to_pylist()]
-    design = np.array([
-        [float(all(row[key] == a.get(key, row[key]) for key in ("cnty", "naics"))) for row in table.to_pylist()]
-        for a in answers
-    ])  # fmt: skip
-    scale = 1 / np.sqrt(np.array([a["variance"] for a in answers]))
-    expected, *_ = np.linalg.lstsq(design * scale[:, None], np.array([a["estimate"] for a in answers]) * scale)
-    np.testing.assert_allclose(table["emp"].to_numpy(), expected, rtol=1e-7)  # both have the least norm
-    assert fit_microdata(release).fits["emp"].rounds > 0
+    queries = [
+        query("naics2", ["naics2"], "emp"),
+        query("cells", ["naics", "cnty"], "emp"),
+        query("sector", ["sector", "cnty"], "emp", "area"),
+    ]
+    release = release_of(rows, queries, tmp_path)
+    microdata = fit_microdata(release)
+    table = microdata.table().to_pylist()
+    assert {(row["cnty"], row["naics"]) for row in table} == {row[:2] for row in rows}
+    assert len(table) == len({row[:2] for row in rows})
+    assert all(row["naics2"] == row["naics"][:2] and row["sector"] == "S" + row["naics"][-1] for row in table)
+    assert list(microdata.fits) == ["emp"]  # of area nothing says how a sector is divided
+    assert "area" not in table[0]
+    assert microdata.tabulate(["sector", "cnty"], ["area"]).num_rows == release.answers("sector").num_rows // 2
+    assert "every row is a cell" in microdata.meaning("emp")
+
+
+def test_possible_cells_are_joined_for_nobody_who_publishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many keys that cross there may be more combinations than any machine could hold."""
+    release = release_of(some_rows(40), CROSSING, tmp_path)
+    monkeypatch.setattr("gedp.microdata.cells.MOST_JOINED_CELLS", 1)
+    assert publish(release).report_file.exists()
+    assert fit_microdata(release).tabulate(["naics"]).num_rows == 4
+    with pytest.raises(GedpError, match="no answers determine emp by cnty x naics"):
+        fit_microdata(release).tabulate(["cnty", "naics"])
+
+
+@given(
+    rows=rows_of_tables,
+    which=st.lists(st.sampled_from(["total", "again", "county", "naics2", "naics"]), min_size=1, unique=True),
+    seed=st.integers(0, 10**6),
+    weights=st.sampled_from(["plug-in", "quasi"]),
+)
+@settings(max_examples=12)
+def test_measured_groups_are_the_dense_best_fit(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Row], which: list[str], seed: int, weights: str
+) -> None:
+    """Of cells by all keys, whose groups least squares determine though not the cells, by their pseudoinverse."""
+    keys = {"total": [], "again": [], "county": ["cnty"], "naics2": ["naics2"], "naics": ["naics"]}
+    queries = [query(name, keys[name], "emp", "area") for name in which]
+    release = release_of(rows, queries, tmp_path_factory.mktemp("r"), seed)
+    frame = read_frame(release)
+    counties, codes = sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
+    cells = [{"cnty": c, "naics": n, "naics2": n[:2]} for c in counties for n in codes]
+    for name in ("emp", "area"):
+        fit = fit_measured(frame, name, weights)
+        design, answers = [], []
+        for asked in queries:
+            for answer in release.answers(asked.name).to_pylist():
+                if answer["attribute"] == name:
+                    design.append([float(all(cell[key] == answer[key] for key in asked.by)) for cell in cells])
+                    answers.append(answer["estimate"])
+        matrix, variances = np.array(design), np.concatenate(fit.variances)
+        inverse = np.linalg.pinv(matrix.T @ (matrix / variances[:, None]), rcond=1e-10, hermitian=True)
+        expected = matrix @ inverse @ (matrix.T @ (np.array(answers) / variances))
+        scale = np.sqrt(variances.max())
+        np.testing.assert_allclose(np.concatenate(fit.totals), expected, rtol=1e-6, atol=1e-6 * scale)
+        dense_variances = np.split(np.diag(matrix @ inverse @ matrix.T), fit.agreement.starts[1:-1])
+        for asked, variance in zip(queries, dense_variances, strict=True):
+            np.testing.assert_allclose(np.sort(fit.table(asked.by).variances), np.sort(variance), rtol=1e-6)
+        if weights == "quasi" and name == "emp":
+            at = [each.variances_at(totals) for each, totals in zip(fit.measurements, fit.totals, strict=True)]
+            np.testing.assert_allclose(np.concatenate(at), variances, rtol=0.02, atol=1e-3 * variances.max())
 
 
 @pytest.mark.parametrize("queries", [[query("total", [], "emp")], [query("naics", ["naics"], "emp")], [IDENTITY]])

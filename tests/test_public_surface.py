@@ -42,8 +42,10 @@ MAY_USE = {
     "noise": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "estimates.py": {"gedp.neighbors"},
     "industries.py": set(),
-    "release": {"gedp.errors", "gedp.files", "gedp.csvfiles", "gedp.policy"},
+    "release": {"gedp.derived", "gedp.errors", "gedp.files", "gedp.csvfiles", "gedp.policy"},
+    "derived.py": set(),
     "microdata": {
+        "gedp.derived",
         "gedp.errors",
         "gedp.files",
         "gedp.neighbors",
@@ -102,6 +104,7 @@ MAY_USE = {
         "gedp._version",
     },
     "report": {
+        "gedp.derived",
         "gedp.errors",
         "gedp.files",
         "gedp.neighbors",
@@ -114,7 +117,7 @@ MAY_USE = {
         "gedp.microdata",
         "gedp.web",
     },
-    "publish.py": {"gedp.release", "gedp.microdata", "gedp.report"},
+    "publish.py": {"gedp.derived", "gedp.release", "gedp.microdata", "gedp.report"},
     "web": {"gedp.errors"},
 }
 

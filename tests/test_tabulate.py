@@ -2,8 +2,11 @@
 
 import io
 import re
+import shlex
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +23,9 @@ from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
-from tests.runs import all_files
+from gedp.publish import publish
+from gedp.release import Release, read_release
+from tests.runs import COMMAND, all_files
 from tests.test_microdata import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
 
 GROUPINGS = [(), ("cnty",), ("naics3",), ("cnty", "naics2"), ("floor",), ("floor", "naics")]
@@ -199,3 +204,154 @@ def test_naics_codes_are_grouped_by_supersector(tmp_path: Path) -> None:
 def _folder(path: Path) -> Path:
     path.mkdir()
     return path
+
+
+def test_keys_may_be_given_again_and_again(tmp_path: Path) -> None:
+    folder = str(release_of(some_rows(30), EVERYTHING, tmp_path).folder)
+    outs = [
+        CliRunner().invoke(cli, ["tabulate", folder, *options]).stdout
+        for options in (["--by", "cnty,naics2"], ["--by", "cnty", "--by", "naics2"], ["--by", "cnty, cnty,naics2,cnty"])
+    ]
+    assert outs[0].startswith('"cnty","naics2"')
+    assert outs[0] == outs[1] == outs[2]
+    microdata = fit_microdata(read_release(folder))
+    assert microdata.tabulate(["cnty", "cnty"]).equals(microdata.tabulate(["cnty"]))
+
+
+@pytest.mark.parametrize("shut", ["", " --out -"])
+def test_a_closed_output_is_one_error(shut: str, tmp_path: Path) -> None:
+    release = release_of(some_rows(30), EVERYTHING, tmp_path)
+    line = f"{shlex.join([*COMMAND, 'tabulate', str(release.folder)])}{shut}"
+    ended = subprocess.run(["bash", "-c", f"{line} >&-"], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "standard output is closed. Name a file with --out" in ended.stderr
+    assert "Traceback" not in ended.stderr
+    out = tmp_path / "t.csv"
+    ended = subprocess.run(["bash", "-c", f"{line} --out {out} >&-"], capture_output=True, text=True, check=False)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (0, False), ended.stderr
+    assert out.read_text().count("\n") == 5
+
+
+WITHOUT_IDENTITY = [
+    query("county", ["cnty"], "emp", "area"),
+    query("cells", ["cnty", "naics2"], "emp", "area"),
+    query("naics", ["naics"], "emp"),
+    query("total", [], "emp"),
+]
+
+
+@pytest.mark.parametrize("by", [(), ("cnty",), ("cnty", "naics2"), ("naics",), ("naics2",), ("naics3",), ("sector",)])
+def test_without_identity_measured_groupings_and_their_sums_have_tables(tmp_path: Path, by: tuple[str, ...]) -> None:
+    rows = some_rows(60)
+    release = release_of(rows, WITHOUT_IDENTITY, tmp_path)
+    microdata = fit_microdata(release)
+    assert not microdata.fits
+    table = microdata.tabulate(by, ["emp"])
+    assert table["std_error"].null_count == 0
+    total = microdata.tabulate([], ["emp"])["estimate"].to_pylist()[0]
+    assert sum(table["estimate"].to_pylist()) == pytest.approx(total)  # all tables agree
+    for asked in WITHOUT_IDENTITY:
+        if set(asked.by) == set(by):
+            errors = {tuple(a[key] for key in by): a["std_error"] for a in _answers(release, asked, "emp")}
+            ours = {tuple(a[key] for key in by): a["std_error"] for a in table.to_pylist()}
+            assert ours.keys() == errors.keys()
+            assert sum(ours.values()) < 1.05 * sum(errors.values())  # more is known than from this query alone
+    result = CliRunner().invoke(cli, ["tabulate", str(release.folder), "--by", ",".join(by), "--attribute", "emp"])
+    assert pyarrow.csv.read_csv(io.BytesIO(result.stdout_bytes)).num_rows == table.num_rows
+
+
+def test_one_measured_query_is_published_as_it_was_measured(tmp_path: Path) -> None:
+    """Two attributes, each measured by one query, which cross: nothing combines, nothing changes."""
+    asked = [query("county", ["cnty"], "emp"), query("naics", ["naics"], "area")]
+    release = release_of(some_rows(60), asked, tmp_path)
+    microdata = fit_microdata(release)
+    for each, name in zip(asked, ("emp", "area"), strict=True):
+        table = microdata.tabulate(each.by, [name])
+        for column in ("estimate", "std_error"):
+            released = {a[each.by[0]]: a[column] for a in _answers(release, each, name)}
+            assert dict(zip(table[each.by[0]].to_pylist(), table[column].to_pylist(), strict=True)) == pytest.approx(
+                released
+            )
+
+
+def _answers(release: Release, asked: Query, attribute: str) -> list[dict[str, Any]]:
+    return [a for a in release.answers(asked.name).to_pylist() if a["attribute"] == attribute]
+
+
+def test_where_too_many_groups_would_have_to_agree_a_table_is_from_the_most_exact_query(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gedp.microdata.measured.MOST_AGREEMENTS", 0)
+    asked = [query("total", [], "area", mu="0.1"), query("county", ["cnty"], "area"), query("naics", ["naics"], "area")]
+    release = release_of(some_rows(60), asked, tmp_path)
+    microdata = fit_microdata(release)
+    answers = {each.name: _answers(release, each, "area") for each in asked}
+    (total,) = microdata.tabulate([]).to_pylist()
+    assert total["estimate"] == pytest.approx(sum(a["estimate"] for a in answers["county"]))
+    assert total["std_error"] ** 2 == pytest.approx(sum(a["variance"] for a in answers["county"]))
+    assert total["std_error"] < answers["total"][0]["std_error"]
+    assert "they need not quite add up" in publish(release).report_file.read_text(encoding="utf-8")
+
+
+def test_without_identity_other_groupings_are_refused_with_those_that_can_be_made(tmp_path: Path) -> None:
+    release = release_of(some_rows(60), WITHOUT_IDENTITY, tmp_path)
+    microdata = fit_microdata(release)
+    for by in (["floor"], ["cnty", "naics"], ["cnty", "sector"]):
+        with pytest.raises(FaultsError, match="no answers determine emp by") as raised:
+            microdata.tabulate(by, ["emp"])
+        assert "made by cnty, cnty x naics2, naics, the total, and by what these add up to" in str(raised.value)
+        assert "a query by establishment would allow any" in str(raised.value)
+    with pytest.raises(FaultsError, match="'nonsense' is no public column or grouping"):
+        microdata.tabulate(["cnty", "nonsense"])
+    assert microdata.tabulate(["naics"])["attribute"].unique().to_pylist() == ["emp"]  # of area it is not known
+    with pytest.raises(FaultsError, match="there are no microdata"):
+        microdata.tabulate_qcew(71)
+
+
+def test_prefixes_of_prefixes_follow_from_the_longer(tmp_path: Path) -> None:
+    asked = [query("naics2", ["naics2"], "area"), query("county", ["cnty"], "area")]
+    microdata = fit_microdata(release_of(some_rows(60), asked, tmp_path))
+    assert microdata.tabulate(["naics1"])["naics1"].to_pylist() == ["1", "2"]
+    with pytest.raises(FaultsError, match="no answers determine area by naics3"):
+        microdata.tabulate(["naics3"])
+
+
+def without_identity_off(folder: Path, releases: int, stated: float = 1.0) -> dict[tuple[str, ...], FloatArray]:
+    """(estimate − truth) / std_error over releases without an identity query, for measured groups and their sums."""
+    rows = some_rows(300, seed=3)
+    asked = [
+        query("county", ["cnty"], "emp", "area"),
+        query("naics", ["naics"], "emp", "area"),
+        query("total", [], "emp", "area", mu="0.5"),
+    ]
+    groupings: list[tuple[str, ...]] = [(), ("cnty",), ("naics",), ("naics2",)]
+    off: dict[tuple[str, ...], list[float]] = {by: [] for by in groupings}
+    for seed in range(releases):
+        (folder / str(seed)).mkdir()
+        microdata = fit_microdata(release_of(rows, asked, folder / str(seed), seed))
+        for by in groupings:
+            for line in microdata.tabulate(by).to_pylist():
+                place = {"emp": 3, "area": 5}[line["attribute"]]
+                truth = sum(int(row[place]) for row in rows if group_of(row, by) == tuple(line[key] for key in by))
+                off[by].append((line["estimate"] - truth) / (stated * line["std_error"]))
+    return {by: np.array(values) for by, values in off.items()}
+
+
+@pytest.mark.slow
+def test_errors_without_identity_are_as_large_as_stated(tmp_path: Path) -> None:
+    """Over 400 releases; errors stated 10% too small would not pass."""
+    releases = 400
+    off = without_identity_off(tmp_path, releases)
+    together = np.concatenate(list(off.values()))
+    # Six independent numbers a release for each of two attributes: the spread is known to 0.7 / sqrt(12 releases).
+    assert abs(together.std() - 1) < 0.04
+    assert abs((together / 0.9).std() - 1) > 0.04
+    for by, values in off.items():
+        hits = (np.abs(values) < 1.959964).mean()
+        assert abs(hits - 0.95) < 3 * np.sqrt(0.95 * 0.05 / (2 * releases)), (by, hits)
+        assert abs(values.mean()) < 4 / np.sqrt(releases), by
+
+
+def test_errors_without_identity_are_about_as_large_as_stated(tmp_path: Path) -> None:
+    off = np.concatenate(list(without_identity_off(tmp_path, 25).values()))
+    assert 0.85 < off.std() < 1.15

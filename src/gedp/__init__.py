@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gedp.accounting.ledger import Ledger
     from gedp.errors import GedpError
     from gedp.measure import measure
-    from gedp.microdata import Microdata, fit_microdata
+    from gedp.microdata import Microdata, fit_microdata, read_microdata
     from gedp.neighbors import (
         Linear,
         Log,
@@ -54,7 +54,7 @@ _HOME = {
     "gedp.accounting.ledger": ("Ledger",),
     "gedp.errors": ("GedpError",),
     "gedp.measure": ("measure",),
-    "gedp.microdata": ("Microdata", "fit_microdata"),
+    "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
     "gedp.release": ("Release", "read_release"),
     "gedp.report": ("write_report",),
     "gedp.table": ("ConfidentialTable", "open_table"),
@@ -96,6 +96,7 @@ __all__ = [
     "open_table",
     "parse_spec",
     "price",
+    "read_microdata",
     "read_release",
     "read_spec",
     "widen",

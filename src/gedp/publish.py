@@ -4,9 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from gedp.derived import REPORT
 from gedp.microdata import Microdata, fit_microdata
+from gedp.microdata.fit import NO_ROWS
 from gedp.release import Release
 from gedp.report import write_report
+from gedp.report.write import title_of
 
 
 @dataclass(frozen=True)
@@ -14,8 +17,24 @@ class Published:
     """A release with its microdata and its report."""
 
     microdata: Microdata
-    microdata_file: Path
+    microdata_file: Path | None  # None where the answers determine no microdata
     report_file: Path
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What was written."""
+        return (*([self.microdata_file] if self.microdata_file else []), self.report_file)
+
+    @property
+    def summary(self) -> str:
+        """What there is now, and what there is not, in a few sentences."""
+        microdata, said = self.microdata, []
+        if self.microdata_file:
+            said.append(f"Fitted {microdata.frame.rows:,} rows of microdata to all answers: {self.microdata_file}")
+            said += [f"{name}: {microdata.meaning(name)}" for name in microdata.measured]
+        else:
+            said.append(f"{NO_ROWS[0].upper()}{NO_ROWS[1:]}; gedp tabulate makes tables of what was measured")
+        return ". ".join([*said, f"The report for the public: {self.report_file}."])
 
 
 def publish(release: Release, *, step: Callable[[str], None] | None = None) -> Published:
@@ -24,16 +43,35 @@ def publish(release: Release, *, step: Callable[[str], None] | None = None) -> P
     Whatever stops this, the release is complete without it; the error says so, and how to go on.
     """
     say = step or (lambda _: None)
+    folder, missing = release.folder, ["microdata", "report"]
     try:
         say("fitting the microdata")
         microdata = fit_microdata(release)
-        microdata_file = microdata.write()
+        missing = missing if microdata.fits else ["report"]
+        microdata_file = microdata.write() if microdata.fits else None
         say("writing the report")
         return Published(microdata, microdata_file, write_report(microdata))
     except BaseException as failure:
-        folder = release.folder
         failure.add_note(
-            f"The release in {folder} is complete and valid, but its microdata or report are missing. Go on with: "
-            f"gedp microdata {folder} && gedp report {folder}"
+            f"The release in {folder} is complete and valid, but without its {' or '.join(missing)}. Go on with: "
+            + " && ".join(f"gedp {command} {folder}" for command in missing)
         )
+        raise
+
+
+def replace_microdata(microdata: Microdata) -> tuple[Path, Path | None]:
+    """Writes microdata into the folder of their release, and a report that is there again, under the title it had.
+
+    The report goes before the microdata that it is about, so that at no time it describes others.
+    """
+    report = microdata.release.folder / REPORT
+    had_report, title = report.exists(), title_of(report)
+    path = microdata.write()
+    if not had_report:
+        return path, None
+    try:
+        return path, write_report(microdata, title=title)
+    except BaseException as failure:
+        folder = microdata.release.folder
+        failure.add_note(f"The microdata are written; the report before is gone. Go on with: gedp report {folder}")
         raise

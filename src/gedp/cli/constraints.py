@@ -10,8 +10,12 @@ SUSPICIOUS = 5  # standard errors
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.option("--nonnegative/--no-nonnegative", default=None, help="No value below 0. Default: as the spec says."),
-    click.option("--whole/--no-whole", default=None, help="Whole units, totals within one. Default: as the spec says."),
+    click.option(
+        "--nonnegative/--no-nonnegative",
+        default=None,
+        help="No value below 0. Default: as the spec says; in tables, as on file.",
+    ),
+    click.option("--whole/--no-whole", default=None, help="Whole units, totals within one. Default: likewise."),
     click.option(
         "--fixed",
         multiple=True,

@@ -26,7 +26,9 @@ def command(
 ) -> None:
     """Fit one protected value for every establishment and attribute to all the answers of the release in DIR.
 
-    This reads the release alone and spends nothing. How it was fitted is written beside the table, as .json.
+    This reads the release alone and spends nothing. How it was fitted is written beside the table, as .json. A report
+    in the release is made again. Where the answers determine neither establishments nor finest cells, there are no
+    microdata; `gedp tabulate` makes tables of what was measured.
 
     \b
     Examples:
@@ -38,10 +40,10 @@ def command(
     from rich.table import Table
 
     from gedp.cli.progress import steps
-    from gedp.microdata.fit import DETAIL, MICRODATA, fit_microdata
+    from gedp.microdata.fit import fit_microdata
     from gedp.microdata.weights import TOLERANCE
+    from gedp.publish import replace_microdata
     from gedp.release import read_release
-    from gedp.report.write import REPORT
 
     with steps() as at:
         at.step("checking the release")
@@ -55,8 +57,12 @@ def command(
             whole=whole,
             fixed=fixed,
         )
+        microdata.require_rows()
         at.step("writing")
-        path = microdata.write(out)
+        if out is None or microdata.is_place_on_file(out):
+            path, report = replace_microdata(microdata)
+        else:
+            path, report = microdata.write(out), None
     table = Table(title=f"Fitted with {microdata.weights} weights", title_justify="left")
     for heading in ("attribute", "total", "finest cells", "rounds", "change left"):
         table.add_column(heading, justify="left" if heading == "attribute" else "right")
@@ -66,14 +72,16 @@ def command(
     Console(highlight=False, markup=False).print(table)
     for name, fit in microdata.fits.items():
         if fit.detail != "identity":
-            click.echo(f"{name}: {DETAIL[fit.detail]}.")
+            click.echo(f"{name}: {microdata.meaning(name)}.")
         if fit.change > TOLERANCE:
             click.echo(f"{name}: the weights did not settle; the last round still moved values by {fit.change:.0e} sd.")
         for sentence in sentences(fit.constrained):
             click.echo(f"{name}: {sentence}")
+    for name in microdata.measured:
+        click.echo(f"{name}: {microdata.meaning(name)}.")
     rows = "establishments" if microdata.frame.lists_establishments else "cells"
     click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and how they were fitted to {path.stem}.json.")
-    if path == release.folder / MICRODATA and (release.folder / REPORT).exists():
-        click.echo(f"{REPORT} in the release is about the microdata before: gedp report {release.folder}")
+    if report:
+        click.echo(f"Wrote {report} again: it is about these microdata now.")
     if release.manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.")

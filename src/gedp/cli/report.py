@@ -11,7 +11,7 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--out", type=_PATH, help="File to write. Default: report.html in the release.")
 @click.option("--title", help="Heading of the page, instead of the number of establishments.")
-@click.option("--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to.")
+@click.option("--fixed", multiple=True, type=_PATH, help="Public totals of microdata that were written without them.")
 def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path, ...]) -> None:
     """Write one page about the release in DIR and its microdata: what is protected, how exact it is, how to use it.
 
@@ -24,7 +24,7 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
       gedp report out --title "Employment and wages, 2016 Q1" --out page.html
     """
     from gedp.cli.progress import steps
-    from gedp.microdata.on_file import read_microdata
+    from gedp.microdata.on_file import microdata_to_report
     from gedp.release import read_release
     from gedp.report import write_report
 
@@ -32,7 +32,7 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
         at.step("checking the release")
         release = read_release(folder)
         at.step("fitting")
-        microdata = read_microdata(release, fixed)
+        microdata = microdata_to_report(release, fixed)
         at.step("writing")
         path = write_report(microdata, out, title=title)
     click.echo(f"Wrote {path}. Open it in a browser; it needs no network.")

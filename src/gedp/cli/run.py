@@ -56,6 +56,7 @@ def command(
     from gedp.accounting.ledger import DecidedBy
     from gedp.cli.progress import steps
     from gedp.explain import terminal
+    from gedp.explain.facts import warnings
     from gedp.noise.entropy import SeededEntropy
     from gedp.publish import publish
     from gedp.run import plan_run, run
@@ -74,6 +75,7 @@ def command(
     if dry_run:
         plan = planned()
         terminal.print_prices(console, plan.prices)
+        terminal.print_warnings(console, warnings(read, plan.prices.total))
         console.print(_dry_sentence(plan), soft_wrap=True)
         return
     with steps() as at:
@@ -82,17 +84,14 @@ def command(
         entropy = None if seed is None else SeededEntropy(seed)
         release = run(plan, entropy=entropy, progress=at.reach)
     console.print(_released(release, plan), soft_wrap=True)
+    terminal.print_warnings(console, warnings(read, plan.prices.total))
     if release.manifest.is_seeded:
         console.print("NOT PROTECTED: the noise came from a seed.")
     if answers_only:
         return
     with steps() as at:
         published = publish(release, step=at.step)
-    console.print(
-        f"Fitted {published.microdata.frame.rows:,} rows of microdata to all answers: {published.microdata_file}. "
-        f"The report for the public: {published.report_file}.",
-        soft_wrap=True,
-    )
+    console.print(published.summary, soft_wrap=True)
 
 
 def _released(release: "Release", plan: "Plan") -> str:

@@ -24,19 +24,19 @@ SHOWN_COLUMNS = [
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=_PATH)
-@click.option("--by", default="", help="Public columns and groupings, with commas; naics3 is 3 characters of naics.")
+@click.option("--by", multiple=True, help="Public columns and groupings, with commas; naics3 is 3 digits; repeatable.")
 @click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
 @click.option("--ratio", "ratios", multiple=True, help="weekly-wage and others, or NAME=FORMULA; may be repeated.")
 @click.option("--agglvl", type=int, help="Instead: the QCEW layout at this level, 50 to 58 (states) or 70 to 78.")
 @click.option("--name", "names", multiple=True, help="What the release calls something, as m1emp=COLUMN; repeatable.")
 @click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Instead of the spec's.")
-@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
+@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of those of the microdata on file.")
 @click.option("--share-by", metavar="COLUMN", help="Public weights, as for `gedp microdata`.")
 @click.option("--out", type=_PATH, help="A .csv or .parquet file, or - for CSV. Default: the first lines, if seen.")
 @constraint_options
 def command(
     folder: Path,
-    by: str,
+    by: tuple[str, ...],
     attributes: tuple[str, ...],
     ratios: tuple[str, ...],
     agglvl: int | None,
@@ -51,12 +51,14 @@ def command(
 ) -> None:
     """Estimate, standard error, coefficient of variation and interval for every group of a grouping of your choice.
 
-    The microdata are fitted to the release in DIR anew, since errors come from the covariance of the fit. This spends
-    nothing. Ratios are weekly-wage, wage-per-job, change (from month 1 to month 3) and percent-change, over the
+    The table is of the microdata on file in the release in DIR, with errors from the covariance of their fit; options
+    that are not theirs ask for another fit. This spends nothing. Where the answers determine no microdata, there are
+    tables of the groups that were measured, and of what these add up to.
+
+    Ratios are weekly-wage, wage-per-job, change (from month 1 to month 3) and percent-change, over the
     attributes m1emp, m2emp, m3emp and wage, or what you write: one sum of attributes over another.
 
-    Give the constraints that the microdata were fitted with to get tables that agree with them. Errors account for
-    fixed totals, not for --nonnegative and --whole; variance_kind then says unconstrained.
+    Errors account for fixed totals, not for --nonnegative and --whole; variance_kind then says unconstrained.
 
     \b
     Examples:
@@ -66,33 +68,37 @@ def command(
       gedp tabulate out --agglvl 75 --out counties.csv
     """
     from gedp.cli.progress import steps
-    from gedp.microdata import fit_microdata
+    from gedp.derived import DERIVED
+    from gedp.files import WriteError
     from gedp.microdata.cells import read_frame
+    from gedp.microdata.on_file import find_microdata, is_on_file
     from gedp.microdata.qcew import find_layout
     from gedp.microdata.ratios import parse_ratios
+    from gedp.microdata.tabulate import require_keys
     from gedp.release import read_release
-    from gedp.report.write import MADE
 
     if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
         raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
-    if agglvl is not None and (by or attributes or ratios):
+    if out in (None, STDOUT) and sys.stdout is None:
+        raise WriteError("cannot write the table: standard output is closed. Name a file with --out")
+    keys = list(dict.fromkeys(key.strip() for text in by for key in text.split(",") if key.strip()))
+    if agglvl is not None and (keys or attributes or ratios):
         raise click.UsageError("--agglvl is a table of its own: leave out --by, --attribute and --ratio")
     renamed = _renamed(names)
-    keys = [key.strip() for key in by.split(",") if key.strip()]
     asked = parse_ratios(ratios, renamed)
     with steps() as at:
         at.step("checking the release")
         release = read_release(folder)
         if out not in (None, STDOUT):
-            release.require_not_part(out, made=MADE)
+            release.require_not_part(out, made=DERIVED)
         frame = read_frame(release)
         if agglvl is None:
-            frame.cells(keys)
+            require_keys(frame, keys)
             needed = [*attributes, *(name for ratio in asked for name in ratio.attributes)]
         else:
             needed = list(find_layout(frame, agglvl, renamed).attributes)
         at.step("fitting")
-        microdata = fit_microdata(
+        microdata = find_microdata(
             release,
             weights=weights,
             attributes=list(dict.fromkeys(needed)) or None,
@@ -109,6 +115,14 @@ def command(
     _write(table, out, SHOWN_COLUMNS if agglvl else table.column_names)
     if empty := [name for name in table.column_names if table[name].null_count == table.num_rows]:
         click.echo(f"Empty, because the release does not say: {', '.join(empty)}.", err=True)
+    if left := [name for name in microdata.attributes if not microdata.allows(keys, name)]:
+        click.echo(f"Not in the table, because no answers determine it by these keys: {', '.join(left)}.", err=True)
+    if (nonnegative or whole) and microdata.measured:
+        click.echo(
+            f"Measured groups are as they are, whatever the constraints: {', '.join(microdata.measured)}.", err=True
+        )
+    if is_on_file(release) and not microdata.is_on_file:
+        click.echo("This table is not of the microdata on file: those were fitted with other options.", err=True)
     if agglvl and (microdata.constraints.nonnegative or microdata.constraints.whole):
         click.echo("Errors are those of the fit without --nonnegative and --whole.", err=True)
     if release.manifest.is_seeded:
@@ -137,6 +151,7 @@ def _write(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
         _show(table, shown)
     elif out in (None, STDOUT):
         write_csv(table, sys.stdout.buffer)
+        sys.stdout.buffer.flush()  # a reader that has gone away is noticed here
     else:
         with replacing(out) as temporary:
             write = write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table

@@ -1,6 +1,7 @@
 """What every replicate does, and whether it can be done at all: everything is refused before the first draw."""
 
 import hashlib
+import hmac
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,18 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from gedp._version import __version__
+from gedp.accounting.ledger.digests import fingerprint
 from gedp.compare.sweeps import Setting, settings_of
 from gedp.compare.workflows import DEFAULT, ORACLE, Workflow, parse_workflows, with_attributes
 from gedp.engines.local import LocalEngine
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.evaluate.folder import Stamp
-from gedp.files import sha256
 from gedp.measure import require_sound
 from gedp.mechanisms import ZETA
 from gedp.policy import Spec, price, require_within_budget, write_spec
 from gedp.table import ConfidentialTable, open_table
 
-FORMAT = 2  # of replicates: folders of another are refused
+FORMAT = 3  # of replicates: folders of another are refused
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,11 @@ class Plan:
             "spec": write_spec(self.whole),
         }
 
-    def fingerprint(self) -> str:
-        """Of everything that shapes a replicate, the content of the table and of map files among it."""
+    def fingerprint(self, key: bytes) -> str:
+        """Of everything that shapes a replicate, the content of the table and of map files among it.
+
+        Keyed, since a plain hash of the table could confirm a guess. The key stays in the folder of the comparison.
+        """
         files = LocalEngine(self.source).files()
         maps = [self.folder / grouper.map for grouper in self.spec.groupers.values() if grouper.map]
         parts = [
@@ -80,11 +84,11 @@ class Plan:
             [workflow.name for workflow in self.workflows],
             self.attributes,
             self.by,
-            [sha256(path) for path in (*files, *maps)],
+            [fingerprint(paths, key) for paths in (files, *([path] for path in maps))],
             str(self.zeta),
             self.seed,
         ]
-        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
 
 
 def make_plan(

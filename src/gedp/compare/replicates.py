@@ -6,6 +6,7 @@ noise of their own; what they draw stays in memory and is forgotten as soon as i
 
 import json
 import os
+import secrets
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -29,7 +30,8 @@ if sys.platform != "win32":
     import fcntl
 
 REPLICATES = 34  # the paper's
-PLAN, FILES, GROUPS = "plan.json", "replicates", "groups.parquet"
+PLAN, KEY, FILES, GROUPS = "plan.json", "fingerprint.key", "replicates", "groups.parquet"
+KEY_BYTES = 32
 Progress = Callable[[int, int], None]  # finished, of how many
 
 
@@ -53,11 +55,18 @@ class ReplicateFolder:
         """Which of the first `count` replicates are not there yet."""
         return [number for number in range(count) if not self.file(number).exists()]
 
+    def key(self) -> bytes:
+        """That of the fingerprint: random, and known in this folder alone. A new one if nothing was begun."""
+        try:
+            return bytes.fromhex((self.path / KEY).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return secrets.token_bytes(KEY_BYTES)
+
     def levels(self, fingerprint: str) -> list[str] | None:
         """The names of the levels, if replicates were begun. Refuses those of another plan, and a folder of others."""
         require_private(self.path)
         try:
-            if not self.path.exists() or all(p.name.startswith(f".{PLAN}.") for p in self.path.iterdir()):
+            if not self.path.exists() or all(_is_begun(p) for p in self.path.iterdir()):
                 return None
             noted = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
             found, levels = noted["fingerprint"], [str(name) for name in noted["levels"]]
@@ -70,7 +79,7 @@ class ReplicateFolder:
             )
         return levels
 
-    def begin(self, plan: Plan, stage: Stage, fingerprint: str) -> list[str]:
+    def begin(self, plan: Plan, stage: Stage, fingerprint: str, key: bytes) -> list[str]:
         """Notes what the replicates are of; returns the names of the levels."""
         levels = [level.name for level in stage.levels]
         noted = {
@@ -83,6 +92,8 @@ class ReplicateFolder:
             **plan.described(),
         }
         close_folder(self.path)
+        with private_file(self.path / KEY) as file:  # first: without it, the plan could not be told from another
+            file.write(key.hex().encode())
         with private_file(self.path / PLAN) as file:
             file.write((json.dumps(noted, indent=2, ensure_ascii=False) + "\n").encode())
         close_folder(self.groups.parent)
@@ -164,13 +175,14 @@ def compare(
 @sealed
 def run_replicates(plan: Plan, folder: ReplicateFolder, count: int, workers: int, progress: Progress) -> list[str]:
     """Makes the replicates that are not there yet, and lost groups; returns the names of the levels."""
-    fingerprint = plan.fingerprint()
+    key = folder.key()
+    fingerprint = plan.fingerprint(key)
     levels = folder.levels(fingerprint)
     if levels is not None and folder.groups.exists() and not folder.missing(count):
         return levels
     table = plan.open_table()
     stage = set_stage(plan, table)
-    levels = folder.begin(plan, stage, fingerprint)
+    levels = folder.begin(plan, stage, fingerprint, key)
     with folder.claimed():
         _fill(plan, stage, folder, count, workers, progress)
     return levels
@@ -202,6 +214,11 @@ def _begun(plan: Plan, stage: Stage, folder: ReplicateFolder) -> Work:
         write_stamped(folder.file(number), replicate(plan, table, stage, number), folder.stamp)
 
     return work
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether this is what a comparison leaves that was stopped before its plan was there."""
+    return path.name == KEY or path.name.startswith((f".{KEY}.", f".{PLAN}."))
 
 
 def _now() -> str:

@@ -60,6 +60,9 @@ def compare_microdata(
     microdata: Microdata, truth: Truth, level: Level, attributes: Sequence[str]
 ) -> Iterator[Comparison]:
     """The groups of one level in the microdata, with intervals from the covariance of the fit."""
+    attributes = [name for name in attributes if microdata.allows(level.by, name)]
+    if not attributes:
+        return
     groups = microdata.frame.cells(level.by)
     table = microdata.tabulate(level.by, attributes)
     for name in attributes:

@@ -3,12 +3,14 @@
 cells     the reduction: rows, finest cells, groups
 solve     weighted least squares over the cells
 weights   plug-in and quasi
+measured  groups that determine no cells, made to agree
 constraints   no negatives, whole numbers, fixed totals: where asked for
 fit       the result: fitted, described, written
-on_file   those in the folder of a release, fitted again and compared
+on_file   those in the folder of a release, fitted again and compared; what tables are made of
 tabulate  custom tables: variances (of any group), ratios and formulas, qcew (the layout of the BLS)
 """
 
 from gedp.microdata.fit import Microdata, fit_microdata
+from gedp.microdata.on_file import read_microdata
 
-__all__ = ["Microdata", "fit_microdata"]
+__all__ = ["Microdata", "fit_microdata", "read_microdata"]

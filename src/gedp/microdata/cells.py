@@ -1,7 +1,8 @@
 """From a release to a small problem: rows, finest cells, and which cells are in which groups of which query.
 
 The rows are the establishments of the identity query. A release without one lists no establishments; then its rows are
-the cells that its tables allow.
+the groups of a query from which the groups of all others follow. Where there is no such query, nothing says which rows
+there are: see `measured` for what can be published then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,6 +27,8 @@ from gedp.release import Release
 MOST_JOINED_CELLS = 50_000_000
 NAICS = "naics"  # a public column of this name can be grouped by these without a map file
 INDUSTRY_LEVELS = {"domain": 1, "supersector": 2, "sector": 3}  # depths in the industry tree
+SECTOR_DIGITS = 2  # of a NAICS code that say all of these
+TOTAL_KEY = "cell"  # the only column of the one group that everything is in
 
 
 @dataclass(frozen=True)
@@ -95,10 +98,21 @@ class Frame:
 
     release: Release
     spec: Spec
-    public: pa.Table  # id and public columns of the establishments; grouping keys where the rows are cells
     lists_establishments: bool
+    has_rows: bool  # whether the release says what its rows are
+    _public: list[pa.Table] = field(default_factory=list)
     _keys: dict[str, tuple[CodeArray, list[str]]] = field(default_factory=dict)
     _cells: dict[tuple[str, ...], Cells] = field(default_factory=dict)
+
+    @property
+    def public(self) -> pa.Table:
+        """Id and public columns of the establishments; grouping keys where the rows are cells.
+
+        Where nothing says which rows there are: all that the tables allow, joined when somebody asks.
+        """
+        if not self._public:
+            self._public.append(_possible_cells(self.release, self.spec))
+        return self._public[0]
 
     @property
     def rows(self) -> int:
@@ -109,16 +123,37 @@ class Frame:
         """A public column or grouping as codes of the rows, with the text of each code, sorted."""
         if name not in self._keys:
             grouper = self.spec.groupers.get(name, self._prefix(name))
-            if name in self.public.column_names and name != self.spec.data.id:
+            column = self._column_of(name)
+            if column is None:
+                raise FaultsError(str(self.release.folder), [self.unknown(name)])
+            if column == name:
                 self._keys[name] = _encoded(self.public[name])
-            elif grouper is not None and grouper.column in self.public.column_names:
-                self._keys[name] = self.derived(grouper.column, lambda texts: self._lookup(grouper, texts))
-            elif name in INDUSTRY_LEVELS and NAICS in self.public.column_names:
-                self._keys[name] = self.derived(NAICS, lambda texts: self._industries(name, texts))
+            elif grouper is not None:
+                self._keys[name] = self.derived(column, lambda texts: self._lookup(grouper, texts))
             else:
-                unknown = Fault("by", f"{name!r} is no public column or grouping", self._what_there_is())
-                raise FaultsError(str(self.release.folder), [unknown])
+                self._keys[name] = self.derived(column, lambda texts: self._industries(name, column, texts))
         return self._keys[name]
+
+    def knows(self, name: str) -> bool:
+        """Whether there is such a public column or grouping."""
+        return self._column_of(name) is not None
+
+    def _column_of(self, name: str) -> str | None:
+        """The column of the rows from which a key follows: itself, or one that is at least as fine."""
+        if name in self.public.column_names and name != self.spec.data.id:
+            return name
+        grouper = self.spec.groupers.get(name, self._prefix(name))
+        if grouper is not None:
+            return self._holding(grouper.column, grouper.prefix)
+        return self._holding(NAICS, SECTOR_DIGITS) if name in INDUSTRY_LEVELS else None
+
+    def _holding(self, column: str, characters: int | None) -> str | None:
+        """A column of the rows that holds another, or at least its first characters."""
+        if column in self.public.column_names:
+            return column
+        prefixes = [g for g in self.spec.groupers.values() if g.column == column and g.prefix is not None]
+        longest = max((g for g in prefixes if g.name in self.public.column_names), key=_length, default=None)
+        return longest.name if longest and characters is not None and _length(longest) >= characters else None
 
     def keys(self, names: Sequence[str]) -> list[tuple[CodeArray, list[str]]]:
         """Several; every unknown one in one error."""
@@ -132,9 +167,13 @@ class Frame:
             raise FaultsError(str(self.release.folder), faults)
         return found
 
+    def unknown(self, name: str) -> Fault:
+        """There is no such key."""
+        return Fault("by", f"{name!r} is no public column or grouping", self._what_there_is())
+
     def _what_there_is(self) -> str:
-        columns = [name for name in self.public.column_names if name != self.spec.data.id]
-        more = [*self.spec.groupers, *(INDUSTRY_LEVELS if NAICS in columns else ())]
+        columns = [name for name in self.public.column_names if name not in (self.spec.data.id, TOTAL_KEY)]
+        more = [*filter(self.knows, self.spec.groupers), *(INDUSTRY_LEVELS if NAICS in columns else ())]
         prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
         return f"There are: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
 
@@ -158,6 +197,18 @@ class Frame:
             self._cells[names] = Cells(count, of_row, dict(zip(names, codes, strict=True)))
         return self._cells[names]
 
+    def gives_rows(self, attribute: str) -> bool:
+        """Whether the answers for an attribute determine its values: of the rows, or of cells that are to be divided.
+
+        Only listed establishments get parts of cells. Where rows are cells themselves, parts would be made up.
+        """
+        asked = [query for query in self.spec.queries if attribute in query.mu]
+        if any(query.is_identity for query in asked) or not self.has_rows:
+            return self.has_rows
+        cells = self.cells_of(attribute)
+        are_determined = any(self.cells(query.by).count == cells.count for query in asked)
+        return are_determined and (self.lists_establishments or cells.count == self.rows)
+
     def cells_of(self, attribute: str) -> Cells:
         """The finest cells of the queries that ask for an attribute."""
         asked = [query for query in self.spec.queries if attribute in query.mu and not query.is_identity]
@@ -171,7 +222,7 @@ class Frame:
         groups = tuple(self._group_answers(query, attribute, cells) for query in asked if not query.is_identity)
         for query in asked:
             if query.is_identity:
-                noise = _noise(self.release, query.name, attribute)
+                noise = noise_of(self.release, query.name, attribute)
                 omega = self.release.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
                 estimates = PsiAnswers(noise.psi, omega, noise.sigma).estimate()
                 if attribute.signed or all(group.by_psi.all() for group in groups):
@@ -212,7 +263,7 @@ class Frame:
             table["estimate"].to_numpy(),
             table["variance"].to_numpy(),
             pa.compute.equal(table["mechanism"], "psi").to_numpy(),
-            _noise(self.release, query.name, attribute),
+            noise_of(self.release, query.name, attribute),
         )
 
     def _tau(self) -> float:
@@ -227,12 +278,12 @@ class Frame:
         labels, of_text = _dense(derive(texts))
         return of_text[codes], labels
 
-    def _industries(self, level: str, texts: Sequence[str]) -> list[str]:
+    def _industries(self, level: str, column: str, texts: Sequence[str]) -> list[str]:
         """The domain, supersector or sector of NAICS codes."""
         found = [ancestor_of(text, INDUSTRY_LEVELS[level]) for text in texts]
         unknown = found.count(None)
         if unknown:
-            fault = Fault("by", f"{unknown} of {len(texts)} codes in column {NAICS} have no {level}", "Use a map file")
+            fault = Fault("by", f"{unknown} of {len(texts)} codes in column {column} have no {level}", "Use a map file")
             raise FaultsError(str(self.release.folder), [fault])
         return [code for code in found if code is not None]
 
@@ -240,7 +291,8 @@ class Frame:
         """`naics3` where there is a public column `naics` and no grouping of that name: its first three characters."""
         column = name.rstrip("0123456789")
         digits = name[len(column) :]
-        if digits and int(digits) and column in self.public.column_names and column != self.spec.data.id:
+        there_is = column in self.public.column_names or column in self.spec.data.public
+        if digits and int(digits) and there_is and column != self.spec.data.id:
             return Grouper(name, column, prefix=int(digits))
         return None
 
@@ -256,11 +308,37 @@ def read_frame(release: Release) -> Frame:
     spec = release.manifest.spec
     if any(query.is_identity for query in spec.queries):
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
-        return Frame(release, spec, release.identity(plain), True)
-    return Frame(release, spec, _possible_cells(release, spec), False)
+        return Frame(release, spec, True, True, [release.identity(plain)])
+    rows = _finest_groups(release, spec)
+    return Frame(release, spec, False, rows is not None, [] if rows is None else [rows])
 
 
-def _noise(release: Release, query: str, attribute: Attribute) -> PsiNoise:
+def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:
+    """The keys of the groups of a query, in the order of the answers for one attribute."""
+    return answers.select(list(query.by)) if query.by else pa.table({TOTAL_KEY: [0] * answers.num_rows})
+
+
+def _finest_groups(release: Release, spec: Spec) -> pa.Table | None:
+    """The groups of a query from which those of all others follow, with the keys of all; None without such a query."""
+    keys = list(dict.fromkeys(key for query in spec.queries for key in query.by))
+    for query in sorted(spec.queries, key=lambda query: -len(query.by)):
+        answers = release.answers(query.name)
+        groups = keys_of_groups(answers, query).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
+        frame = Frame(release, spec, False, True, [groups])
+        if all(map(frame.knows, keys)):
+            order = frame.cells(query.by)
+            rows = pa.array(np.argsort(order.of_row, kind="stable"))
+            columns = {key: pa.array(frame.key(key)[1], pa.string()).take(pa.array(frame.key(key)[0])) for key in keys}
+            return (pa.table(columns) if columns else groups).take(rows)
+    return None
+
+
+def _length(grouper: Grouper) -> int:
+    return grouper.prefix or 0
+
+
+def noise_of(release: Release, query: str, attribute: Attribute) -> PsiNoise:
+    """The noise of the answers of a query that the ψ-mechanism gave for an attribute."""
     answered = next(a for a in release.manifest.queries if a.query.name == query)
     psi = attribute.protection.psi
     least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
@@ -290,7 +368,7 @@ def _possible_cells(release: Release, spec: Spec) -> pa.Table:
             fault = Fault("queries", f"their groups allow {count:,} cells", "Add an identity query")
             raise FaultsError(str(release.folder), [fault])
         order = ", ".join(map(_quoted, sorted(known)))
-        rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else "SELECT 0 AS cell"
+        rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else f"SELECT 0 AS {TOTAL_KEY}"
         return connection.sql(rows).to_arrow_table()
 
 

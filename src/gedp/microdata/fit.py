@@ -12,11 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
-from gedp.errors import Fault, FaultsError
-from gedp.files import WriteError, replacing, sha256, write_text
+from gedp.derived import MICRODATA, REPORT, drop_signature
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.files import WriteError, replacing, sha256, write_text, writing
 from gedp.microdata.cells import Frame, read_frame
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.release import MANIFEST, Release
@@ -24,28 +26,47 @@ from gedp.release import MANIFEST, Release
 if TYPE_CHECKING:
     from gedp.microdata.ratios import Ratio
 
-MICRODATA = "microdata.parquet"
+FIXED_TOTALS = "fixed_totals"  # in the file beside the microdata, so that nobody has to give them again
 WORKERS = 2
 
 DETAIL = {
     "identity": "every row has an answer of its own",
-    "cells": "no answers for establishments: the fitted total of each finest cell is divided by public weights",
-    "undetermined": "no answers for establishments or finest cells: groups are divided by public weights",
+    "cells": (
+        "no answers for establishments: the fitted total of each finest cell is divided by public weights, so only "
+        "sums of whole cells mean something"
+    ),
+    "groups": "no column: no answers for establishments or finest cells, so there are tables of measured groups alone",
 }
+ROWS_ARE_CELLS = "no answers for establishments: every row is a cell of the finest table, with the total that fits best"
+NO_ROWS = (
+    "there are no microdata: no query asks for establishments, and no query has groups from which those of all others "
+    "follow, so the answers determine no rows"
+)
 
 
 @dataclass(frozen=True, repr=False)
 class Microdata:
-    """One value for every row and attribute that fits all the answers of a release best."""
+    """One value for every row and attribute that fits all the answers of a release best.
+
+    Attributes whose answers do not determine such values are in `measured`: for tables of their measured groups.
+    """
 
     frame: Frame
     weights: str
     fits: Mapping[str, AttributeFit]
     share_by: str | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    measured: Mapping[str, MeasuredFit] = field(default_factory=dict)
+    is_on_file: bool = False  # whether the values are those in the folder of the release
 
     def __repr__(self) -> str:
-        return f"Microdata({self.frame.rows:,} rows, {', '.join(self.fits)})"
+        rows = f"{self.frame.rows:,} rows, " if self.fits else ""
+        return f"Microdata({rows}{', '.join(self.attributes)})"
+
+    @property
+    def attributes(self) -> list[str]:
+        """All of them, in the order of the release."""
+        return [name for name in self.frame.spec.asked if name in self.fits or name in self.measured]
 
     @property
     def release(self) -> Release:
@@ -53,9 +74,26 @@ class Microdata:
         return self.frame.release
 
     def table(self) -> pa.Table:
-        """Id and public columns, and one protected column for each attribute."""
+        """Id and public columns, and one protected column for each attribute that has values of the rows."""
+        self.require_rows()
         columns = {name: self.frame.public[name] for name in self.frame.public.column_names}
         return pa.table({**columns, **{name: self._column(name) for name in self.fits}})
+
+    def allows(self, by: Sequence[str], attribute: str) -> bool:
+        """Whether a table of an attribute can be made by a grouping: any with rows, else those that were measured."""
+        return attribute in self.fits or self.measured[attribute].allows(by)
+
+    def meaning(self, name: str) -> str:
+        """What the values of an attribute rest on, in words."""
+        if name in self.measured:
+            return DETAIL["groups"]
+        detail = self.fits[name].detail
+        return DETAIL[detail] if self.frame.lists_establishments or detail != "cells" else ROWS_ARE_CELLS
+
+    def require_rows(self) -> None:
+        """Refuses microdata without any: there is nothing to write or to add up."""
+        if not self.fits:
+            raise Refused(f"{self.release.folder}: {NO_ROWS}. Its tables can be tabulated and reported all the same")
 
     def tabulate(
         self,
@@ -88,11 +126,16 @@ class Microdata:
             "tolerance": TOLERANCE if self.weights == "quasi" else None,
             "public_weights": self.share_by or "every row alike",
             "constraints": self.constraints.described(),
-            "attributes": {name: self._described(fit) for name, fit in self.fits.items()},
+            FIXED_TOTALS: [table.to_pydict() for table in self.constraints.totals],
+            "attributes": {name: self._described(name) for name in self.attributes},
         }
 
     def write(self, path: Path | None = None) -> Path:
-        """Writes the table, into the folder of the release unless told otherwise, and how it was fitted beside it."""
+        """Writes the table, into the folder of the release unless told otherwise, and how it was fitted beside it.
+
+        A report in that folder is about the microdata before, so it goes first: see gedp.publish for how to replace it.
+        """
+        self.require_rows()
         path = path or self.release.folder / MICRODATA
         if path.suffix != ".parquet":
             raise WriteError(f"cannot write {path}: microdata are a Parquet file. Choose a name that ends in .parquet")
@@ -101,29 +144,49 @@ class Microdata:
         with replacing(path) as temporary:
             pq.write_table(self.table(), temporary, compression="zstd")
             described = {"file": path.name, "sha256": sha256(temporary), **self.described()}
+            if self.is_place_on_file(path):
+                with writing(report := self.release.folder / REPORT):
+                    report.unlink(missing_ok=True)
+                    drop_signature(self.release.folder)
             write_text(beside, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
         return path
+
+    def is_place_on_file(self, path: Path) -> bool:
+        """Whether microdata at this path are those on file in the release."""
+        return path.resolve() == (self.release.folder / MICRODATA).resolve()
 
     def _column(self, name: str) -> pa.Array:
         unit = self.frame.spec.policy.attributes[name].unit
         are_integers = self.constraints.whole and unit == unit.to_integral_value()
         return pa.array(self.fits[name].values, pa.int64() if are_integers else pa.float64())
 
-    def _described(self, fit: AttributeFit) -> dict[str, Any]:
+    def _described(self, name: str) -> dict[str, Any]:
+        if name in self.measured:
+            measured = self.measured[name]
+            said = {"detail": "groups", "meaning": self.meaning(name), "groupings": measured.groupings()}
+            return {**said, **_how(measured)}
+        fit = self.fits[name]
         system = fit.cell_fit.system if fit.cell_fit else None
         return {
             "detail": fit.detail,
-            "meaning": DETAIL[fit.detail],
+            "meaning": self.meaning(name),
             "cells": len(fit.totals),
             "groups": system.size if system else None,
             "solved": None if system is None else "directly" if system.is_direct else "by conjugate gradients",
             "residual": system.residual if system else None,
-            "rounds": fit.rounds,
-            "change": fit.change,
-            "largest_change": fit.largest_change,
-            "settled": fit.change <= TOLERANCE,
+            **_how(fit),
             "constrained": dict(fit.constrained),
         }
+
+
+def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
+    """How the weights settled."""
+    return {
+        "rounds": fit.rounds,
+        "change": fit.change,
+        "largest_change": fit.largest_change,
+        "settled": fit.change <= TOLERANCE,
+    }
 
 
 def fit_microdata(
@@ -144,21 +207,27 @@ def fit_microdata(
     `nonnegative` and `whole` ask for values of 0 or more and for whole units, by default as the spec says. `fixed` are
     public totals to be met exactly: tables, or .csv and .parquet files, with key columns and a column for each
     attribute (or `attribute` and `value`). See gedp.microdata.constraints.
+
+    Attributes whose answers determine neither rows nor finest cells get no values. They stay for tables of measured
+    groups, which no constraint changes.
     """
     frame = read_frame(release)
     wanted = frame.attributes(attributes)
     chosen = weights or frame.spec.microdata.weights
     row_weights = None if share_by is None else _public_weights(frame, share_by)
-    for name in wanted:
+    with_rows = [name for name in wanted if frame.gives_rows(name)]
+    without = [name for name in wanted if name not in with_rows]
+    for name in with_rows:
         frame.cells_of(name)  # once, before threads ask for them
     given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
     said = frame.spec.microdata
     constraints = read_constraints(
         frame,
-        wanted,
+        with_rows,
         said.nonnegative if nonnegative is None else nonnegative,
         said.whole if whole is None else whole,
         given,
+        without,
     )
 
     def fit(name: str) -> AttributeFit:
@@ -167,12 +236,13 @@ def fit_microdata(
         return constrain(problem, frame.spec.policy.attributes[name], best, constraints, row_weights)
 
     with ThreadPoolExecutor(WORKERS) as pool:
-        fits = dict(zip(wanted, pool.map(fit, wanted), strict=True))
-    return Microdata(frame, chosen, fits, share_by, constraints)
+        fits = dict(zip(with_rows, pool.map(fit, with_rows), strict=True))
+    measured = {name: fit_measured(frame, name, chosen) for name in without}
+    return Microdata(frame, chosen, fits, share_by, constraints, measured)
 
 
 def _public_weights(frame: Frame, column: str) -> FloatArray:
-    if column in frame.spec.data.public and column in frame.public.column_names:
+    if frame.has_rows and column in frame.spec.data.public and column in frame.public.column_names:
         kind = frame.public[column].type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             return np.asarray(frame.public[column].cast(pa.float64()).to_numpy(), dtype=np.float64)

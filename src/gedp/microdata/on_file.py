@@ -2,20 +2,24 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gedp.derived import BESIDE, MICRODATA
 from gedp.errors import Fault, FaultsError
 from gedp.files import sha256
-from gedp.microdata.constraints.fixed import Given
-from gedp.microdata.fit import MICRODATA, Microdata, fit_microdata
+from gedp.microdata.cells import read_frame
+from gedp.microdata.constraints.fixed import Given, read_totals
+from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
+from gedp.microdata.solve import sum_by
+from gedp.microdata.weights import AttributeFit
+from gedp.neighbors.functions import FloatArray
 from gedp.release import MANIFEST, Release, TamperedReleaseError
 
-BESIDE = Path(MICRODATA).with_suffix(".json").name
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 
 
@@ -24,44 +28,103 @@ def is_on_file(release: Release) -> bool:
     return any((release.folder / name).exists() for name in (MICRODATA, BESIDE))
 
 
+def find_microdata(
+    release: Release,
+    *,
+    attributes: Sequence[str] | None = None,
+    weights: str | None = None,
+    share_by: str | None = None,
+    nonnegative: bool | None = None,
+    whole: bool | None = None,
+    fixed: Sequence[Given] = (),
+) -> Microdata:
+    """The microdata on file in a release, so that tables agree with them; `is_on_file` of the result says whether.
+
+    Where there are none they are fitted as `fit_microdata` does. Options that are not those on file ask for a fit that
+    differs from the one on file in these.
+    """
+    asked: dict[str, Any] = {"weights": weights, "share_by": share_by, "nonnegative": nonnegative, "whole": whole}
+    if not is_on_file(release):
+        return fit_microdata(release, attributes=attributes, fixed=fixed, **asked)
+    described = read_description(release)
+    on_file = _options(release, described)
+    chosen = {name: on_file[name] if value is None else value for name, value in asked.items()}
+    stored = described.get(FIXED_TOTALS, [])
+    totals, faults = read_totals(fixed)
+    if faults:
+        raise FaultsError("constraints", faults)
+    given = [table.to_pydict() for table in totals.values()]
+    if chosen == on_file and given in ([], stored):
+        return read_microdata(release, attributes=attributes)
+    held = fixed or [pa.table(columns) for columns in stored]
+    return fit_microdata(release, attributes=attributes, fixed=held, **chosen)
+
+
 def read_microdata(release: Release, fixed: Sequence[Given] = (), attributes: Sequence[str] | None = None) -> Microdata:
     """The microdata on file in a release, of all attributes or of some; refuses those that a fit does not give.
 
-    `fixed` are the public totals that they were fitted to, if any: the file beside them only names their groupings.
+    The values are those on file, the errors those of the fit. `fixed` are the public totals that they were fitted to;
+    without them, those in the file beside the microdata.
     """
     described = read_description(release)
-    columns = release.manifest.spec.data.public
-    share_by = described["public_weights"] if described["public_weights"] in columns else None
     constraints = described["constraints"]
-    if constraints["fixed"] and not fixed:
+    given = list(fixed) or [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
+    if constraints["fixed"] and not given:
         fault = Fault(MICRODATA, "it was fitted to fixed public totals", "Give them again, with --fixed")
         raise FaultsError(str(release.folder), [fault])
-    microdata = fit_microdata(
-        release,
-        weights=described["weights"],
-        attributes=attributes,
-        share_by=share_by,
-        nonnegative=constraints["nonnegative"],
-        whole=constraints["whole"],
-        fixed=fixed,
-    )
-    on_file = pq.read_table(release.folder / MICRODATA)
-    other = [name for name in microdata.fits if not _is_alike(on_file, name, microdata)]
-    if other:
+    microdata = fit_microdata(release, attributes=attributes, fixed=given, **_options(release, described))
+    on_file = _read_table(release)
+    if lacking := [name for name in microdata.fits if name not in on_file.column_names]:
+        raise FaultsError(str(release.folder), [_again(release, f"{', '.join(lacking)}: it has no such columns")])
+    fits = {name: _with_values(microdata, name, on_file[name]) for name in microdata.fits}
+    if other := [name for name in fits if not _is_alike(fits[name].values, name, microdata)]:
         problem = f"{', '.join(other)}: not what a fit with the options in {BESIDE} gives"
         raise FaultsError(str(release.folder), [_again(release, problem)])
-    return microdata
+    return replace(microdata, fits=fits, is_on_file=True)
 
 
-def _is_alike(on_file: pa.Table, name: str, microdata: Microdata) -> bool:
+def microdata_to_report(release: Release, fixed: Sequence[Given] = ()) -> Microdata:
+    """The microdata on file; those of a release whose answers determine none, for its tables."""
+    frame = read_frame(release)
+    if any(map(frame.gives_rows, frame.attributes())):
+        return read_microdata(release, fixed)
+    return fit_microdata(release, fixed=fixed)
+
+
+def _options(release: Release, described: Mapping[str, Any]) -> dict[str, Any]:
+    """With which options of `fit_microdata` the microdata on file were fitted, besides fixed totals."""
+    columns = release.manifest.spec.data.public
+    constraints = described["constraints"]
+    return {
+        "weights": described["weights"],
+        "share_by": described["public_weights"] if described["public_weights"] in columns else None,
+        "nonnegative": constraints["nonnegative"],
+        "whole": constraints["whole"],
+    }
+
+
+def _read_table(release: Release) -> pa.Table:
+    try:
+        return pq.read_table(release.folder / MICRODATA)
+    except (OSError, ValueError, pa.ArrowException):
+        raise FaultsError(str(release.folder), [_again(release, "it cannot be read")]) from None
+
+
+def _with_values(microdata: Microdata, name: str, on_file: pa.ChunkedArray) -> AttributeFit:
+    """The values on file with the errors of a fit made anew, which may end elsewhere by rounding."""
+    cells, values = microdata.frame.cells_of(name), np.asarray(on_file.to_numpy(), dtype=np.float64)
+    if len(values) != len(cells.of_row):
+        raise FaultsError(str(microdata.release.folder), [_again(microdata.release, "it has other rows")])
+    return replace(microdata.fits[name], values=values, totals=sum_by(cells.of_row, values, cells.count))
+
+
+def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:
     """Rounds of weights may end elsewhere on another machine, and values be rounded to the next unit."""
     fit = microdata.fits[name]
-    if name not in on_file.column_names or on_file.num_rows != len(fit.values):
-        return False
     spread = np.abs(fit.values) if fit.row_variances is None else np.sqrt(fit.row_variances)
     unit = float(microdata.frame.spec.policy.attributes[name].unit) if microdata.constraints.whole else 0.0
     allowed = max(ALIKE, 2 * fit.largest_change) * spread + unit + 1e-9 * np.max(np.abs(fit.values), initial=0.0)
-    return bool(np.all(np.abs(on_file[name].to_numpy() - fit.values) <= allowed))
+    return bool(np.all(np.abs(values - fit.values) <= allowed))
 
 
 def read_description(release: Release) -> Mapping[str, Any]:
@@ -69,15 +132,19 @@ def read_description(release: Release) -> Mapping[str, Any]:
     try:
         described = json.loads((release.folder / BESIDE).read_text(encoding="utf-8"))
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
-        described["weights"], described["public_weights"], described["constraints"]["fixed"]
+        constraints = described["constraints"]
+        described["weights"], described["public_weights"], constraints["nonnegative"], constraints["whole"]
+        constraints["fixed"], [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
         digest = sha256(release.folder / MICRODATA)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
         problem = f"it or {BESIDE} is missing or cannot be read"
         raise FaultsError(str(release.folder), [_again(release, problem)]) from None
+    again = f"Make it again: gedp microdata {release.folder}"
     if of_manifest != sha256(release.folder / MANIFEST):
-        raise TamperedReleaseError(f"{release.folder}: {MANIFEST} is not the one that {MICRODATA} was fitted to")
+        problem = f"{MANIFEST} is not the one that {MICRODATA} was fitted to"
+        raise TamperedReleaseError(f"{release.folder}: {problem}. {again}")
     if digest != expected:
-        raise TamperedReleaseError(f"{release.folder}: {MICRODATA} is not as {BESIDE} describes it")
+        raise TamperedReleaseError(f"{release.folder}: {MICRODATA} is not as {BESIDE} describes it. {again}")
     return dict(described)
 
 

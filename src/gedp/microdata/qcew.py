@@ -13,7 +13,7 @@ import pyarrow as pa
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL, ancestor_of
 from gedp.microdata.cells import Cells, Frame, combinations
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fit import NO_ROWS, Microdata
 from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
 from gedp.microdata.solve import CodeArray
 from gedp.microdata.tabulate import estimate_groups
@@ -73,6 +73,9 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
     `names` says what the release calls the attributes and columns of NAMES. It may have no ownership, year or quarter,
     and counties numbered across states (five digits) need no state.
     """
+    if not frame.has_rows:
+        hint = "Use --by with a grouping that was measured"
+        raise FaultsError(str(frame.release.folder), [Fault(f"agglvl {level}", NO_ROWS, hint)])
     names, detail = names or {}, level % 10
     find = _Finder(frame, {name: names.get(name, name) for name in NAMES})
     if level not in (*STATES, *COUNTIES):

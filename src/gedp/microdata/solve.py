@@ -121,7 +121,7 @@ class MarginalSystem:
     def apply(self, unknowns: FloatArray) -> FloatArray:
         """(W + B V Bᵀ) λ, for one column or several."""
         parts = self._parts(unknowns)
-        result = [_rows(d, part) for d, part in zip(self.diagonals, parts, strict=True)]
+        result = [rows_times(d, part) for d, part in zip(self.diagonals, parts, strict=True)]
         for p, row in enumerate(self._below):
             for q, block in enumerate(row):
                 result[p] = result[p] + block @ parts[q]
@@ -136,8 +136,8 @@ class MarginalSystem:
         unknowns = attempt(right)
         for _ in range(REFINEMENTS if self.is_direct else 0):
             unknowns = unknowns + attempt(right - self.apply(unknowns))
-        left = _rows(self._scale, right - self.apply(unknowns))
-        norms = np.linalg.norm(_rows(self._scale, right), axis=0)
+        left = rows_times(self._scale, right - self.apply(unknowns))
+        norms = np.linalg.norm(rows_times(self._scale, right), axis=0)
         residual = float(np.max(np.linalg.norm(left, axis=0) / np.where(norms > 0, norms, 1)))
         self.residual = max(self.residual, residual)
         if not residual <= ACCEPTED_RESIDUAL:
@@ -183,10 +183,10 @@ class MarginalSystem:
     def _direct(self, right: FloatArray) -> FloatArray:
         first = self.marginals[0].groups
         if self._factor is None:
-            return _rows(1 / self.diagonals[0], right)
-        scaled = _rows(1 / self.diagonals[0], right[:first])
+            return rows_times(1 / self.diagonals[0], right)
+        scaled = rows_times(1 / self.diagonals[0], right[:first])
         rest = cho_solve(self._factor, right[first:] - self._to_first @ scaled)
-        top = scaled - _rows(1 / self.diagonals[0], self._to_first.T @ rest)
+        top = scaled - rows_times(1 / self.diagonals[0], self._to_first.T @ rest)
         return np.concatenate([top, rest])
 
     def _iterate(self, right: FloatArray) -> FloatArray:
@@ -220,7 +220,7 @@ class MarginalSystem:
         return np.concatenate(backward)
 
 
-def _rows(factors: FloatArray, values: FloatArray) -> FloatArray:
+def rows_times(factors: FloatArray, values: FloatArray) -> FloatArray:
     """Every row times its factor."""
     return factors * values if values.ndim == 1 else factors[:, None] * values
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from gedp.errors import DomainError
-from gedp.microdata.cells import Cells
+from gedp.errors import DomainError, Fault, FaultsError
+from gedp.microdata.cells import Cells, Frame
 from gedp.microdata.fit import Microdata
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, parse_ratios
 from gedp.microdata.solve import sum_by
@@ -22,15 +22,51 @@ def tabulate(
 ) -> pa.Table:
     """Estimate, standard error, coefficient of variation and confidence interval for every group that occurs.
 
-    Without `attributes` there are all of them, or none where there are ratios. `variance_kind` says whether the errors
-    are exact, estimated (some variance depends on the truth, and was taken at the fitted value), delta (approximate,
-    for a ratio), unconstrained (values were bounded or rounded, and the errors are those from before), or unknown: then
-    there are none, since cells were divided by public weights or the denominator of a ratio is not clearly different
-    from 0.
+    Without `attributes` there are all of them that this grouping can be made for, or none where there are ratios. Where
+    the microdata have values of the rows it can be any grouping, else one whose groups are made of measured groups; the
+    others are refused.
+
+    `variance_kind` says whether the errors are exact, estimated (some variance depends on the truth, and was taken at
+    the fitted value), delta (approximate, for a ratio), unconstrained (values were bounded or rounded, and the errors
+    are those from before), or unknown: then there are none, since cells were divided by public weights or the
+    denominator of a ratio is not clearly different from 0.
     """
-    by = [by] if isinstance(by, str) else by
+    by = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    require_keys(microdata.frame, by)
+    asked = _asked(microdata, by, attributes, ratios)
+    confidence = _confidence(microdata, confidence)
+    needed = _needed(microdata, asked)
+    if refused := [name for name in needed if not microdata.allows(by, name)]:
+        raise _not_determined(microdata, by, refused)
+    keys, totals = _grouped(microdata, by, needed)
+    parts = []
+    for ratio in asked:
+        found = estimate(ratio, totals, confidence)
+        names = pa.array([ratio.name] * len(found.estimate), pa.string())
+        parts.append(pa.table({**keys, "attribute": names, **found.columns()}))
+    return pa.concat_tables(parts)
+
+
+def require_keys(frame: Frame, by: Sequence[str]) -> None:
+    """Refuses names that are no public columns or groupings, all in one error; what they allow is seen later."""
+    if frame.has_rows:
+        frame.keys(by)
+        return
+    whole = Frame(frame.release, frame.spec, True, True, [pa.table({name: [""] for name in frame.spec.data.public})])
+    faults = [whole.unknown(name) for name in by if not whole.knows(name)]
+    if faults:
+        raise FaultsError(str(frame.release.folder), faults)
+
+
+def _asked(
+    microdata: Microdata, by: Sequence[str], attributes: str | Sequence[str] | None, ratios: Sequence[str | Ratio]
+) -> list[Ratio]:
+    """The lines of the table, attributes first."""
     attributes = [attributes] if isinstance(attributes, str) else attributes
-    wanted = (() if ratios else tuple(microdata.fits)) if attributes is None else attributes
+    wanted = attributes or ()
+    if attributes is None and not ratios:
+        possible = [name for name in microdata.attributes if microdata.allows(by, name)]
+        wanted = possible or microdata.attributes  # none: all are refused below
     plain = [Ratio(name, {name: 1.0}) for name in dict.fromkeys(wanted)]
     parsed = iter(parse_ratios([item for item in ratios if isinstance(item, str)]))
     asked = [*plain, *(next(parsed) if isinstance(item, str) else item for item in ratios)]
@@ -38,28 +74,75 @@ def tabulate(
         raise DomainError("there is no attribute or ratio to make a table of")
     if repeated := [name for name, times in Counter(ratio.name for ratio in asked).items() if times > 1]:
         raise DomainError(f"more than one line would be called {', '.join(repeated)}. Choose other names")
-    groups = microdata.frame.cells(by)
-    keys = {key: _texts(microdata, key, groups) for key in by}
-    parts = []
-    for ratio, found in zip(asked, estimate_groups(microdata, groups, asked, confidence), strict=True):
-        names = pa.array([ratio.name] * groups.count, pa.string())
-        parts.append(pa.table({**keys, "attribute": names, **found.columns()}))
-    return pa.concat_tables(parts)
+    return asked
+
+
+def _grouped(
+    microdata: Microdata, by: Sequence[str], names: Sequence[str]
+) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
+    """The keys of every group, and the totals of every attribute in the same order."""
+    frame, totals = microdata.frame, dict[str, Totals]()
+    of_rows = [name for name in names if name in microdata.fits]
+    groups = frame.cells(by) if of_rows else None
+    for name in of_rows:
+        totals[name] = _totals(microdata, name, frame.cells(by))
+    for name in (name for name in names if name in microdata.measured):
+        measured = microdata.measured[name]
+        table = measured.table(by)
+        totals[name] = Totals(table.totals, table.variances, "exact" if measured.exact else "estimated")
+        if groups is None:
+            frame, groups = table.frame, table.groups
+        if table.groups.count != groups.count:
+            problem = Fault("tables", f"they do not have the same groups by {_named(by)}", "Get a fresh copy")
+            raise FaultsError(str(frame.release.folder), [problem])
+    return {key: _texts(frame, key, groups) for key in by if groups is not None}, totals
+
+
+def _not_determined(microdata: Microdata, by: Sequence[str], names: Sequence[str]) -> FaultsError:
+    """Says which tables can be made instead."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(", ".join(microdata.measured[name].groupings()), []).append(name)
+    faults = []
+    for measured, of in alike.items():
+        hint = (
+            f"Tables can be made by {measured}, and by what these add up to; a query by establishment would allow any"
+        )
+        faults.append(Fault("by", f"no answers determine {', '.join(of)} by {_named(by)}", hint))
+    return FaultsError(str(microdata.release.folder), faults)
+
+
+def _named(by: Sequence[str]) -> str:
+    return " x ".join(by) or "the total"
 
 
 def estimate_groups(
     microdata: Microdata, groups: Cells, ratios: Sequence[Ratio], confidence: float | None = None
 ) -> list[Estimates]:
     """Each ratio for every group of rows."""
+    confidence = _confidence(microdata, confidence)
+    needed = _needed(microdata, ratios)
+    if without := [name for name in needed if name in microdata.measured]:
+        problem = f"{', '.join(without)}: the answers determine no rows to add up, only tables of measured groups"
+        raise FaultsError(str(microdata.release.folder), [Fault("attribute", problem, "Use --by with such a grouping")])
+    totals = {name: _totals(microdata, name, groups) for name in needed}
+    return [estimate(ratio, totals, confidence) for ratio in ratios]
+
+
+def _confidence(microdata: Microdata, confidence: float | None) -> float:
     confidence = float(microdata.frame.spec.output.confidence) if confidence is None else confidence
     if not 0 < confidence < 1:
         raise DomainError("a confidence is between 0 and 1")
-    asked = list(dict.fromkeys(name for ratio in ratios for name in ratio.attributes))
-    unknown = [name for name in asked if name not in microdata.fits]
+    return confidence
+
+
+def _needed(microdata: Microdata, ratios: Sequence[Ratio]) -> list[str]:
+    """The attributes in some ratios, each once."""
+    needed = list(dict.fromkeys(name for ratio in ratios for name in ratio.attributes))
+    unknown = [name for name in needed if name not in microdata.attributes]
     if unknown:
-        raise DomainError(f"not fitted: {', '.join(unknown)}. There are: {', '.join(microdata.fits)}")
-    totals = {name: _totals(microdata, name, groups) for name in asked}
-    return [estimate(ratio, totals, confidence) for ratio in ratios]
+        raise DomainError(f"not fitted: {', '.join(unknown)}. There are: {', '.join(microdata.attributes)}")
+    return needed
 
 
 def _totals(microdata: Microdata, name: str, groups: Cells) -> Totals:
@@ -70,5 +153,5 @@ def _totals(microdata: Microdata, name: str, groups: Cells) -> Totals:
     return Totals(sum_by(groups.of_row, fit.values, groups.count), variance, kind)
 
 
-def _texts(microdata: Microdata, key: str, groups: Cells) -> pa.Array:
-    return pa.array(microdata.frame.key(key)[1], pa.string()).take(pa.array(groups.codes[key]))
+def _texts(frame: Frame, key: str, groups: Cells) -> pa.Array:
+    return pa.array(frame.key(key)[1], pa.string()).take(pa.array(groups.codes[key]))

@@ -9,7 +9,7 @@ Variances of clipped sums are public and exact, but large where the answer of th
 Plug-in takes them as they are, quasi at the bound that the fitted values give.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -60,32 +60,69 @@ class AttributeFit:
 
 def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArray | None = None) -> AttributeFit:
     """The values that fit the answers best. `row_weights` divide cells that have no answers for establishments."""
-    if weights not in ("quasi", "plug-in"):
-        raise DomainError(f"weights are quasi or plug-in, not {weights!r}")
+    require_weights(weights)
     division = _Division(problem.cells, row_weights)
     answers = _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
     plug_in = _plug_in(problem)
     fit = _fit(problem, answers, plug_in, division)
     if weights == "plug-in" or variances_are_known(problem):
         return fit
-    at, rounds, stride = _fitted(problem, fit), 0, Stride()
+
+    def variances(at: Sequence[FloatArray]) -> Sequence[FloatArray]:
+        return _variances(problem, answers.with_each(at)).each()
+
+    def fitted(aims: Sequence[FloatArray], widths: Sequence[FloatArray]) -> Sequence[FloatArray]:
+        towards = _fit(problem, answers.with_each(aims), answers.with_each(widths), division)
+        return _fitted(problem, towards).each()
+
+    settled = settle(answers.each(), plug_in.each(), _fitted(problem, fit).each(), variances, fitted)
+    return replace(
+        _fit(problem, answers, answers.with_each(settled.variances), division),
+        rounds=settled.rounds,
+        change=settled.change,
+        largest_change=settled.largest_change,
+    )
+
+
+def require_weights(weights: str) -> None:
+    """Refuses weights that do not exist."""
+    if weights not in ("quasi", "plug-in"):
+        raise DomainError(f"weights are quasi or plug-in, not {weights!r}")
+
+
+@dataclass(frozen=True, repr=False)
+class Settled:
+    """The variances of all answers at the fixed point, and how it was reached."""
+
+    variances: Sequence[FloatArray]
+    rounds: int
+    change: float
+    largest_change: float
+
+
+def settle(
+    answers: Sequence[FloatArray],
+    plug_in: Sequence[FloatArray],
+    at: Sequence[FloatArray],
+    variances_at: Callable[[Sequence[FloatArray]], Sequence[FloatArray]],
+    fitted: Callable[[Sequence[FloatArray], Sequence[FloatArray]], Sequence[FloatArray]],
+) -> Settled:
+    """The quasi weights: from the fitted values `at` to those whose variances give them again. One array a query.
+
+    `fitted` are the values that fit answers with given variances best.
+    """
+    rounds, stride = 0, Stride()
     changes: list[Change] = []
     while rounds < MOST_ROUNDS and not (changes and max(change.typical for change in changes) <= TOLERANCE):
-        variances = _variances(problem, at)
-        aimed = map(quasi_step, answers.each(), at.each(), plug_in.each(), variances.each())
-        aims, widths = (answers.with_each(part) for part in zip(*aimed, strict=True))
-        towards = _fitted(problem, _fit(problem, aims, widths, division))
-        steps = [there - here for there, here in zip(towards.each(), at.each(), strict=True)]
-        changes = list(map(Change.of, steps, variances.each()))
-        share = stride.share_of(steps, variances.each())
-        at = at.with_each([here + share * step for here, step in zip(at.each(), steps, strict=True)])
+        variances = variances_at(at)
+        aims, widths = zip(*map(quasi_step, answers, at, plug_in, variances), strict=True)
+        steps = [there - here for there, here in zip(fitted(aims, widths), at, strict=True)]
+        changes = list(map(Change.of, steps, variances))
+        share = stride.share_of(steps, variances)
+        at = [here + share * step for here, step in zip(at, steps, strict=True)]
         rounds += 1
-    return replace(
-        _fit(problem, answers, _variances(problem, at), division),
-        rounds=rounds,
-        change=max(change.typical for change in changes),
-        largest_change=max(change.largest for change in changes),
-    )
+    typical, largest = max(change.typical for change in changes), max(change.largest for change in changes)
+    return Settled(variances_at(at), rounds, typical, largest)
 
 
 def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:

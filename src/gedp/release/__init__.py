@@ -11,13 +11,7 @@ from gedp.release.claim import PlaceTakenError
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, AttributeNoise, DecisionMade, Manifest, Together
 from gedp.release.reader import (
     ANSWER_SCHEMA,
-    DERIVED,
     MECHANISMS,
-    MICRODATA,
-    MICRODATA_DESCRIBED,
-    REPORT,
-    SIGNATURE,
-    SUMS,
     VARIANCE_KINDS,
     Release,
     TamperedReleaseError,
@@ -27,16 +21,10 @@ from gedp.release.writer import ReleaseExistsError, ReleaseWriter, require_free
 
 __all__ = [
     "ANSWER_SCHEMA",
-    "DERIVED",
     "IDENTITY",
     "MANIFEST",
     "MAPS",
     "MECHANISMS",
-    "MICRODATA",
-    "MICRODATA_DESCRIBED",
-    "REPORT",
-    "SIGNATURE",
-    "SUMS",
     "VARIANCE_KINDS",
     "Answered",
     "AttributeNoise",

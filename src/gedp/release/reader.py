@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import WriteError, sha256, writing
+from gedp.files import WriteError, sha256
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
 
 MECHANISMS = ("psi", "pnc")
@@ -30,14 +30,6 @@ ANSWER_SCHEMA = pa.schema(
         ("variance_kind", pa.string()),  # of VARIANCE_KINDS
     ]
 )
-
-#: What is made from a release and lies in its folder, if it was made; nothing of it is listed in the manifest.
-MICRODATA = "microdata.parquet"
-MICRODATA_DESCRIBED = "microdata.json"
-REPORT = "report.html"
-SUMS = "SHA256SUMS"
-SIGNATURE = "SHA256SUMS.sig"
-DERIVED = (MICRODATA, MICRODATA_DESCRIBED, REPORT, SUMS, SIGNATURE)
 
 
 class TamperedReleaseError(Refused):
@@ -90,14 +82,6 @@ class Release:
             rows = [[]]
         self._require(name, all(len(row) == 2 for row in rows), "other columns")
         return dict(rows)
-
-    def drop_signature(self) -> bool:
-        """Removes the signature, because what it covers is being made anew; returns whether there was one."""
-        found = [path for name in (SIGNATURE, SUMS) if (path := self.folder / name).exists()]
-        for path in found:
-            with writing(path):
-                path.unlink(missing_ok=True)
-        return bool(found)
 
     def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
         """Refuses to write where a file of the release is, or one of those `made` from it."""

@@ -11,10 +11,11 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from gedp.derived import DERIVED, SIGNATURE, SUMS
 from gedp.errors import Fault, FaultsError
 from gedp.files import WriteError, replacing, sha256, write_text, writing
 from gedp.release.manifest import MANIFEST, Manifest
-from gedp.release.reader import DERIVED, SIGNATURE, SUMS, Release, TamperedReleaseError, read_release
+from gedp.release.reader import Release, TamperedReleaseError, read_release
 
 PUBLIC = ".pub"
 

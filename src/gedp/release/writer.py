@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.csvfiles import write_csv, write_rows
+from gedp.derived import DERIVED
 from gedp.errors import FaultsError, Refused
 from gedp.files import sha256, swap, writing
 from gedp.release.claim import Claim
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
-from gedp.release.reader import DERIVED, Release, wrong_files
+from gedp.release.reader import Release, wrong_files
 from gedp.release.rows import SortedRows, Ties
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
+from gedp.derived import MICRODATA, SIGNATURE, SUMS
 from gedp.files import sha256
-from gedp.microdata.fit import MICRODATA
-from gedp.release import MANIFEST, SIGNATURE, SUMS, Manifest, Release
+from gedp.release import MANIFEST, Manifest, Release
 from gedp.web import Html, table
 
 CHECK = (
@@ -23,11 +23,12 @@ def made(manifest: Manifest) -> str:
     return f"Made on {day.day} {day:%B %Y}{release}, with gedp {manifest.gedp} and noise from {noise}."
 
 
-def checksums(release: Release, described: Mapping[str, Any]) -> str:
+def checksums(release: Release, described: Mapping[str, Any] | None) -> str:
     """The checksums that stand for everything, and what to do with them."""
     rows = [
         [name, Html(f"<code>{escape(str(digest))}</code>")]
-        for name, digest in ((MANIFEST, manifest_sha256(release)), (MICRODATA, described["sha256"]))
+        for name, digest in ((MANIFEST, manifest_sha256(release)), (MICRODATA, described and described["sha256"]))
+        if digest
     ]
     said = (
         f"<p>{MANIFEST} holds the policy, its price and a checksum of every table. Compare its own checksum with the "

@@ -1,7 +1,8 @@
 """The report of a release for the public, as one self-contained page. Sees the release and its microdata alone."""
 
 import math
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 from urllib.parse import quote
@@ -18,6 +19,11 @@ from gedp.web import Html, asset, fill, page
 from gedp.web import table as html_table
 
 MOST_CHARTS = 6
+_OF_MICRODATA = ("rows", "detail", "negatives", "shell", "python")
+_NAV = {
+    True: '<a href="#microdata">The microdata</a>',
+    False: '<a href="#microdata">Tables of your own</a>',
+}
 FORGED = (
     "NOT PROTECTED. The noise came from a seed, as is done in tests, so anybody can repeat it and take it away. Do not "
     "publish this release."
@@ -28,8 +34,12 @@ SYNTHETIC = (
 )
 
 
-def report_page(microdata: Microdata, described: Mapping[str, Any], *, title: str | None = None, links: bool) -> str:
-    """The whole page as HTML. `described` is the content of microdata.json; `links`: whether files are beside it."""
+def report_page(
+    microdata: Microdata, described: Mapping[str, Any] | None, *, title: str | None = None, links: bool
+) -> str:
+    """The whole page as HTML. `described` is the content of microdata.json, None where there are no microdata;
+    `links`: whether files are beside it.
+    """
     release, spec = microdata.release, microdata.frame.spec
     manifest = release.manifest
     title = title or f"Statistics on {manifest.establishments:,} establishments"
@@ -40,6 +50,8 @@ def report_page(microdata: Microdata, described: Mapping[str, Any], *, title: st
         made=escape(check.made(manifest)),
         banners=_banners(manifest),
         tiles=_tiles(manifest, totals, strength.attacker_chance(prices)),
+        totals_from=_totals_from(microdata),
+        sums="; sums of the microdata are usually more exact" if microdata.fits else "",
         confidence=f"{100 * totals.confidence:g}%",
         of_hundred=f"{100 * totals.confidence:g}",
         totals=_totals(totals, errors),
@@ -47,10 +59,46 @@ def report_page(microdata: Microdata, described: Mapping[str, Any], *, title: st
         tables=_tables(microdata, errors, links),
         check=check.checksums(release, described),
         cite=escape(check.citation(title, release)),
+        constrained=_notes(use.constrained(microdata)),
+        nav=_NAV[bool(microdata.fits)],
+        use=_use(microdata),
+        together=strength.together(manifest),
         **strength.texts(spec, prices, microdata.frame.lists_establishments),
-        **use.texts(microdata),
     )
     return page(title, body, style=asset("report.css"))
+
+
+def _totals_from(microdata: Microdata) -> str:
+    """Where the main totals come from."""
+    if not all(fit.agreement.is_complete for fit in microdata.measured.values()):
+        return "From the tables that say most about them; where there are many tables, they need not quite add up."
+    source = "the microdata, which combine all tables" if microdata.fits else "all tables together"
+    return f"From {source}, so they add up and are closer to the truth than the tables alone."
+
+
+def _notes(texts: Sequence[str]) -> str:
+    return "".join(f'<p class="note">{escape(text)}</p>' for text in texts)
+
+
+def _use(microdata: Microdata) -> str:
+    """The microdata and how to use them; where there are none, why, and what tables can be made."""
+    if microdata.fits:
+        texts = use.texts(microdata)
+        return fill("report_microdata.html", **{name: texts[name] for name in _OF_MICRODATA})
+    allowed = {name: ", ".join(fit.groupings()) for name, fit in microdata.measured.items()}
+    alike: dict[str, list[str]] = {}
+    for name, groupings in allowed.items():
+        alike.setdefault(groupings, []).append(name)
+    items = "".join(f"<li>{escape(', '.join(names))}: by {escape(by)}</li>" for by, names in alike.items())
+    by = min((each.query.by for fit in microdata.measured.values() for each in fit.measurements), key=_least_keys)
+    name = next(name for name, fit in microdata.measured.items() if fit.allows(by))
+    words = ["gedp", "tabulate", ".", *(["--by", ",".join(by)] if by else []), "--attribute", name]
+    return fill("report_tables.html", groupings=items, shell=escape(shlex.join(words)))
+
+
+def _least_keys(by: tuple[str, ...]) -> tuple[bool, int]:
+    """For an example: few keys, but some."""
+    return not by, len(by)
 
 
 def _banners(manifest: Manifest) -> str:
@@ -79,7 +127,8 @@ def _totals(totals: Totals, errors: tuple[ErrorsOfAlike, ...]) -> str:
     parts = [html_table("All establishments together", ["", "total", "margin ±", "relative standard error"], rows)]
     charted = [alike.attributes[0].name for alike in errors][:MOST_CHARTS]
     for grouping in totals.groupings:
-        bars = "".join(_bars(grouping, name, totals.confidence) for name in charted)
+        shown = [name for name in charted if name in grouping.of_attribute]
+        bars = "".join(_bars(grouping, name, totals.confidence) for name in shown)
         parts.append(f'<h3>By {escape(grouping.name)}</h3><div class="side">{bars}</div>')
         others = [name for name in grouping.of_attribute if name not in charted]
         if others:

@@ -17,6 +17,7 @@ from gedp.explain.facts import (
 from gedp.explain.wording import existence_sentence, promise_sentence
 from gedp.numbers import bound, chance, interval, size
 from gedp.policy import PriceList, Spec
+from gedp.release import Manifest
 from gedp.web import table
 from gedp.web import warnings as html_warnings
 
@@ -49,6 +50,27 @@ def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str
             "these data may spend together."
         ),
     }
+
+
+def together(manifest: Manifest) -> str:
+    """The promise over all releases from the same data, where it is another than that of this release, as HTML."""
+    said = manifest.together
+    if said is None or (said.releases == 1 and not said.decisions):
+        return ""
+    own = {name: str(attribute.protection) for name, attribute in manifest.spec.policy.attributes.items()}
+    narrower = [f"{name}: {text}" for name, text in said.attributes.items() if own.get(name, text) != text]
+    parts = [
+        f"This is release {said.releases} from the same data. All of them together promise μ = {said.mu}: an attacker who "
+        f"has them all recognises a true difference with a chance of {bound(float(power(float(said.mu), FALSE_ALARMS)))} "
+        "at 5% false alarms."
+    ]
+    if narrower:
+        parts.append(f"For all of them together these narrower intervals hold: {'; '.join(narrower)}.")
+    parts += [
+        f"On {d.date} {d.by} decided to promise less than earlier releases did: {'; '.join(d.what)}. Reason: {d.reason}"
+        for d in said.decisions
+    ]
+    return "".join(f'<p class="note">{escape(part)}</p>' for part in parts)
 
 
 def example(group: ProtectionGroup) -> str:

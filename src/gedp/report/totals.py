@@ -1,8 +1,12 @@
-"""The main totals of a release: all together, and the largest groups of its coarsest groupings."""
+"""The main totals of a release: all together, and the largest groups of its coarsest groupings.
+
+What the answers do not determine is not shown.
+"""
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +24,7 @@ MOST_GROUPS = {True: 2_000, False: 60}  # that are worth tabulating, by whether 
 
 @dataclass(frozen=True)
 class Amount:
-    """An estimate from the microdata with its error."""
+    """An estimate with its error."""
 
     estimate: float
     margin: float | None  # half the width of its confidence interval; None where the answers do not say
@@ -29,7 +33,7 @@ class Amount:
 
 @dataclass(frozen=True)
 class Grouping:
-    """The groups of one grouping, for every attribute the largest first; as many as are shown."""
+    """The groups of one grouping, for every attribute that has errors the largest first; as many as are shown."""
 
     by: tuple[str, ...]
     groups: int
@@ -43,7 +47,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Totals:
-    """What the microdata add up to."""
+    """What the microdata add up to, or measured groups where these do not determine microdata."""
 
     confidence: float
     all_together: Mapping[str, Amount]
@@ -53,17 +57,31 @@ class Totals:
 
 def main_totals(microdata: Microdata) -> Totals:
     """The totals of all attributes: all together, and by the groupings that `_groupings` finds."""
-    frame = microdata.frame
-    confidence = float(frame.spec.output.confidence)
-    direct = all(a["solved"] != "by conjugate gradients" for a in microdata.described()["attributes"].values())
-    counts = {by: frame.cells(by).count for by in _groupings(frame.spec)}
-    fitting = [by for by, count in counts.items() if 1 < count <= MOST_GROUPS[direct]][:MOST_GROUPINGS]
+    spec = microdata.frame.spec
+    confidence = float(spec.output.confidence)
+    most = MOST_GROUPS[_is_direct(microdata)]
+    counts = {by: _count(microdata, by) for by in _groupings(spec)}
+    few = (by for by, count in counts.items() if 1 < count <= most)
+    known = (Grouping(by, counts[by], found) for by in few if (found := _amounts(microdata, by, confidence)))
     return Totals(
         confidence,
         {name: amounts[0][1] for name, amounts in _amounts(microdata, (), confidence).items()},
-        tuple(Grouping(by, counts[by], _amounts(microdata, by, confidence)) for by in fitting),
-        tuple(" × ".join(by) for by, count in counts.items() if count > MOST_GROUPS[direct]),
+        tuple(islice(known, MOST_GROUPINGS)),
+        tuple(" × ".join(by) for by, count in counts.items() if count > most),
     )
+
+
+def _is_direct(microdata: Microdata) -> bool:
+    fits = (fit.cell_fit for fit in microdata.fits.values())
+    return all(fit is None or fit.system.is_direct for fit in fits)
+
+
+def _count(microdata: Microdata, by: tuple[str, ...]) -> int:
+    """How many groups there are; 0 where no attribute can be tabulated."""
+    if microdata.fits:
+        return microdata.frame.cells(by).count
+    counts = (found.count for each in microdata.measured.values() if (found := each.groups(by)) is not None)
+    return next(counts, 0)
 
 
 def _groupings(spec: Spec) -> list[tuple[str, ...]]:
@@ -74,13 +92,19 @@ def _groupings(spec: Spec) -> list[tuple[str, ...]]:
 
 
 def _amounts(microdata: Microdata, by: tuple[str, ...], confidence: float) -> dict[str, tuple[tuple[str, Amount], ...]]:
-    table = microdata.tabulate(by, confidence=confidence)
+    """The largest groups of every attribute that has errors for them."""
+    names = [name for name in microdata.attributes if microdata.allows(by, name)]
+    if not names:
+        return {}
+    table = microdata.tabulate(by, names, confidence)
     reach = float(ndtri((1 + confidence) / 2))
     found = {}
-    for name in microdata.fits:
+    for name in names:
         rows = table.filter(pa.compute.equal(table["attribute"], name))
         estimates = rows["estimate"].to_numpy()
         errors = rows["std_error"].to_numpy()  # NaN where unknown
+        if not np.isfinite(errors).all():
+            continue
         order = np.argsort(-np.abs(estimates), kind="stable")[:MOST_SHOWN]
         labels = [BETWEEN_KEYS.join(row.values()) for row in rows.select(by).take(pa.array(order)).to_pylist()]
         amounts = [_amount(float(estimates[i]), float(errors[i]), reach) for i in order]

@@ -3,10 +3,8 @@
 import shlex
 from html import escape
 
+from gedp.derived import MICRODATA
 from gedp.microdata import Microdata
-from gedp.microdata.fit import DETAIL, MICRODATA
-
-TOTALS = "totals.csv"  # stands for the public totals that were held
 
 
 def texts(microdata: Microdata) -> dict[str, str]:
@@ -18,11 +16,10 @@ def texts(microdata: Microdata) -> dict[str, str]:
         f"{attributes}. The values are those that fit all tables of this release best, so any sum of rows is an "
         "estimate of the true sum, also for groups that have no table."
     )
-    parted = {
-        DETAIL[fit.detail]: [n for n, f in microdata.fits.items() if f.detail == fit.detail]
-        for fit in microdata.fits.values()
-        if fit.detail != "identity"
-    }
+    parted: dict[str, list[str]] = {}
+    for name in microdata.attributes:
+        if name in microdata.measured or microdata.fits[name].detail != "identity":
+            parted.setdefault(microdata.meaning(name), []).append(name)
     detail = "".join(f"<p>{escape(', '.join(names))}: {escape(meaning)}.</p>" for meaning, names in parted.items())
     return {
         "rows": escape(rows),
@@ -42,8 +39,7 @@ def constrained(microdata: Microdata) -> list[str]:
         where = ", ".join(f"by {' x '.join(by)}" if by else "in all" for by in groupings)
         said.append(
             f"Totals of {', '.join(constraints.fixed)} {where} were public before and are held at "
-            "their public values: they carry no noise, and margins account for that. Code needs these totals again, "
-            f"in a file like {TOTALS}."
+            "their public values: they carry no noise, and margins account for that."
         )
     if constraints.nonnegative or constraints.whole:
         how = ["no value is below 0"] * constraints.nonnegative + ["all values are whole"] * constraints.whole
@@ -67,27 +63,22 @@ def _negatives(microdata: Microdata) -> str:
 
 
 def shell(microdata: Microdata) -> str:
-    """A custom table on the command line, in the folder of the release, quoted for the shell."""
+    """A custom table of the microdata on file, on the command line in the folder of the release, quoted."""
     by, attribute = _example(microdata)
     listed = ",".join(name for name in by if "," not in name and name == name.strip())  # --by takes no others
-    words = ["gedp", "tabulate", ".", *(["--by", listed] if listed else []), "--attribute", attribute]
-    for name, value in _chosen(microdata).items():
-        words += [f"--{name}", value] if isinstance(value, str) else [f"--{name}" if value else f"--no-{name}"]
-    return shlex.join([*words, *(["--fixed", TOTALS] if microdata.constraints.fixed else [])])
+    return shlex.join(["gedp", "tabulate", ".", *(["--by", listed] if listed else []), "--attribute", attribute])
 
 
 def python(microdata: Microdata) -> str:
     """The same from Python, and the plain table."""
     by, attribute = _example(microdata)
-    options = "".join(f", {name.replace('-', '_')}={value!r}" for name, value in _chosen(microdata).items())
-    options += f", fixed=[{TOTALS!r}]" if microdata.constraints.fixed else ""
     return "\n".join(
         [
             "import pyarrow.parquet as pq",
-            "from gedp import fit_microdata, read_release",
+            "from gedp import read_microdata, read_release",
             "",
             'release = read_release(".")  # checks every file',
-            f"microdata = fit_microdata(release{options})",
+            "microdata = read_microdata(release)",
             f"table = microdata.tabulate({by!r}, [{attribute!r}])",
             "print(table.to_pylist()[0])",
             "",
@@ -95,21 +86,6 @@ def python(microdata: Microdata) -> str:
             f"print(rows.group_by({by!r}).aggregate([({attribute!r}, 'sum')]))" if by else "print(rows.num_rows)",
         ]
     )
-
-
-def _chosen(microdata: Microdata) -> dict[str, str | bool]:
-    """The options that differ from what the spec says."""
-    said, constraints = microdata.frame.spec.microdata, microdata.constraints
-    chosen: dict[str, str | bool] = {}
-    if microdata.weights != said.weights:
-        chosen["weights"] = microdata.weights
-    if microdata.share_by:
-        chosen["share-by"] = microdata.share_by
-    if constraints.nonnegative != said.nonnegative:
-        chosen["nonnegative"] = constraints.nonnegative
-    if constraints.whole != said.whole:
-        chosen["whole"] = constraints.whole
-    return chosen
 
 
 def _example(microdata: Microdata) -> tuple[list[str], str]:

@@ -1,23 +1,37 @@
 """The report as a file in the folder of its release."""
 
+import re
+from html import unescape
 from pathlib import Path
 
-from gedp.files import write_text
+from gedp.derived import BESIDE, MICRODATA, REPORT, drop_signature
+from gedp.files import write_text, writing
 from gedp.microdata import Microdata
-from gedp.microdata.fit import MICRODATA
-from gedp.microdata.on_file import BESIDE, read_description
+from gedp.microdata.on_file import read_description
 from gedp.report.page import report_page
-
-REPORT = "report.html"
-MADE = (MICRODATA, BESIDE, REPORT)  # from a release, in its folder
 
 
 def write_report(microdata: Microdata, path: Path | None = None, *, title: str | None = None) -> Path:
-    """Writes the report of microdata that are on file, into the folder of their release unless told otherwise."""
+    """Writes the report of microdata that are on file, into the folder of their release unless told otherwise.
+
+    Where the answers determine no microdata it is about the tables alone.
+    """
     release = microdata.release
     path = path or release.folder / REPORT
-    described = read_description(release)
+    described = read_description(release) if microdata.fits else None
     release.require_not_part(path, made=(BESIDE, MICRODATA))
     links = path.resolve().parent == release.folder.resolve()
+    if path.resolve() == (release.folder / REPORT).resolve():
+        with writing(path):
+            drop_signature(release.folder)
     write_text(path, report_page(microdata, described, title=title, links=links))
     return path
+
+
+def title_of(path: Path) -> str | None:
+    """The heading that a report was given; None if there is no such file."""
+    try:
+        found = re.search("<title>(.*?)</title>", path.read_text(encoding="utf-8"), re.DOTALL)
+    except (OSError, ValueError):
+        return None
+    return unescape(found[1]) if found else None

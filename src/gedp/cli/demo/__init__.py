@@ -45,7 +45,7 @@ def command(out: Path, seed: int, details: bool) -> None:
     done("A policy, and its page", policy, policy.with_suffix(".html"))
     published = release(policy)
     done("The protected release", published.microdata.release.folder)
-    done("Microdata, and a report", published.microdata_file, published.report_file)
+    done("Microdata, and a report", *published.files)
     done(f"A custom table: {TABLE_OF}s", write_table(published.microdata, out))
     done("A picture", picture.draw(published.microdata, establishments, out / "totals.png"))
     shape = describe(establishments)

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from scipy import sparse
 from scipy.optimize import LinearConstraint, milp
 
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import AttributeProblem, Cells, Frame
 from gedp.microdata.constraints.equalities import BoolArray, Fixed, hold, independent
-from gedp.microdata.constraints.fixed import Given, read_fixed
+from gedp.microdata.constraints.fixed import Given, read_fixed, read_totals
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
 from gedp.microdata.constraints.rounding import Grouping, round_rows
@@ -39,6 +40,7 @@ class Constraints:
     nonnegative: bool = False
     whole: bool = False
     fixed: Mapping[str, tuple[Held, ...]] = field(default_factory=dict)  # by attribute
+    totals: tuple[pa.Table, ...] = ()  # the fixed totals as they were given, all columns as text
 
     def described(self) -> dict[str, Any]:
         """For the file beside the microdata."""
@@ -51,11 +53,27 @@ class Constraints:
 
 
 def read_constraints(
-    frame: Frame, names: Sequence[str], nonnegative: bool, whole: bool, given: Sequence[Given]
+    frame: Frame,
+    names: Sequence[str],
+    nonnegative: bool,
+    whole: bool,
+    given: Sequence[Given],
+    without: Sequence[str] = (),
 ) -> Constraints:
-    """The constraints on some attributes, or everything that speaks against them."""
+    """The constraints on some attributes, or everything that speaks against them.
+
+    Attributes `without` microdata can be held to nothing.
+    """
+    if not names:
+        if given:
+            raise FaultsError("constraints", [_nothing_to_hold(without)])
+        return Constraints()
     attributes = frame.spec.policy.attributes
-    found, faults = read_fixed(given, frame, names)
+    tables, faults = read_totals(given)
+    found, more = read_fixed(tables, frame, [*names, *without])
+    faults += more
+    if held_in_vain := [name for name in without if found.pop(name)]:
+        faults.append(_nothing_to_hold(held_in_vain))
     signed = [name for name in names if attributes[name].signed]
     if nonnegative and signed:
         problem = f"the values of {', '.join(signed)} have both signs"
@@ -71,7 +89,13 @@ def read_constraints(
         fixed[name] = tuple(Held(each, mask) for each, mask in zip(totals, held, strict=True))
     if faults:
         raise FaultsError("constraints", faults)
-    return Constraints(nonnegative, whole, {name: held for name, held in fixed.items() if held})
+    stated = {name: held for name, held in fixed.items() if held}
+    return Constraints(nonnegative, whole, stated, tuple(tables.values()) if stated else ())
+
+
+def _nothing_to_hold(names: Sequence[str]) -> Fault:
+    problem = f"{', '.join(names)}: the answers determine no microdata that could be held to totals"
+    return Fault("fixed", problem, "Leave these totals out")
 
 
 def constrain(

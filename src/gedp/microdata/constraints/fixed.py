@@ -1,6 +1,8 @@
 """Public totals to hold fixed, from files or tables: key columns, then attributes, or `attribute` and `value`."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -8,7 +10,6 @@ from typing import TypeAlias
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError
@@ -19,6 +20,8 @@ from gedp.neighbors.functions import FloatArray
 
 Given: TypeAlias = pa.Table | Path | str
 ATTRIBUTE, VALUE = "attribute", "value"
+MOST_UNITS = 2.0**53  # of a sum: floats are exact up to there
+MOST_NAMED = 5
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,17 +32,32 @@ class _Lines:
     values: pa.ChunkedArray
 
 
+def read_totals(given: Sequence[Given]) -> tuple[dict[str, pa.Table], list[Fault]]:
+    """The tables with all columns as text, by what messages call them, and everything that is wrong with their files.
+
+    Text, since codes like 003 are no numbers, and since it can be written down and read again.
+    """
+    tables: dict[str, pa.Table] = {}
+    faults: list[Fault] = []
+    for place, each in enumerate(given):
+        source = f"fixed table {place + 1}" if isinstance(each, pa.Table) else Path(each).name
+        source = source if source not in tables else f"{source} ({place + 1})"
+        try:
+            tables[source] = _as_text(each if isinstance(each, pa.Table) else _read(Path(each)), source)
+        except FaultsError as error:
+            faults += error.faults
+    return tables, faults
+
+
 def read_fixed(
-    given: Sequence[Given], frame: Frame, names: Sequence[str]
+    given: Mapping[str, pa.Table], frame: Frame, names: Sequence[str]
 ) -> tuple[dict[str, list[Fixed]], list[Fault]]:
     """The fixed totals of every attribute of `names`, and everything that is wrong with them."""
     found: dict[str, list[Fixed]] = {name: [] for name in names}
     faults: list[Fault] = []
     any_stated = False
-    for place, each in enumerate(given):
-        source = f"fixed table {place + 1}" if isinstance(each, pa.Table) else Path(each).name
+    for source, table in given.items():
         try:
-            table = each if isinstance(each, pa.Table) else _read(Path(each))
             for name, lines in _lines_by_attribute(table, frame, source).items():
                 is_stated = lines.values.null_count < len(lines.values)
                 any_stated = any_stated or is_stated
@@ -53,41 +71,72 @@ def read_fixed(
 
 
 def _read(path: Path) -> pa.Table:
-    """A file's table; columns of a CSV file as text, since codes like 003 are no numbers."""
+    """A file's table."""
     try:
         if path.suffix.lower() == ".parquet":
             return pq.read_table(path)
         if path.suffix.lower() != ".csv":
             raise _refused(path.name, "it is neither .csv nor .parquet", "Give one of these")
-        with pa.csv.open_csv(path) as reader:
-            names = reader.schema.names
-        options = pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=True, null_values=[""]
-        )
-        return pa.csv.read_csv(path, convert_options=options)
-    except (OSError, pa.ArrowException):
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise _refused(path.name, "it is not text in UTF-8", "Save it as CSV in UTF-8") from None
+    except (OSError, ValueError, pa.ArrowException):
         raise _refused(path.name, "it cannot be read", "Check that it exists and is whole") from None
+    return _parsed(text, path.name)
+
+
+def _parsed(text: str, source: str) -> pa.Table:
+    """The columns of a CSV file; nothing between two commas is no value."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        lines = [(reader.line_num, line) for line in reader if line]
+    except csv.Error:
+        problem = f"line {reader.line_num} cannot be read"
+        raise _refused(source, problem, "Check quotation marks, and that it is a CSV file") from None
+    if not lines:
+        raise _refused(source, "it is empty", "Give a heading and totals")
+    (_, heading), *lines = lines
+    if ragged := [number for number, line in lines if len(line) != len(heading)]:
+        problem = f"{len(ragged)} lines have not as many cells as the heading, the first is line {ragged[0]}"
+        raise _refused(source, problem, "Correct them")
+    columns = [[line[place] or None for _, line in lines] for place in range(len(heading))]
+    arrays = [pa.array(column, pa.string()) for column in columns]
+    return pa.Table.from_arrays(arrays, names=heading)
+
+
+def _as_text(table: pa.Table, source: str) -> pa.Table:
+    columns = table.column_names
+    if twice := sorted({name for name in columns if columns.count(name) > 1}):
+        raise _refused(source, f"columns are there twice: {_listed(twice)}", "Give each once")
+    try:
+        return pa.table({name: table[name].cast(pa.string()) for name in columns})
+    except pa.ArrowException:
+        raise _refused(source, "it has columns that are neither text nor numbers", "Remove them") from None
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, such that they can be printed."""
+    shown = [name if name.isprintable() else repr(name) for name in names[:MOST_NAMED]]
+    return ", ".join([*shown, *(["…"] if len(names) > MOST_NAMED else [])])
 
 
 def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str, _Lines]:
     columns = table.column_names
     attributes = list(frame.spec.policy.attributes)
-    if twice := sorted({name for name in columns if columns.count(name) > 1}):
-        raise _refused(source, f"columns are there twice: {', '.join(twice)}", "Give each once")
     if ATTRIBUTE in columns and VALUE in columns:
         keys = table.drop_columns([ATTRIBUTE, VALUE])
         _check(keys.column_names, frame, source)
-        about = table[ATTRIBUTE].cast(pa.string())
+        about = table[ATTRIBUTE]
         unknown = sorted({str(name) for name in about.unique().to_pylist()} - set(attributes))
         if unknown:
             there = f"There are: {', '.join(attributes)}"
-            raise _refused(source, f"no attributes of the release: {', '.join(unknown[:5])}", there)
+            raise _refused(source, f"no attributes of the release: {_listed(unknown)}", there)
         picked = {name: pa.compute.equal(about, name) for name in attributes}
         return {name: _Lines(keys.filter(mask), table[VALUE].filter(mask)) for name, mask in picked.items()}
     given = [name for name in columns if name in attributes]
     if not given:
         hint = f"Name columns after attributes ({', '.join(attributes)}), or give {ATTRIBUTE} and {VALUE}"
-        if len(columns) == 1 and ";" in columns[0]:
+        if len(columns) == 1 and any(sign in columns[0] for sign in ";\t|"):
             hint = "Separate them with commas"
         raise _refused(source, "no column has values", hint)
     keys = table.drop_columns(given)
@@ -106,15 +155,15 @@ def _check(keys: Sequence[str], frame: Frame, source: str) -> None:
 def _fixed(lines: _Lines, name: str, frame: Frame, source: str) -> Fixed:
     """The totals of one table for one attribute, once every one of them is a number for a whole group of cells."""
     stated = pa.compute.is_valid(lines.values)
-    keys, values = lines.keys.filter(stated), _numbers(lines.values.filter(stated), name, source)
+    unit = float(frame.spec.policy.attributes[name].unit)
+    keys, values = lines.keys.filter(stated), _numbers(lines.values.filter(stated), name, unit, source)
     by = tuple(keys.column_names)
     groups = frame.cells(by)
     wanted, present = np.zeros(len(values), dtype=np.int64), np.zeros(groups.count, dtype=np.int64)
     unknown = np.zeros(len(values), dtype=bool)
     for key in by:
         labels = frame.key(key)[1]
-        texts = keys[key].cast(pa.string()).combine_chunks()
-        places = pa.compute.index_in(texts, value_set=pa.array(labels, pa.string()))
+        places = pa.compute.index_in(keys[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
         unknown |= pa.compute.is_null(places).to_numpy(zero_copy_only=False)
         wanted = wanted * len(labels) + places.fill_null(0).to_numpy()
         present = present * len(labels) + groups.codes[key]
@@ -152,13 +201,15 @@ def _whole_cells(of_row: CodeArray, cell_of_row: CodeArray, cells: int, none: in
     return of_cell, cut[cut < none]
 
 
-def _numbers(values: pa.ChunkedArray, name: str, source: str) -> FloatArray:
+def _numbers(values: pa.ChunkedArray, name: str, unit: float, source: str) -> FloatArray:
     try:
         numbers = values.cast(pa.float64()).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         raise _refused(source, f"some values of {name} are no numbers", "Correct them") from None
     if not np.isfinite(numbers).all():
         raise _refused(source, f"some values of {name} are not finite", "Correct them")
+    if (np.abs(numbers) > MOST_UNITS * unit).any():
+        raise _refused(source, f"some values of {name} are beyond 2^53 units", "Correct them, or their units")
     return np.asarray(numbers, dtype=np.float64)
 
 

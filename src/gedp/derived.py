@@ -1,0 +1,18 @@
+"""The files that are made from a release and live in its folder beside it. The manifest does not sum them."""
+
+from pathlib import Path
+
+MICRODATA, BESIDE, REPORT = "microdata.parquet", "microdata.json", "report.html"
+SUMS, SIGNATURE = "SHA256SUMS", "SHA256SUMS.sig"
+DERIVED = (MICRODATA, BESIDE, REPORT, SUMS, SIGNATURE)
+
+
+def derived_files(folder: Path) -> list[Path]:
+    """Those that are there."""
+    return [folder / name for name in DERIVED if (folder / name).exists()]
+
+
+def drop_signature(folder: Path) -> None:
+    """Removes the signature of a release, because a file that it covers is being made anew."""
+    for name in (SIGNATURE, SUMS):
+        (folder / name).unlink(missing_ok=True)
