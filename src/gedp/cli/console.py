@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.console import Console
 
-NARROWEST, WIDEST, USUAL = 40, 1_000, 80  # characters
+NARROWEST, WIDEST, USUAL = 20, 1_000, 80  # characters
 
 
 def make_console(*, stderr: bool = False, width: int | None = None) -> "Console":
