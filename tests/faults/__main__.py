@@ -19,8 +19,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from tests.faults import scenarios
 from tests.faults.inject import STRACE
-from tests.faults.scenarios import SCENARIOS, Case, Outcome, faults_of, try_case
+from tests.faults.scenarios import Case, Outcome, faults_of, try_case
 from tests.forking import in_a_child, preload
 from tests.fuzz import world
 
@@ -40,7 +41,7 @@ def prepared() -> Iterator[tuple[Path, Path]]:
 
 def all_cases(start: Path, folder: Path) -> list[Case]:
     """Every fault of every scenario, shuffled, so that the first of them are a sample."""
-    cases = [Case(scenario, fault) for scenario in SCENARIOS for fault in faults_of(scenario, start, folder)]
+    cases = [Case(scenario, fault) for scenario in scenarios.SCENARIOS for fault in faults_of(scenario, start, folder)]
     random.Random(0).shuffle(cases)
     return cases
 
@@ -51,7 +52,7 @@ def print_outcomes(outcomes: Sequence[Outcome], seconds: float) -> None:
     table = Table(title=f"{len(outcomes):,} faults, {seconds:,.0f} s", title_justify="left")
     for heading in ("scenario", "cases", *(f"exit {c}" if c >= 0 else "killed" for c in codes), "violations"):
         table.add_column(heading, justify="left" if heading == "scenario" else "right")
-    for name in (*(scenario.name for scenario in SCENARIOS), "all"):
+    for name in (*(scenario.name for scenario in scenarios.SCENARIOS), "all"):
         of = [outcome for outcome in outcomes if name in (outcome.case.scenario.name, "all")]
         count = Counter(outcome.ended.code for outcome in of)
         bad = sum(bool(outcome.violations) for outcome in of)

@@ -36,7 +36,7 @@ class Scenario:
 
 
 NOTHING = Fraction(0)
-SCENARIOS = (
+SCENARIOS: tuple[Scenario, ...] = (
     Scenario("run", ("run", "spec.toml", "--out", "new", "--answers-only", "--ledger", "new.ledger")),
     Scenario("run --force", ("run", "spec.toml", "--force")),
     Scenario("microdata", ("microdata", "out"), ("out/microdata.parquet", "out/microdata.json"), NOTHING),
