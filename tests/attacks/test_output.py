@@ -4,11 +4,13 @@ import os
 import pty
 import subprocess
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from gedp import cli
 from gedp.accounting.ledger import Ledger
+from gedp.cli import OURS
 from gedp.cli.streams import BROKEN_PIPE, LOST
 from tests.runs import COMMAND, PRICE, gedp, names, write_case
 
@@ -130,6 +132,13 @@ def test_what_the_truth_says_is_not_repeated_on_the_error_stream(released: Path)
     assert ended.returncode == LOST
     assert ended.stderr.count("\n") == 1
     assert "would have said" not in ended.stderr
+
+
+def test_an_error_that_nobody_foresaw_is_not_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gedp.specs.example_names", Mock(side_effect=ValueError("nobody foresaw this")))
+    ended = gedp("examples", folder=tmp_path)
+    assert ended.code == OURS
+    assert ended.err.startswith("Traceback (most recent call last):")
 
 
 SIZES = ("0", "1", "-5", "abc", "²", "99999999999999", "", "19")
