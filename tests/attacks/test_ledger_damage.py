@@ -1,14 +1,17 @@
 """Damage to single bytes of a ledger: it is named, or nothing of it shows; spent budget is never forgotten."""
 
 import random
+import sqlite3
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import Ledger
+from gedp.accounting.ledger import Ledger, LedgerError
 from gedp.accounting.ledger.export import csv_text, json_lines
-from gedp.errors import GedpError
+from gedp.errors import BudgetExceededError, GedpError
 from tests.ledgers import history, spend
 from tests.runs import gedp
 
@@ -112,3 +115,31 @@ def test_a_ledger_that_was_cut_off_is_not_believed(
     path = tmp_path / "ledger"
     path.write_bytes(content[:cut])
     assert look(path, spent) in {"cannot be read", "named"}
+
+
+def test_a_disk_that_fails_at_the_very_end_is_not_taken_for_nothing_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entry is in the file, but its folder could not be synced."""
+    ledger = Ledger.open(tmp_path / "ledger")
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=_FailsAfterCommit))
+    with pytest.raises(LedgerError, match="the disk reports an error") as refused:
+        spend(ledger, "9", ASKED)
+    assert refused.value.__notes__ == [
+        f"What was to be recorded may count already: gedp ledger show {tmp_path / 'ledger'}"
+    ]
+    monkeypatch.undo()
+    assert ledger.total() == PrivacyLoss.of(ASKED)
+    with pytest.raises(BudgetExceededError) as over:
+        spend(ledger, "0.1", ASKED)
+    assert not hasattr(over.value, "__notes__")
+
+
+class _FailsAfterCommit(sqlite3.Connection):
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        done = super().execute(sql, parameters)
+        if sql == "COMMIT" and self.total_changes:
+            error = sqlite3.OperationalError("disk I/O error")
+            error.sqlite_errorname = "SQLITE_IOERR_DIR_FSYNC"
+            raise error
+        return done

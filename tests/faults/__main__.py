@@ -21,7 +21,7 @@ from rich.table import Table
 
 from tests.faults import scenarios
 from tests.faults.inject import STRACE
-from tests.faults.scenarios import Case, Outcome, faults_of, try_case
+from tests.faults.scenarios import Case, Outcome, case_of, faults_of, try_case
 from tests.forking import in_a_child, preload
 from tests.fuzz import world
 
@@ -81,9 +81,7 @@ def main() -> None:
         sys.exit("python -m tests.faults needs strace (Debian: apt-get install strace)")
     began = time.monotonic()
     with prepared() as (start, folder):
-        cases = all_cases(start, folder)[: asked.cases]
-        if asked.only:
-            cases = [case for case in cases if str(case) == asked.only]
+        cases = [case_of(asked.only)] if asked.only else all_cases(start, folder)[: asked.cases]
         outcomes = []
         for case in cases:
             if time.monotonic() - began < asked.seconds:

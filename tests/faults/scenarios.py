@@ -58,6 +58,13 @@ class Case:
         return f"{self.scenario.name}/{self.fault}"
 
 
+def case_of(text: str) -> Case:
+    """The case that is shown like this."""
+    name, _, fault = text.rpartition("/")
+    call, number, how = fault.split(":")
+    return Case(next(each for each in SCENARIOS if each.name == name), Fault(call, int(number), how))
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a case ended, and what is wrong with that."""

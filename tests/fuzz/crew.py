@@ -44,7 +44,10 @@ def run_case(seed: int, number: int, world: Path, folder: Path) -> Result:
     result = Result(number, kind.name)
     folder = folder / "a" / "b" / "case"  # room for paths that lead upwards
     copied(world, folder)
+    spent = totals(folder)
     commands = kind.prepare(chance, folder)
+    if not kind.forges and any((totals(folder).get(path) or total) < total for path, total in spent.items() if total):
+        result.findings.append("a damaged ledger verifies with less than was spent")
     for command in commands:
         before = totals(folder)
         ended = execute(command, folder)

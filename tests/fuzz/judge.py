@@ -23,7 +23,7 @@ from tests.fuzz.kinds import Kind
 from tests.fuzz.tables import SECRET
 
 CODES = {0, 1, 2, LOST, BROKEN_PIPE}
-SAYS_SPENT = ("counts as spent", "paid for", "set aside", "complete and valid")
+SAYS_SPENT = ("counts as spent", "paid for", "set aside", "complete and valid", "count already")
 SEES_TRUTH = ("evaluate", "compare")
 
 #: The total of every ledger in the folder; None where it cannot be read or does not verify.

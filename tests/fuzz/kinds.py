@@ -32,7 +32,8 @@ class Kind:
     """A way of changing the folder. `share` is how often it is chosen.
 
     `numbers_may_show` says that a change may make the noise small, or declare confidential columns public: then the
-    numbers of a release are not looked at for canaries. `forges` says that an edited ledger may be a consistent one.
+    numbers of a release are not looked at for canaries. `forges` says that an edited ledger may be a
+    consistent one again, which no file can tell.
     """
 
     name: str

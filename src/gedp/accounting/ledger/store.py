@@ -101,21 +101,31 @@ def create(path: Path) -> None:
 
 @contextmanager
 def transaction(path: Path, wait: float, *, write: bool) -> Iterator[sqlite3.Connection]:
-    """One transaction on the ledger: all of it is on disk when this ends, or nothing is, and then an error says why."""
+    """One transaction on the ledger: all of it is on disk when this ends, or nothing is, and then an error says why.
+
+    If the disk fails at the very end, nobody knows; the error then says that it may count.
+    """
     if not path.is_file():
         raise LedgerError(f"there is no ledger at {path}")
     if write:
         _keep_private(path)
-    with explained(path, wait), closing(_connect(path, wait)) as connection:
-        _require_ledger(connection, path)
-        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        try:
-            yield connection
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+    committing = False
+    try:
+        with explained(path, wait), closing(_connect(path, wait)) as connection:
+            _require_ledger(connection, path)
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield connection
+                committing = write
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+    except GedpError as error:
+        if committing:  # the entry is in the file once its journal is gone, even if the folder could not be synced
+            error.add_note(f"What was to be recorded may count already: gedp ledger show {path}")
+        raise
 
 
 def read_stored(connection: sqlite3.Connection) -> Stored:
