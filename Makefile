@@ -3,13 +3,14 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all fuzz lint types setup lock clean
+.PHONY: help demo test test-all fuzz faults lint types setup lock clean
 
 help:
 	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
 	@echo "make test      set up, then run the tests (under 10 minutes)"
 	@echo "make test-all  the tests with the long statistical runs"
-	@echo "make fuzz      the property tests ten times over, with new random examples each time"
+	@echo "make fuzz      3,000 odd inputs (SEED=1 CASES=3000), then the property tests with new examples, three times"
+	@echo "make faults    every write, sync and rename fails in turn (needs strace; about an hour)"
 	@echo "make lint      ruff: rules and formatting"
 	@echo "make types     mypy, strict"
 	@echo "make lock      resolve requirements.lock anew (needs uv)"
@@ -38,8 +39,15 @@ test: setup
 test-all: setup
 	$(BIN)/python -m pytest -n 2
 
+SEED ?= 1
+CASES ?= 3000
+
 fuzz: setup
-	for pass in 1 2 3 4 5 6 7 8 9 10; do env -u CI $(BIN)/python -m pytest -q -n 2 -m hypothesis || exit 1; done
+	$(BIN)/python -m tests.fuzz --seed $(SEED) --cases $(CASES)
+	for pass in 1 2 3; do env -u CI $(BIN)/python -m pytest -q -n 2 -m hypothesis || exit 1; done
+
+faults: setup
+	$(BIN)/python -m tests.faults
 
 lint: setup
 	$(BIN)/ruff check .

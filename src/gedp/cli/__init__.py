@@ -1,8 +1,7 @@
 """The command line: one small module a command, imported only when it is called."""
 
-import io
 import signal
-import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -10,7 +9,9 @@ from typing import Any
 import click
 
 from gedp._version import __version__
+from gedp.cli.console import believe_only_sane_sizes
 from gedp.cli.signals import interrupts
+from gedp.cli.streams import Streams, streams
 from gedp.errors import GedpError
 
 COMMANDS = {
@@ -29,6 +30,10 @@ COMMANDS = {
     "synth": "Synthetic establishments from public files.",
     "verify": "Whether a release is as it was released and signed.",
 }
+
+
+OURS = 70  # exit code: nobody foresaw this error
+REPEATED = {"ledger", "microdata", "report", "run"}  # commands whose lost output may go to the error stream instead
 
 
 class LazyGroup(click.Group):
@@ -63,7 +68,8 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="gedp", message="%(prog)s %(version)s")
-def cli() -> None:
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Publish statistics about businesses without giving away any business.
 
     \b
@@ -74,25 +80,40 @@ def cli() -> None:
       gedp demo                                  the whole chain on a synthetic state
       gedp run my.toml --dry-run                 check a table and a price
 
-    Exit codes: 0 done, 1 refused (budget, verification), 2 bad input or usage, 130 interrupted.
+    \b
+    Exit codes:
+      0    done
+      1    refused: over budget, a folder that is taken, a ledger or release that was changed, claims that fail
+      2    bad input or usage, or the file system refused
+      3    done, but standard output could not be written
+      70   an error in gedp itself, with a traceback; please report it
+      130  interrupted (143 terminated, 129 hung up)
+      141  done, but nobody read standard output to its end
     """
+    if isinstance(context.obj, Streams):
+        context.obj.repeat = context.invoked_subcommand in REPEATED
 
 
 def main() -> None:
     """Entry point: every error of gedp's own ends in one message and its exit code, never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal without Greek letters gets question marks
-    with interrupts() as came:
+    believe_only_sane_sizes()
+    with streams() as output, interrupts() as came:
         try:
-            cli(standalone_mode=False)
+            cli(standalone_mode=False, obj=output)
+            code = 0
+        except SystemExit as end:
+            code = int(end.code or 0)
         except (Exception, KeyboardInterrupt) as error:
-            raise SystemExit(_end(error, came)) from None
-        raise SystemExit(0)
+            code = _end(error, came)
+        if not code:
+            code, lost = output.end()
+            if lost:
+                click.echo(f"gedp: {lost}", err=True)
+    raise SystemExit(code)
 
 
 def _end(error: BaseException, came: Sequence[int]) -> int:
-    """Says why the command ends; returns its exit code. What nobody foresaw keeps its traceback."""
+    """Says why the command ends; returns its exit code. What nobody foresaw gets its traceback."""
     if came or isinstance(error, click.Abort | KeyboardInterrupt):
         terminated = came and came[0] != signal.SIGINT
         text, code = "terminated" if terminated else "interrupted", 128 + (came[0] if came else signal.SIGINT)
@@ -104,7 +125,8 @@ def _end(error: BaseException, came: Sequence[int]) -> int:
     elif isinstance(error, OSError):
         text, code = f"{error.filename or 'output'}: {(error.strerror or 'it failed').lower()}", 2
     else:
-        raise error
+        traceback.print_exception(error)
+        return OURS
     notes = [note for link in (error, error.__cause__) for note in getattr(link, "__notes__", ())]
     click.echo(". ".join([f"gedp: {text}", *notes]), err=True)  # notes: such as that budget is spent all the same
     return code

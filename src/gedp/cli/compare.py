@@ -57,8 +57,7 @@ def command(
 
     Exit codes: 0 done, 1 refused (folder taken, confidential data), 2 faults in the spec, the table or the options.
     """
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.compare import compare
     from gedp.compare.terminal import WIDEST, print_comparison
@@ -85,7 +84,7 @@ def command(
         )
         at.step("writing")
         page = comparison.write()
-    console, stamp = Console(highlight=False, markup=False, width=WIDEST), comparison.stamp
+    console, stamp = make_console(width=WIDEST), comparison.stamp
     console.print(stamp.sentence, soft_wrap=True)
     print_comparison(console, comparison)
     console.print(f"Open {page} in a browser. {stamp.sentence}", soft_wrap=True)

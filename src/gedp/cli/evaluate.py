@@ -44,8 +44,7 @@ def command(
 
     Exit codes: 0 done, 1 refused (folder taken, release tampered with), 2 faults in the truth or the options.
     """
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
     from gedp.evaluate.folder import results_folder
@@ -72,7 +71,7 @@ def command(
             )
             at.step("writing")
             evaluation.write_into(results)
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     console.print(stamp.sentence, soft_wrap=True)
     print_evaluation(console, evaluation)
     console.print(f"Open {target / f'{stamp.prefix}{PAGE}'} in a browser. {stamp.sentence}", soft_wrap=True)

@@ -34,14 +34,13 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
 
     Exit codes: 0 explained, 1 over budget (the price list is shown), 2 faults in the file.
     """
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.explain import terminal
     from gedp.explain.facts import both_publishers, protection_groups, warnings
     from gedp.policy import price, require_within_budget
     from gedp.specs import find_spec
 
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     read = find_spec(spec)
     prices = price(read)
     if not prices.within_budget:

@@ -40,11 +40,11 @@ def show(path: Path) -> None:
     Examples:
       gedp ledger show ri.parquet.ledger
     """
-    from rich.console import Console
 
     from gedp.accounting.ledger.amounts import mu_down, mu_up
+    from gedp.cli.console import make_console
 
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     state = _open(path).state()
     _print_releases(console, state)
     for entry in state.verification.entries:

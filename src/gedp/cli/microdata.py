@@ -36,9 +36,9 @@ def command(
       gedp microdata out --weights plug-in --out paper.parquet
       gedp microdata out --nonnegative --whole --out plausible.parquet
     """
-    from rich.console import Console
     from rich.table import Table
 
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.microdata.fit import fit_microdata
     from gedp.microdata.weights import TOLERANCE
@@ -69,7 +69,7 @@ def command(
     for name, fit in microdata.fits.items():
         cells = [f"{fit.totals.sum():,.0f}", f"{len(fit.totals):,}", str(fit.rounds), f"{fit.change:.0e}"]
         table.add_row(name, *cells)
-    Console(highlight=False, markup=False).print(table)
+    make_console().print(table)
     for name, fit in microdata.fits.items():
         if fit.detail != "identity":
             click.echo(f"{name}: {microdata.meaning(name)}.")

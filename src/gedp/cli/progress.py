@@ -5,7 +5,6 @@ known.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
@@ -14,6 +13,8 @@ from rich.progress import (
     TextColumn,
     TimeElapsedColumn,
 )
+
+from gedp.cli.console import make_console
 
 
 class Steps:
@@ -49,7 +50,7 @@ class Steps:
 def steps() -> Iterator[Steps]:
     """Shows progress on the error stream, if that is a terminal, and clears it at the end."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     hidden = not console.is_terminal
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden) as progress:
         yield Steps(progress)

@@ -29,9 +29,9 @@ def command() -> None:
 @command.command()
 def intervals() -> None:
     """The table of uncertainty intervals for sqrt (gamma 0.5) and log (gamma 0.1)."""
-    from rich.console import Console
     from rich.table import Table
 
+    from gedp.cli.console import make_console
     from gedp.reproduce.intervals import intervals
 
     rows = intervals()
@@ -41,7 +41,7 @@ def intervals() -> None:
     for low, high in rows:
         printed, ours = (f"[{a:,.1f} – {b:,.1f}]" for a, b in ((low.printed, high.printed), (low.ours, high.ours)))
         table.add_row(low.what, printed, ours, _yes(low.agrees and high.agrees))
-    Console(highlight=False, markup=False).print(table)
+    make_console().print(table)
     click.echo("The paper prints the last upper end as 39.786.2, a slip for 39,786.2.")
     _verdict([comparison.agrees for row in rows for comparison in row], "interval ends")
 
@@ -49,9 +49,9 @@ def intervals() -> None:
 @command.command()
 def semantics() -> None:
     """What the intervals mean to a person who earns 20,000 (sqrt, gamma 100)."""
-    from rich.console import Console
     from rich.table import Table
 
+    from gedp.cli.console import make_console
     from gedp.reproduce.intervals import people
 
     rows = people()
@@ -60,7 +60,7 @@ def semantics() -> None:
         table.add_column(heading, justify="right" if heading in ("paper", "ours") else "left")
     for row in rows:
         table.add_row(row.what, f"{row.printed:,.1f}", f"{row.ours:,.1f}", _yes(row.agrees))
-    Console(highlight=False).print(table)
+    make_console().print(table)
     _verdict([row.agrees for row in rows], "numbers")
 
 
@@ -92,13 +92,13 @@ def bias(trials: int, seed: int) -> None:
 
     Under a minute. Est, Act and Hybrid must be within 2% of the printed numbers, quasi within 5% of Act.
     """
-    from rich.console import Console
     from rich.table import Table
 
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.reproduce.bias import COLUMNS, ROWS, SETTINGS, run_setting
 
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     click.echo(
         "The paper's text says 100 counties, and gamma 0.1 for log; its numbers are those of 50 counties and 0.5."
     )
@@ -141,12 +141,12 @@ def coverage(draws: int, seed: int) -> None:
     By simulation with the mechanism itself, for groups of 5 to 1,000,000 jobs. Exit code 1 if the intervals of a group
     hold the truth in less than 93% or more than 97% of the draws, or if its mean error is no chance.
     """
-    from rich.console import Console
     from rich.table import Table
 
+    from gedp.cli.console import make_console
     from gedp.reproduce.coverage import coverage
 
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     rows = list(coverage(draws, seed))
     for psi in dict.fromkeys(row.psi for row in rows):
         table = Table(title=f"95% intervals, {psi}: {draws:,} draws a line", title_justify="left")

@@ -65,8 +65,7 @@ def item_command(name: str) -> click.Command:
 
 def run(only: Sequence[str], out: Path, data: Path | None, replicates: int, states: tuple[str, ...], seed: int) -> None:
     """Runs items, prints what they come to, and says what to open."""
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.reproduce.context import Context
     from gedp.reproduce.everything import INDEX, find_data, reproduce
@@ -77,7 +76,7 @@ def run(only: Sequence[str], out: Path, data: Path | None, replicates: int, stat
     state_fips(states)  # every unknown name at once
     names = tuple(POSTAL_OF_FIPS[state_fips([name])[0]] for name in states) or STATES
     folder = find_data(data)
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     if folder is None:
         console.print("No published QCEW was found; comparisons are of the demonstration state.", soft_wrap=True)
     with steps() as at:

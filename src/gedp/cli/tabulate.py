@@ -161,10 +161,11 @@ def _write(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
 
 def _show(table: "pa.Table", shown: Sequence[str]) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False, markup=False)
+    from gedp.cli.console import make_console
+
+    console = make_console()
     columns = [name for name in shown if table[name].null_count < table.num_rows]
     texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
     widths = [max(map(len, cells), default=0) for cells in texts]

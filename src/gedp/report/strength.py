@@ -61,8 +61,8 @@ def together(manifest: Manifest) -> str:
     narrower = [f"{name}: {text}" for name, text in said.attributes.items() if own.get(name, text) != text]
     reached = bound(float(power(float(said.mu), FALSE_ALARMS)))
     parts = [
-        f"This is release {said.releases} from the same data. All of them together promise μ = {said.mu}: with 5% false "
-        f"alarms, an attacker who has them all recognises a true difference with a chance of {reached}."
+        f"This is release {said.releases} from the same data. All of them together promise μ = {said.mu}: with 5% "
+        f"false alarms, an attacker who has them all recognises a true difference with a chance of {reached}."
     ]
     if narrower:
         parts.append(f"For all of them together these narrower intervals hold: {'; '.join(narrower)}.")

@@ -105,27 +105,39 @@ def create(path: Path) -> None:
 
 @contextmanager
 def transaction(path: Path, wait: float, *, write: bool) -> Iterator[sqlite3.Connection]:
-    """One transaction on the ledger: all of it is on disk when this ends, or nothing is, and then an error says why."""
+    """One transaction on the ledger: all of it is on disk when this ends, or nothing is, and then an error says why.
+
+    If the disk fails at the very end, nobody knows; the error then says that it may count.
+    """
     if not path.is_file():
         raise LedgerError(f"there is no ledger at {path}")
     if write:
         _keep_private(path)
-    with explained(path, wait), closing(_connect(path, wait)) as connection:
-        _require_ledger(connection, path)
-        connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        try:
-            yield connection
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+    committing = False
+    try:
+        with explained(path, wait), closing(_connect(path, wait)) as connection:
+            _require_ledger(connection, path)
+            connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
+            try:
+                yield connection
+                committing = write
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+    except GedpError as error:
+        if committing:  # the entry is in the file once its journal is gone, even if the folder could not be synced
+            error.add_note(f"What was to be recorded may count already: gedp ledger show {path}")
+        raise
 
 
 def read_stored(connection: sqlite3.Connection) -> Stored:
     """Everything the chain is made of, as it lies in the file, of whatever type somebody made it."""
-    rows = connection.execute("SELECT sequence, CAST(hash AS BLOB), CAST(body AS BLOB) FROM entries ORDER BY sequence")
-    stored = tuple(Row(sequence, hash_ or b"", body or b"") for sequence, hash_, body in rows)
+    rows = connection.execute(
+        "SELECT CAST(sequence AS INTEGER), CAST(hash AS BLOB), CAST(body AS BLOB) FROM entries ORDER BY 1"
+    )
+    stored = tuple(Row(sequence or 0, hash_ or b"", body or b"") for sequence, hash_, body in rows)
     heads = connection.execute(
         "SELECT CAST(sequence AS INTEGER), CAST(hash AS BLOB), CAST(total AS BLOB) FROM head"
     ).fetchall()
@@ -134,13 +146,17 @@ def read_stored(connection: sqlite3.Connection) -> Stored:
 
 
 def append(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Writes the entry after the last one, and notes it as the head."""
+    """Writes the entry after the last one, and notes it as the head; refuses a file in which that harms others."""
+    before = read_stored(connection).rows
     connection.execute(
         "INSERT INTO entries (sequence, hash, body) VALUES (?, ?, ?)", (entry.sequence, entry.hash, entry_text(entry))
     )
     connection.execute(
         "UPDATE head SET sequence = ?, hash = ?, total = ?", (entry.sequence, entry.hash, loss_text(entry.total))
     )
+    *others, last = read_stored(connection).rows  # a damaged page may hand out the place of another entry
+    if tuple(others) != before or last.body.decode(errors="replace") != entry_text(entry):
+        raise LedgerBrokenError("the ledger's file is damaged, so nothing was written. Restore it from a backup")
 
 
 def repair(connection: sqlite3.Connection, sequence: int, link: str, total: PrivacyLoss) -> None:
@@ -173,6 +189,8 @@ def explained(path: Path, wait: float) -> Iterator[None]:
     """Turns SQLite's errors into ours."""
     try:
         yield
+    except UnicodeDecodeError:  # of SQLite's message, which quotes a damaged schema
+        raise _damaged(path) from None
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "") or ""
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
@@ -182,11 +200,9 @@ def explained(path: Path, wait: float) -> Iterator[None]:
             ) from None
         if name == "SQLITE_NOTADB":
             raise NotALedgerError(f"{path} is not a ledger") from None
-        if name.startswith("SQLITE_CORRUPT") or name == "SQLITE_ERROR":  # our statements fail only on other tables
-            raise LedgerBrokenError(
-                f"the ledger {path} is damaged and cannot be read. Restore it from a backup; then add what was "
-                "released since with: gedp ledger decide --add-mu"
-            ) from None
+        undecoded = isinstance(error, sqlite3.OperationalError) and not name  # a text in the file, found by Python
+        if undecoded or name.startswith("SQLITE_CORRUPT") or name in ("SQLITE_ERROR", "SQLITE_TOOBIG"):
+            raise _damaged(path) from None  # our own statements fail only on other tables
         reasons = {
             "SQLITE_READONLY": "the file or its folder is read-only",
             "SQLITE_CANTOPEN": "the file or its folder cannot be opened",
@@ -197,6 +213,13 @@ def explained(path: Path, wait: float) -> Iterator[None]:
         }
         reason = next((text for code, text in reasons.items() if name.startswith(code)), "SQLite refused")
         raise LedgerError(f"cannot use the ledger {path}: {reason}") from None
+
+
+def _damaged(path: Path) -> LedgerBrokenError:
+    return LedgerBrokenError(
+        f"the ledger {path} is damaged and cannot be read. Restore it from a backup; then add what was released since "
+        "with: gedp ledger decide --add-mu"
+    )
 
 
 def _connect(path: Path, wait: float) -> sqlite3.Connection:

@@ -125,15 +125,14 @@ def write_table(microdata: "Microdata", folder: Path) -> Path:
 
 def show_details(establishments: Path, policy: Path) -> None:
     """Prints how large the establishments are and how the largest dominate, and the policy's intervals and prices."""
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.explain import terminal
     from gedp.explain.facts import protection_groups
     from gedp.policy import price, read_spec
     from gedp.synth.shape import describe
     from gedp.synth.tables import shape_tables
 
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     spec = read_spec(policy)
     console.print(shape_tables(describe(establishments)))
     terminal.print_promise(console, price(spec).total)

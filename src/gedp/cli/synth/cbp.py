@@ -87,10 +87,11 @@ def command(
 
 
 def _report(result: "RouteResult", summary: Any, out: Path) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from gedp.cli.console import make_console
+
+    console = make_console()
     made = Table("", "total", title="Synthetic establishments", title_justify="left")
     made.columns[1].justify = "right"
     made.add_row("establishments", f"{summary.establishments:,}")

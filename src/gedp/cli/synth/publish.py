@@ -23,14 +23,13 @@ def command(establishments: Path, out: Path, seed: int) -> None:
     Examples:
       gedp synth publish ri.parquet --out published/
     """
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.synth.publish import publish
 
     with steps() as at:
         published = publish(establishments, out, seed=seed, progress=at.reach)
-    console = Console()
+    console = make_console()
     console.print(withheld_table(published))
     console.print(
         f"{published.covered:,} of {published.establishments:,} establishments are in CBP: it leaves out "

@@ -53,8 +53,7 @@ def command(
       gedp synth qcew --qcew 2016_qtrly_singlefile.zip --quarter 1 --state NJ --out nj.parquet
       gedp synth qcew --qcew areas/ --year 2016 --quarter 1 --out nation.parquet --plot sizes.png
     """
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.synth.establishments import write_establishments
     from gedp.synth.output import check_writable
@@ -89,7 +88,7 @@ def command(
         if plot is not None:
             at.step("plotting")
             plot_sizes(out, plot)
-    console = Console()
+    console = make_console()
     console.print(filling_table(filling, f"Synthetic establishments, {published.year} quarter {published.quarter}"))
     console.print(sizes_table(summary))
     for note in filling_notes(filling):

@@ -21,10 +21,9 @@ def command(establishments: Path, zbp: Path, states: tuple[str, ...]) -> None:
     Examples:
       gedp synth sizes ri.parquet --zbp zbp.parquet --state RI
     """
-    from rich.console import Console
-
+    from gedp.cli.console import make_console
     from gedp.synth.compare import compare_sizes
     from gedp.synth.states import state_fips
     from gedp.synth.tables import comparison_table
 
-    Console().print(comparison_table(compare_sizes(establishments, zbp, state_fips(states))))
+    make_console().print(comparison_table(compare_sizes(establishments, zbp, state_fips(states))))

@@ -1,0 +1,27 @@
+"""Where tables and sentences are printed: one place that decides how wide, and that takes texts as they are."""
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+NARROWEST, WIDEST, USUAL = 20, 1_000, 80  # characters
+
+
+def make_console(*, stderr: bool = False, width: int | None = None) -> "Console":
+    """A console that prints what it is given: no markup, no highlighting, and no line too narrow for a number."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False, stderr=stderr, width=width)
+    if console.width < NARROWEST:
+        console.width = USUAL
+    return console
+
+
+def believe_only_sane_sizes() -> None:
+    """Forgets COLUMNS and LINES that cannot be a terminal's: 0 would print nothing, and letters end in an error."""
+    for name, least in (("COLUMNS", NARROWEST), ("LINES", 1)):
+        text = os.environ.get(name, "")
+        if text and not (text.isascii() and text.isdigit() and len(text) < 5 and least <= int(text) <= WIDEST):
+            del os.environ[name]

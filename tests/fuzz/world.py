@@ -1,0 +1,79 @@
+"""The folder that every case starts from: a confidential table with canaries, its spec, a release of it, its ledger."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gedp.accounting.ledger import store
+from tests.fuzz.tables import csv_text, table
+from tests.runs import gedp
+
+LEDGER = "t.parquet.ledger"
+#: Noise so large that no answer begins like a canary, and still such that everything can be fitted.
+SPEC = """
+[data]
+source = "t.parquet"
+id = "key"
+public = ["cnty", "naics"]
+
+[groupers]
+naics2 = { column = "naics", prefix = 2 }
+sector = { column = "naics", map = "map.csv" }
+
+[attributes]
+emp = { psi = "sqrt", gamma = 9000 }
+wage = { psi = "log", gamma = 0.2, shift = 1, unit = 0.01 }
+
+[budget]
+mu = 3
+
+[[queries]]
+name = "identity"
+by = "establishment"
+mu = 0.1
+
+[[queries]]
+name = "county"
+by = ["cnty"]
+mu = { emp = 0.2, wage = 0.1 }
+
+[[queries]]
+name = "sectors"
+by = ["sector"]
+mu = { emp = 0.1 }
+mechanism = "psi"
+
+[[queries]]
+name = "clipped"
+by = ["naics2"]
+mu = { wage = 0.1 }
+mechanism = "pnc"
+
+[microdata]
+weights = "quasi"
+
+[output]
+dir = "out"
+"""
+MAP = "1111,farm\n1122,farm\n2222,power\n2361,building\n"
+FIXED = "cnty,emp\n001,900000000000\n003,900000000000\n"
+
+
+def fast() -> None:
+    """Ledgers that do not wait for the disk: what survives a power failure is not the question here."""
+    store.SYNCHRONOUS = "OFF"
+
+
+def make(folder: Path, spec: str = SPEC) -> None:
+    """Makes it, with two releases in the ledger and the second of them in `out`."""
+    folder.mkdir(parents=True)
+    pq.write_table(table(), folder / "t.parquet")
+    (folder / "t.csv").write_text(csv_text(table()), encoding="utf-8")
+    for name, text in (("spec.toml", spec), ("map.csv", MAP), ("fixed.csv", FIXED)):
+        (folder / name).write_text(text, encoding="utf-8")
+    pq.write_table(pa.table({"naics2": ["11", "22"], "wage": [1e12, 2e12]}), folder / "fixed.parquet")
+    for arguments in (["--out", "first", "--answers-only"], []):
+        ended = gedp("run", "spec.toml", *arguments, folder=folder)
+        assert ended.code == 0, ended
