@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import Ledger, Reservation
+from gedp.accounting.ledger import DecidedBy, Ledger, LessPromisedError, Request, Reservation
 from gedp.accounting.ledger.store import TRIGGERS
 from gedp.policy import Attribute, Closeness, PriceLine, PriceList
 
@@ -21,7 +21,7 @@ WAGE = Attribute(
     signed=True,
     at_least=(Closeness("sqrt", Decimal(50)),),
 )
-DATA, SPEC, MANIFEST = "d" * 64, "5" * 64, "a" * 64
+SPEC, MANIFEST = "5" * 64, "a" * 64
 
 
 def price_list(budget: str | Decimal, *mus: str | Decimal) -> PriceList:
@@ -31,9 +31,12 @@ def price_list(budget: str | Decimal, *mus: str | Decimal) -> PriceList:
 
 
 def spend(ledger: Ledger, budget: str | Decimal, *mus: str | Decimal, attribute: Attribute = EMP) -> Reservation:
-    """Reserves a release."""
-    prices = price_list(budget, *mus)
-    return ledger.reserve(prices, {"emp": attribute}, fingerprint=DATA, spec_digest=SPEC)
+    """Reserves a release; where it promises less than those before, somebody has decided so."""
+    request = Request(price_list(budget, *mus), {"emp": attribute})
+    try:
+        return ledger.reserve(request, spec_digest=SPEC)
+    except LessPromisedError:
+        return ledger.reserve(request, spec_digest=SPEC, decided_by=DecidedBy("A. Weber", "memo 12"))
 
 
 def history(path: Path) -> Ledger:
@@ -44,7 +47,7 @@ def history(path: Path) -> Ledger:
         PrivacyLoss.of("2.31"),
     )
     attributes = {"emp": EMP, "wage": WAGE}
-    first = ledger.reserve(prices, attributes, fingerprint=DATA, spec_digest=SPEC, note="first")
+    first = ledger.reserve(Request(prices, attributes), spec_digest=SPEC, note="first")
     ledger.commit(first.release_id, MANIFEST)
     second = spend(ledger, "2.31", "0.3", "0.4")
     ledger.abandon(second.release_id, "no such column", before_noise=True)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gedp.accounting.ledger import Ledger
 from gedp.cli import main
 
 SPEC = """
@@ -54,6 +55,9 @@ dir = "out"
 
 #: mu² of one release of SPEC.
 PRICE = Fraction(8, 100)
+
+#: Declares the table synthetic.
+SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
 
 COMMAND = (sys.executable, "-c", "from gedp.cli import main; main()")
 
@@ -114,6 +118,12 @@ def write_spec(folder: Path, *changes: tuple[str, str]) -> Path:
     path = folder / "spec.toml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def spent(folder: Path, ledger: str = "t.parquet.ledger") -> Fraction:
+    """mu² that counts as spent; 0 where there is no ledger."""
+    path = folder / ledger
+    return Ledger.open(path, create=False).state().total.mu_squared if path.exists() else Fraction(0)
 
 
 def names(folder: Path) -> list[str]:

@@ -49,10 +49,10 @@ def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path)
     assert price(made).total == price(spec).total
     rows = small_table()
     rehearsed = rehearse(table, made.policy, made.queries)
-    for entry in rehearsed.manifest["queries"]:
-        for name, of_attribute in entry["attributes"].items():
+    for answered in rehearsed.manifest.queries:
+        for name, noise in answered.noise.items():
             largest = max(rows[name].to_pylist())
-            assert of_attribute["sigma_psi"] == pytest.approx(largest / float(of_attribute["mu"]), rel=1e-5)
+            assert noise.sigma_psi == pytest.approx(largest / float(answered.query.mu[name]), rel=1e-5)
     variances = rehearsed.answers("county")["variance"].to_pylist()
     largest = {"emp": max(rows["emp"].to_pylist()) / 0.2, "wage": max(rows["wage"].to_pylist()) / 0.1}
     assert variances == pytest.approx([largest["emp"] ** 2] * 3 + [largest["wage"] ** 2] * 3, rel=1e-5)

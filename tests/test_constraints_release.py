@@ -219,9 +219,8 @@ def test_the_spec_may_ask_for_them(tmp_path: Path) -> None:
     with pytest.raises(FaultsError, match=r"microdata\.nonnegative: the values of m1emp have both signs"):
         parse_spec(text)
     release = release_of(some_rows(20), EVERYTHING, tmp_path)
-    own = parse_spec(str(release.manifest["spec"]))
-    asking = write_spec(replace(own, microdata=MicrodataSpec("quasi", whole=True)))
-    changed = replace(release, manifest={**release.manifest, "spec": asking})
+    asking = replace(release.manifest.spec, microdata=MicrodataSpec("quasi", whole=True))
+    changed = replace(release, manifest=replace(release.manifest, spec=asking))
     assert fit_microdata(changed).table().schema.field("emp").type == pa.int64()
     assert fit_microdata(changed, whole=False).table().schema.field("emp").type == pa.float64()
 

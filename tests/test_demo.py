@@ -42,7 +42,7 @@ def test_it_leaves_the_whole_chain_behind(ended: Ended, folder: Path) -> None:
     assert names(made) == files
     assert {"microdata.parquet", "report.html"} <= set(names(made / "out"))
     release = read_release(made / "out")
-    assert (release.manifest["entropy"], release.manifest["synthetic"]) == ("system", True)
+    assert (release.manifest.entropy, release.manifest.spec.data.synthetic) == ("system", True)
     assert (made / "totals.png").read_bytes().startswith(b"\x89PNG")
     assert (made / "totals.png").stat().st_size < 100_000
     table = pyarrow.csv.read_csv(made / "wage-cnty-naics3.csv")

@@ -9,10 +9,9 @@ from playwright.sync_api import Browser
 
 from gedp.evaluate import Evaluation, evaluate
 from gedp.evaluate.report import evaluation_page, number, short_share
-from gedp.release import Release
 from gedp.web.svg import MOST_POINTS, Axis, Panel, box_plot, short_number
 from tests.pages import labels_of, opened
-from tests.test_evaluate import table_of
+from tests.test_evaluate import not_synthetic, table_of
 from tests.test_microdata import EVERYTHING, release_of, some_rows
 
 PHONE = {"width": 360, "height": 740}
@@ -28,8 +27,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
 
 @pytest.fixture(scope="module")
 def secret(found: Evaluation) -> Evaluation:
-    manifest = {**found.release.manifest, "synthetic": False}
-    return replace(found, release=Release(found.release.folder, manifest))
+    return replace(found, release=not_synthetic(found.release))
 
 
 @pytest.mark.browser

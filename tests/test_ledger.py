@@ -23,6 +23,7 @@ from gedp.accounting.ledger import (
     Ledger,
     LedgerError,
     LedgerLockedError,
+    Request,
     Reserve,
     fingerprint,
     spec_digest,
@@ -41,7 +42,7 @@ from gedp.accounting.ledger.amounts import (
 from gedp.errors import BudgetExceededError, DomainError, GedpError
 from gedp.neighbors import Linear, Log, Piecewise, Protection, Signed, Sqrt, narrow
 from gedp.policy import Attribute, Closeness, PriceLine, PriceList, parse_spec, write_spec
-from tests.ledgers import DATA, EMP, MANIFEST, SPEC, WAGE, history, price_list, spend
+from tests.ledgers import EMP, MANIFEST, SPEC, WAGE, history, price_list, spend
 from tests.test_policy import GOOD
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
@@ -82,7 +83,7 @@ def test_a_release_is_recorded_as_it_was_asked_for(tmp_path: Path) -> None:
     spec = parse_spec(GOOD)
     prices = PriceList((PriceLine("identity", "emp", Decimal("0.70")),), PrivacyLoss.of("1.4"))
     made = book.reserve(
-        prices, spec.policy.attributes, fingerprint=DATA, spec_digest=spec_digest(spec), note="the first, für alle"
+        Request(prices, spec.policy.attributes), spec_digest=spec_digest(spec), note="the first, für alle"
     )
     assert made.loss == made.total == PrivacyLoss.of("0.7")
     assert made.remaining.mu_squared == Fraction(147, 100)
@@ -161,15 +162,15 @@ def test_what_cannot_be_recorded_is_refused_before_it_is_written(tmp_path: Path)
     book = Ledger.open(tmp_path / "ledger")
     prices = price_list("1", "0.5")
 
-    def reserve(prices: PriceList, attribute: Attribute = EMP, data: str = DATA) -> None:
-        book.reserve(prices, {attribute.name: attribute}, fingerprint=data, spec_digest=SPEC)
+    def reserve(prices: PriceList, attribute: Attribute = EMP, digest: str = SPEC) -> None:
+        book.reserve(Request(prices, {attribute.name: attribute}), spec_digest=digest)
 
     with pytest.raises(DomainError, match="at least one query"):
         reserve(price_list("1"))
     with pytest.raises(DomainError, match="priced, but not among the attributes: emp"):
         reserve(prices, replace(EMP, name="wage"))
     with pytest.raises(DomainError, match="not a digest"):
-        reserve(prices, data="ri.parquet")
+        reserve(prices, digest="spec.toml")
     with pytest.raises(DomainError, match="0 or more"):
         reserve(price_list("1", "-0.5"))
     with pytest.raises(DomainError, match="not a closeness"):
@@ -250,11 +251,26 @@ def test_fingerprint_depends_on_bytes_and_key_alone(tmp_path: Path) -> None:
     assert fingerprint([one, two], key) == fingerprint([two, moved], key)
     assert fingerprint([one, two], key) != fingerprint([one], key)
     assert fingerprint([one], key) != fingerprint([one], bytes(32))
-    first, second = Ledger.open(tmp_path / "a.ledger"), Ledger.open(tmp_path / "b.ledger")
-    assert first.fingerprint([one]) == first.fingerprint([str(one)])
-    assert first.fingerprint([one]) != second.fingerprint([one]), "each ledger has its own key"
     with pytest.raises(LedgerError, match=r"cannot read .*absent.parquet: no such file"):
-        first.fingerprint([tmp_path / "absent.parquet"])
+        fingerprint([tmp_path / "absent.parquet"], key)
+
+
+def test_data_files_are_marked_with_a_key_of_the_ledger(tmp_path: Path) -> None:
+    data = tmp_path / "folder" / "1.parquet"
+    data.parent.mkdir()
+    data.write_bytes(b"data")
+    request = Request(price_list("9", "0.1"), {"emp": EMP})
+    books = [Ledger.open(tmp_path / name) for name in ("a.ledger", "b.ledger")]
+    marks = []
+    for book in books:
+        reserved = book.reserve(request, files=[data, data], spec_digest=SPEC).entry.event
+        assert isinstance(reserved, Reserve)
+        assert reserved.fingerprint == fingerprint([data, data], book.key())
+        (mark,) = book.marks()
+        assert (mark.path, mark.size) == ("folder/1.parquet", 4)
+        assert mark.digest == hmac.digest(book.key(), b"data", "sha256").hex()
+        marks.append(mark)
+    assert marks[0].digest != marks[1].digest, "each ledger has its own key"
 
 
 def test_opening_what_is_no_ledger(tmp_path: Path) -> None:
@@ -279,9 +295,9 @@ def test_opening_what_is_no_ledger(tmp_path: Path) -> None:
 def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     book = history(tmp_path / "ledger")
     with closing(sqlite3.connect(book.path)) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     for attempt in (book.verify, lambda: Ledger.open(book.path), lambda: spend(book, "9", "0.1")):
-        with pytest.raises(LedgerError, match=r"newer gedp \(format 2; this one knows 1\)"):
+        with pytest.raises(LedgerError, match=r"newer gedp \(format 3; this one knows 2\)"):
             attempt()
 
 
@@ -337,7 +353,7 @@ def test_a_full_disk_is_named_and_writes_nothing(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(store, "_connect", full)
     with pytest.raises(LedgerError, match="the disk is full"):
-        book.reserve(price_list("9", "0.1"), {"emp": EMP}, fingerprint=DATA, spec_digest=SPEC, note="x" * 100_000)
+        book.reserve(Request(price_list("2.31", "0.1"), {"emp": EMP}), spec_digest=SPEC, note="x" * 100_000)
     assert len(book.verify().entries) == 7
 
 

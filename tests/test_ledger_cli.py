@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
-from gedp.accounting.ledger import Ledger
+from gedp.accounting.ledger import DecidedBy, Ledger, Request
 from gedp.accounting.ledger import ledger as ledger_module
 from gedp.cli import ledger as ledger_cli
 from gedp.cli import main
 from gedp.policy import Attribute, Closeness
-from tests.ledgers import bodies, edit, history, rewrite, sealed, spend
+from tests.ledgers import EMP, SPEC, bodies, edit, history, price_list, rewrite, sealed, spend
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 DOCS = Path(__file__).parents[1] / "docs" / "ledger.md"
@@ -79,15 +79,17 @@ def test_show_lists_releases_total_promise_and_head(gedp: Run) -> None:
 def test_show_says_what_holds_when_releases_differ(gedp: Run) -> None:
     ledger = Ledger.open(LEDGER)
     other = Attribute("emp", Closeness("linear", Decimal(20)))
-    spend(ledger, "2.31", "0.1", attribute=other)
+    prices = price_list("2.31", "0.1")
+    decision = DecidedBy("A. Weber", "memo 12")
+    ledger.reserve(Request(prices, {"emp": other}), spec_digest=SPEC, decided_by=decision)
     rewritten = gedp("ledger", "show", LEDGER)
     assert "emp within psi = narrowed from (sqrt(x))/0.5 and (x)/20" in rewritten.said
 
 
 def test_show_counts_the_versions_of_the_data(gedp: Run, tmp_path: Path) -> None:
-    from tests.ledgers import EMP, SPEC, price_list
-
-    Ledger.open(LEDGER).reserve(price_list("9", "0.1"), {"emp": EMP}, fingerprint="e" * 64, spec_digest=SPEC)
+    data = tmp_path / "data"
+    data.write_bytes(b"another version")
+    Ledger.open(LEDGER).reserve(Request(price_list("2.31", "0.1"), {"emp": EMP}), files=[data], spec_digest=SPEC)
     assert "The data differed between releases: 2 versions. All of them compose." in gedp("ledger", "show", LEDGER).said
 
 

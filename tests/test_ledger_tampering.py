@@ -373,7 +373,7 @@ def test_a_decision_can_count_what_the_ledger_no_longer_shows(path: Path) -> Non
 def test_a_lost_key_is_named(path: Path) -> None:
     edit(path, lambda connection: connection.execute("UPDATE identity SET fingerprint_key = 'short'"))
     with pytest.raises(LedgerBrokenError, match="key was changed"):
-        Ledger.open(path).fingerprint([path])
+        Ledger.open(path).key()
 
 
 def test_an_unknown_format_is_no_ledger(path: Path) -> None:

@@ -5,7 +5,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any
@@ -102,7 +101,7 @@ def dense_problem(
     """The design matrix over establishments and the answers, both divided by standard deviations."""
     rows = release.identity().to_pylist()
     psi = ATTRIBUTES[attribute].protection.psi
-    sigmas = {q["name"]: q["attributes"].get(attribute, {}).get("sigma_psi") for q in release.manifest["queries"]}
+    sigmas = {a.query.name: a.noise[attribute].sigma_psi for a in release.manifest.queries if attribute in a.noise}
     least = 1.0 if attribute == "wage" and at is not None else -np.inf
     design, answers, variances = [], [], []
     for place, row in enumerate(rows):
@@ -138,11 +137,9 @@ def at_bound(release: Release, attribute: str, omega: float) -> float:
     if ATTRIBUTES[attribute].signed:
         return 1.0
     manifest, protection = release.manifest, ATTRIBUTES[attribute].protection
-    (identity,) = (q for q in manifest["queries"] if q["by"] == ["establishment"])
-    each = 1 - (1 - Fraction(manifest["clipping"]["zeta"])) ** (
-        1 / (manifest["establishments"] * len(identity["attributes"]))
-    )
-    bound = protection.psi.inverse(omega - NormalDist().inv_cdf(each) * identity["attributes"][attribute]["sigma_psi"])
+    (identity,) = (a for a in manifest.queries if a.query.is_identity)
+    each = 1 - (1 - float(manifest.zeta or 0)) ** (1 / (manifest.establishments * len(identity.noise)))
+    bound = protection.psi.inverse(omega - NormalDist().inv_cdf(each) * identity.noise[attribute].sigma_psi)
     return float(bound - protection.interval(bound).low)
 
 
@@ -196,8 +193,8 @@ def test_groups_by_a_map_file(tmp_path: Path) -> None:
     (tmp_path / "sectors.csv").unlink()  # the release holds it
     fit = fit_microdata(release, weights="plug-in").fits["emp"]
     np.testing.assert_allclose(fit.values, dense(release, "emp", queries, None), rtol=1e-8)
-    del release.manifest["files"]["maps/sector.csv"]
-    with pytest.raises(GedpError, match="grouping sector: its map file is not in this release"):
+    (release.folder / "maps" / "sector.csv").unlink()
+    with pytest.raises(GedpError, match=r"maps/sector\.csv: it has other columns"):
         fit_microdata(release)
 
 

@@ -38,7 +38,7 @@ MAY_USE = {
     "noise": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "estimates.py": {"gedp.neighbors"},
     "industries.py": set(),
-    "release.py": {"gedp.errors", "gedp.files"},
+    "release": {"gedp.errors", "gedp.files", "gedp.policy"},
     "microdata": {
         "gedp.errors",
         "gedp.files",

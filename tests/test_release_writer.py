@@ -1,5 +1,8 @@
 """Files of a release are written in the background: whole, in order, the same for the same seed, and not silently."""
 
+import json
+import shutil
+from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
@@ -53,9 +56,8 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_batches_are_written_in_order_and_the_same_for_the_same_seed(tmp_path: Path) -> None:
     releases = [released(tmp_path, name) for name in ("a", "b")]
-    assert releases[0].manifest["files"] == releases[1].manifest["files"]
+    assert releases[0].manifest.files == releases[1].manifest.files
     written = pq.ParquetFile(releases[0].folder / "identity.parquet")
-    assert written.num_row_groups > 5
     assert written.read(["key"]).column("key").to_pylist() == list(range(ROWS))
 
 
@@ -95,62 +97,107 @@ def test_a_full_disk_ends_the_release(
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good", "t.parquet"]
 
 
-#: As much of a manifest as a reader needs.
-MANIFEST: dict[str, Any] = {
-    "gedp": "0",
-    "created": "2026-01-01T00:00:00+00:00",
-    "release": None,
-    "entropy": "system",
-    "synthetic": True,
-    "establishments": 3,
-    "clipping": {"zeta": "1/1000"},
-    "queries": [{"name": "q", "by": [], "groups": 1, "attributes": {"emp": {"mu": "1", "sigma_psi": 0.5}}}],
-    "spec": "",
+def changed(folder: Path, path: Sequence[str | int], value: object) -> None:
+    """Puts another value, or none, into the manifest of a release."""
+    content = json.loads((folder / "manifest.json").read_text("utf-8"))
+    place = content
+    for key in path[:-1]:
+        place = place[key]
+    if value is ABSENT:
+        del place[path[-1]]
+    else:
+        place[path[-1]] = value
+    (folder / "manifest.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+ABSENT = object()
+WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
+    ("format",): [1, 3, "2", None, ABSENT],
+    ("gedp",): [None, 7, "", ABSENT],
+    ("created",): ["yesterday", None, 5, ABSENT],
+    ("release",): [7, ABSENT],
+    ("entropy",): ["dice", None, ABSENT],
+    ("synthetic",): [False, "no", ABSENT],
+    ("establishments",): ["3", 0, True, None, ABSENT],
+    ("promise",): [{}, None, ABSENT],
+    ("promise", "mu_squared"): ["1/100"],
+    ("promise", "attributes", "emp"): ["psi = sqrt(x), gamma = 5"],
+    ("together",): [{}, "all", ABSENT],
+    ("estimates",): [None, {"emp": 5}, ABSENT],
+    ("clipping",): [None, [], {"zeta": "abc"}, {"zeta": "1/0"}, {"zeta": "2"}, {"zeta": 0.01}, ABSENT],
+    ("prices",): [[], None, ABSENT],
+    ("prices", 0, "mu"): ["2"],
+    ("queries",): [{}, None, [], ["q"], ABSENT],
+    ("queries", 0, "name"): ["county", "other", 7, ABSENT],
+    ("queries", 1, "by"): [[], ["naics"], None, ABSENT],
+    ("queries", 1, "file"): ["../t.parquet", "tables/../tables/county.parquet", "identity.parquet", ABSENT],
+    ("queries", 1, "groups"): ["1", 0, 3, None, ABSENT],
+    ("queries", 1, "attributes"): [{}, None, ABSENT],
+    ("queries", 1, "attributes", "emp", "sigma_psi"): ["x", -1, 0, None, True, ABSENT],
+    ("queries", 1, "attributes", "emp", "groups_pnc"): [-1, "1", ABSENT],
+    ("queries", 1, "attributes", "emp", "mu"): ["0.5", 1, ABSENT],
+    ("spec",): [None, "", "nonsense", "[data]", ABSENT],
+    ("files",): [{}, None, [], ABSENT],
+    ("files", "tables/county.csv"): [7, None, ABSENT],
+    ("files", "../t.parquet"): ["0" * 64],
+    ("files", "/etc/hostname"): ["0" * 64],
+    ("more",): ["than is known"],
 }
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"spec": None},
-        {"created": "yesterday"},
-        {"created": None},
-        {"establishments": "3"},
-        {"establishments": 0},
-        {"synthetic": "no"},
-        {"clipping": {"zeta": "abc"}},
-        {"clipping": {"zeta": "1/0"}},
-        {"clipping": []},
-        {"queries": {}},
-        {"queries": None},
-        *(
-            {"queries": [{"name": "q", "groups": 1, "attributes": {"emp": {"sigma_psi": s}}}]}
-            for s in ("x", -1, 0, None)
-        ),
-        {"queries": [{"name": "q", "groups": "1", "attributes": {}}]},
-    ],
-)
-def test_a_manifest_that_makes_no_sense_is_refused(tmp_path: Path, wrong: dict[str, Any]) -> None:
-    for name, manifest in (("good", MANIFEST), ("bad", {**MANIFEST, **wrong})):
-        with ReleaseWriter(tmp_path / name) as writer:
-            writer.finish(manifest)
-    assert read_release(tmp_path / "good").manifest["establishments"] == 3
-    with pytest.raises(FaultsError, match="not as `gedp run` writes it"):
-        read_release(tmp_path / "bad")
-    for key in MANIFEST:
-        with ReleaseWriter(tmp_path / key) as writer:
-            writer.finish({name: value for name, value in MANIFEST.items() if name != key})
-        with pytest.raises(FaultsError, match="not as `gedp run` writes it"):
-            read_release(tmp_path / key)
+@pytest.mark.parametrize(("path", "value"), [(path, value) for path, values in WRONG.items() for value in values])
+def test_a_manifest_that_makes_no_sense_is_refused(
+    tmp_path: Path, good: Release, path: Sequence[str | int], value: object
+) -> None:
+    folder = tmp_path / "altered"
+    shutil.copytree(good.folder, folder)
+    read_release(folder)
+    changed(folder, path, value)
+    with pytest.raises(FaultsError, match="manifest") as refused:
+        read_release(folder)
+    assert refused.value.faults
+    assert str(path[0]) in str(refused.value)
+
+
+LARGE = '{"format": ' + "9" * 9999 + "}"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "7", "{", "\xff", "[" * 100_000, '{"format": 1e9999}', LARGE])
+def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text, encoding="latin-1")
+    with pytest.raises(FaultsError, match=r"manifest\.json"):
+        read_release(tmp_path)
+
+
+def test_every_fault_of_a_manifest_is_named_at_once(tmp_path: Path, good: Release) -> None:
+    folder = tmp_path / "altered"
+    shutil.copytree(good.folder, folder)
+    for path in (("gedp",), ("establishments",), ("queries", 0, "groups"), ("files", "tables/county.csv")):
+        changed(folder, path, None)
+    with pytest.raises(FaultsError) as refused:
+        read_release(folder)
+    said = [fault.place for fault in refused.value.faults]
+    assert {"gedp", "establishments", "queries[1].groups", "files.tables/county.csv"} <= set(said)
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    return released(tmp_path_factory.mktemp("good"), "out")
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))))
 @settings(max_examples=50)
 def test_a_map_file_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, groups: dict[str, str]) -> None:
-    with ReleaseWriter(tmp_path_factory.mktemp("r") / "out") as writer:
-        writer.write_map("sector", groups)
-        release = writer.finish(MANIFEST)
-    assert read_release(release.folder).map("sector") == groups
+    folder = tmp_path_factory.mktemp("r")
+    (folder / "m.csv").write_text("1111,Farms\n", encoding="utf-8")
+    rows = LocalEngine(pa.table({"naics": ["1111"], "emp": [5]}))
+    attributes = {"emp": Attribute("emp", Closeness("sqrt", Decimal(1)))}
+    groupers = {"sector": Grouper("sector", "naics", map="m.csv")}
+    table = open_table(rows, Data("t", ("naics",), synthetic=True), attributes, groupers, folder)
+    table.lookups["sector"][1].update(groups)
+    queries = [Query("q", (), {"emp": Decimal(1)})]
+    release = measure(table, Policy(attributes, Decimal(2)), queries, out=folder / "out")
+    assert read_release(release.folder).map("sector") == {"1111": "Farms", **groups}
     (release.folder / "maps" / "sector.csv").write_text("1111,Other\n", encoding="utf-8")
     with pytest.raises(TamperedReleaseError, match=r"maps/sector\.csv"):
         read_release(release.folder)
@@ -180,7 +227,7 @@ def test_leaving_early_waits_for_what_is_being_written(tmp_path: Path) -> None:
     def leave_early() -> NoReturn:
         with ReleaseWriter(tmp_path / "out") as writer:
             for _ in range(3):
-                writer.write_identity(batch, ["cnty"])
+                writer.write_identity(batch, ["cnty"], [])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

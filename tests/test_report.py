@@ -28,7 +28,7 @@ from gedp.errors import FaultsError
 from gedp.files import WriteError
 from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_microdata
-from gedp.policy import Query, parse_spec
+from gedp.policy import Query
 from gedp.report import charts, write_report
 from gedp.report.errors import TableErrors, curve, release_errors
 from gedp.report.numbers import interval, relative, short, with_margin
@@ -113,7 +113,7 @@ def test_attributes_alike_are_shown_together(tmp_path: Path) -> None:
     )
     assert command("run", "spec.toml", folder=tmp_path).code == 0
     release = read_release(tmp_path / "out")
-    found = release_errors(release, parse_spec(release.manifest["spec"]))
+    found = release_errors(release, release.manifest.spec)
     assert sorted(errors.names for errors in found) == ["emp", "wage2, wage"]
     assert {table.query: len(table.sizes) + table.others for e in found for table in e.tables if "wage" in e.names} == {
         "county": 6

@@ -23,25 +23,20 @@ import gedp
 from gedp import files
 from gedp.accounting.ledger import Ledger, LedgerLockedError
 from gedp.engines.local import LocalEngine
-from gedp.errors import FaultsError, GedpError, TableChangedError
+from gedp.errors import FaultsError, GedpError, Refused, TableChangedError
+from gedp.measure import answer
 from gedp.policy import parse_spec, price, read_spec
 from gedp.release import MANIFEST, ReleaseExistsError, ReleaseWriter, TamperedReleaseError, read_release
 from gedp.run import plan_run, run
 from gedp.table import ConfidentialTable
 from tests.ledgers import edit
-from tests.runs import COMMAND, PRICE, all_files, names, small_table, write_case, write_spec
+from tests.runs import COMMAND, PRICE, SYNTHETIC, all_files, names, small_table, spent, write_case, write_spec
 from tests.runs import gedp as command
 from tests.test_measure import Silence
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
 LEDGER = "t.parquet.ledger"
-SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
-
-
-def spent(folder: Path, ledger: str = LEDGER) -> Fraction:
-    path = folder / ledger
-    return Ledger.open(path, create=False).total().mu_squared if path.exists() else Fraction(0)
 
 
 def outcomes(folder: Path) -> list[str]:
@@ -124,12 +119,12 @@ def test_a_dry_run_spends_and_writes_nothing(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in all_files(tmp_path)}
     ended = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
     assert (ended.code, ended.err) == (0, "")
-    assert "nothing was published from it yet" in ended.out
+    assert "A release would leave mu = 0.959166 of the budget (there is no ledger yet; t.parquet.ledger" in ended.out
     assert {path: path.read_bytes() for path in all_files(tmp_path)} == before
     assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     before = {path: path.read_bytes() for path in all_files(tmp_path)}
     ended = command("run", "spec.toml", "--answers-only", "--dry-run", "--out", "other", folder=tmp_path)
-    assert "mu = 0.959166 is left in t.parquet.ledger: enough. Nothing was spent." in ended.out
+    assert "would leave mu = 0.916515 of the budget (recorded in t.parquet.ledger). Nothing was spent." in ended.out
     assert {path: path.read_bytes() for path in all_files(tmp_path)} == before
 
 
@@ -139,9 +134,9 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(tmp_path: Path) -> None:
     taken = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
     assert (taken.code, "exists already" in taken.err) == (1, True)
     poor = command("run", "spec.toml", "--answers-only", "--dry-run", "--force", folder=tmp_path)
-    assert (poor.code, "not enough is left" in poor.err) == (1, True)
+    assert (poor.code, "over budget: " in poor.err) == (1, True)
     write_case(tmp_path, table=small_table().set_column(3, "emp", pa.array([-1] * 40)))
-    faulty = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
+    faulty = command("run", "spec.toml", "--answers-only", "--dry-run", "--force", folder=tmp_path)
     assert (faulty.code, "40 rows have a negative value" in faulty.err) == (2, True)
     assert all(one_message(ended.err) for ended in (taken, poor, faulty))
     assert spent(tmp_path) == PRICE
@@ -153,7 +148,10 @@ def test_a_folder_that_is_taken_is_refused_before_there_is_a_ledger(tmp_path: Pa
     (tmp_path / "out" / "mine").write_text("x")
     before = all_files(tmp_path)
     ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
-    assert (ended.code, "It is no release; choose another folder" in ended.err) == (1, True)
+    assert (
+        ended.code,
+        "It is no release of this version, so it is not replaced. Choose another folder" in ended.err,
+    ) == (1, True)
     assert all_files(tmp_path) == before
 
 
@@ -177,7 +175,7 @@ def test_force_replaces_the_release_and_spends_again(tmp_path: Path) -> None:
     ended = command("run", "spec.toml", "--answers-only", "--force", folder=tmp_path)
     assert ended.code == 0
     second = read_release(tmp_path / "out")
-    assert second.manifest["release"] != first.manifest["release"]
+    assert second.manifest.release != first.manifest.release
     assert second.identity()["emp__psi"].to_pylist() != before["emp__psi"].to_pylist()
     assert spent(tmp_path) == 2 * PRICE
     assert names(tmp_path) == ["out", "spec.toml", "t.parquet", LEDGER]
@@ -222,20 +220,24 @@ def test_folders_are_swapped_or_left_as_they_were(system: str, tmp_path: Path, m
     assert (names(tmp_path / "old"), names(tmp_path)) == (["new"], ["old"])
 
 
-def test_a_release_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
-    """Another run with the same folder was faster: its release stays, and this one says what it cost."""
+def test_of_two_runs_into_one_folder_the_second_is_refused_and_pays_nothing(tmp_path: Path) -> None:
+    """Also where both had found the folder free, and whether or not a release may be replaced."""
     plan = plan_run(read_spec(write_case(tmp_path)), tmp_path)
+    refusals = []
 
     def other(what: str, done: int, of: int) -> None:
-        if (what, done) == ("queries", 2):
-            run(replace(plan, ledger=tmp_path / "other"))
+        for may_replace in (False, True):
+            with pytest.raises(Refused, match="another process is writing to") as refused:
+                run(replace(plan, replace=may_replace))
+            refusals.append(refused)
 
-    with pytest.raises(GedpError, match=r"cannot write .*directory not empty") as raised:
-        run(plan, progress=other)
-    assert "counts as spent" in raised.value.__notes__[0]
-    assert read_release(tmp_path / "out").manifest["release"]
-    assert (spent(tmp_path), spent(tmp_path, "other"), outcomes(tmp_path)) == (PRICE, PRICE, ["abandoned"])
+    run(plan, progress=other)
+    assert len(refusals) > 2
+    assert (spent(tmp_path), outcomes(tmp_path)) == (PRICE, ["finished"])
     assert not [name for name in names(tmp_path) if name.startswith(".")]
+    with pytest.raises(Refused, match="exists already and nothing was spent"):
+        run(plan)
+    assert spent(tmp_path) == PRICE
 
 
 def test_a_seed_is_for_synthetic_data_only_and_marks_the_release(tmp_path: Path) -> None:
@@ -252,13 +254,13 @@ def test_a_seed_is_for_synthetic_data_only_and_marks_the_release(tmp_path: Path)
         )
         assert (ended.code, "NOT PROTECTED" in ended.out) == (0, True)
         release = read_release(tmp_path / "synthetic" / name)
-        assert release.manifest["entropy"] == "seeded"
+        assert release.manifest.entropy == "seeded"
         seen.append((release.identity(), release.answers("county")))
     assert seen[0][0].equals(seen[1][0])
     assert seen[0][1].equals(seen[1][1])
     ended = command("run", "spec.toml", "--answers-only", "--out", "three", folder=tmp_path / "synthetic")
     unseeded = read_release(tmp_path / "synthetic" / "three")
-    assert (unseeded.manifest["entropy"], "NOT PROTECTED" in ended.out) == ("system", False)
+    assert (unseeded.manifest.entropy, "NOT PROTECTED" in ended.out) == ("system", False)
     assert not unseeded.identity().equals(seen[0][0])
     assert names(tmp_path / "synthetic") == ["one", "spec.toml", "t.parquet", "three", "two"]  # no ledger
 
@@ -313,13 +315,13 @@ def test_a_glob_has_one_ledger_beside_its_files(tmp_path: Path) -> None:
     for i in range(2):
         pq.write_table(small_table().slice(20 * i, 20), tmp_path / f"part-{i}.parquet")
     assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
-    assert spent(tmp_path, "part-_.parquet.ledger") == PRICE
+    assert spent(tmp_path, "part.ledger") == PRICE
     write_spec(tmp_path, ("t.parquet", "*/x.parquet"))
     (tmp_path / "2024").mkdir()
     shutil.copy(tmp_path / "t.parquet", tmp_path / "2024" / "x.parquet")
     ended = command("run", "spec.toml", "--answers-only", "--out", "other", folder=tmp_path)
     assert ended.code == 0, ended.err
-    assert spent(tmp_path, "_.x.parquet.ledger") == PRICE
+    assert spent(tmp_path / "2024", "x.parquet.ledger") == PRICE
 
 
 def test_files_of_a_glob_that_differ_are_not_rounded_to_the_first(tmp_path: Path) -> None:
@@ -364,7 +366,7 @@ def test_a_spec_without_identity_publishes_sums_only(tmp_path: Path) -> None:
     release = read_release(tmp_path / "out")
     assert not (tmp_path / "out" / "identity.parquet").exists()
     assert set(release.answers("county")["mechanism"].to_pylist()) == {"psi"}
-    assert release.manifest["clipping"] is None
+    assert release.manifest.zeta is None
     assert spent(tmp_path) == PRICE - Fraction(2, 100)
 
 
@@ -424,10 +426,10 @@ def change_manifest(change: Callable[[dict[str, Any]], object]) -> Callable[[Pat
         (lambda out: (out / "tables" / "county.parquet").unlink(), TamperedReleaseError),
         (lambda out: (out / "tables" / "county.parquet").write_bytes(b""), TamperedReleaseError),
         (change_manifest(lambda m: m["files"].update({"identity.parquet": "0" * 64})), TamperedReleaseError),
-        (change_manifest(lambda m: m["files"].update({"identity.parquet": None})), TamperedReleaseError),
+        (change_manifest(lambda m: m["files"].update({"identity.parquet": None})), FaultsError),
         (change_manifest(lambda m: m.pop("files")), FaultsError),
         (change_manifest(lambda m: m.update(files=[["a", "b"]])), FaultsError),
-        (change_manifest(lambda m: m.update(format=2)), FaultsError),
+        (change_manifest(lambda m: m.update(format=1)), FaultsError),
         (lambda out: (out / MANIFEST).unlink(), FaultsError),
         (lambda out: (out / MANIFEST).write_text("[]", encoding="utf-8"), FaultsError),
         (lambda out: (out / MANIFEST).write_bytes((out / MANIFEST).read_bytes()[:-40]), FaultsError),
@@ -453,7 +455,11 @@ def test_a_full_disk_ends_in_one_message_and_the_budget_stays_spent(
     step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_case(tmp_path)
-    target = {"write_identity": "pq.ParquetWriter", "write_answers": "pa.csv.write_csv", "finish": "_sync"}[step]
+    target = {
+        "write_identity": "rows.pq.ParquetWriter",
+        "write_answers": "writer.pa.csv.write_csv",
+        "finish": "writer._sync",
+    }[step]
     with monkeypatch.context() as patch:
         patch.setattr(f"gedp.release.{target}", full_disk)
         ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
@@ -474,7 +480,7 @@ def test_a_full_disk_while_replacing_leaves_the_old_release_intact(
     assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     manifest = (tmp_path / "out" / MANIFEST).read_bytes()
     with monkeypatch.context() as patch:
-        patch.setattr("gedp.release.swap", full_disk)
+        patch.setattr("gedp.release.writer.swap", full_disk)
         assert command("run", "spec.toml", "--answers-only", "--force", folder=tmp_path).code == 2
     assert (tmp_path / "out" / MANIFEST).read_bytes() == manifest
     read_release(tmp_path / "out")
@@ -565,7 +571,7 @@ def test_a_locked_ledger_refuses_and_spends_nothing(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / LEDGER, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
         with pytest.raises(LedgerLockedError, match="Nothing was spent"):
-            gedp.measure(plan.table, plan.spec.policy, plan.spec.queries, out=tmp_path / "out", ledger=ledger)
+            answer(plan.prepared, out=tmp_path / "out", ledger=ledger)
         connection.execute("ROLLBACK")
     assert spent(tmp_path) == 0
     assert names(tmp_path) == ["spec.toml", "t.parquet", LEDGER]
@@ -632,7 +638,7 @@ def test_a_file_that_joins_the_glob_is_noticed(tmp_path: Path) -> None:
     shutil.copy(tmp_path / "t.parquet", tmp_path / "more.parquet")
     with pytest.raises(TableChangedError):
         run(plan)
-    assert spent(tmp_path, "_.parquet.ledger") == 0
+    assert spent(tmp_path) == 0
 
 
 def table_in_memory(tmp_path: Path) -> tuple[ConfidentialTable, gedp.Spec]:

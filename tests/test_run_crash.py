@@ -38,7 +38,7 @@ def received(pipe: Connection) -> Iterator[tuple[str, int]]:
 def whole(folder: Path) -> str | None:
     """The id of the release in a folder, if it is taken for one."""
     try:
-        return str(read_release(folder).manifest["release"])
+        return read_release(folder).manifest.release
     except GedpError:
         return None
 

@@ -48,7 +48,7 @@ def test_of_two_runs_exactly_one_gets_the_last_of_the_budget(races: int, tmp_pat
         assert state.verification.ok
         assert state.total.mu_squared == (PRICE if i % 3 else 2 * PRICE)
         assert {release.outcome for release in state.releases} == {"finished"}
-        assert read_release(folder / winner).manifest["release"] == state.releases[-1].reserve.release
+        assert read_release(folder / winner).manifest.release == state.releases[-1].reserve.release
         assert not (folder / loser).exists()
         assert not [name for name in names(folder) if name.startswith(".")]
     print(f"{races} of {races}: one {winners.count('one')}, two {winners.count('two')}")

@@ -9,11 +9,9 @@ import pyarrow as pa
 
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
-from gedp.release import ANSWER_SCHEMA
+from gedp.release import ANSWER_SCHEMA, MECHANISMS, VARIANCE_KINDS
 from gedp.table import Groups
 
-MECHANISMS = ("psi", "pnc")
-VARIANCE_KINDS = ("exact", "estimated")
 Positions = npt.NDArray[np.int8]
 
 

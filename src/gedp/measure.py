@@ -18,10 +18,10 @@ from scipy.special import ndtri
 
 from gedp._version import __version__
 from gedp.accounting.composition import exact
-from gedp.accounting.ledger import Ledger
+from gedp.accounting.ledger import DecidedBy, Ledger, require_own_ledger
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
-from gedp.errors import FaultsError, Refused
+from gedp.errors import Fault, FaultsError, Refused
 from gedp.estimates import PsiAnswers, psi_variance
 from gedp.mechanisms import (
     ZETA,
@@ -49,12 +49,14 @@ from gedp.policy import (
 )
 from gedp.recording import Record, record
 from gedp.rehearsal import RehearsalWriter
-from gedp.release import Release, ReleaseWriter
+from gedp.release import Answered, AttributeNoise, Manifest, Release, ReleaseWriter
 from gedp.sealing import sealed
 from gedp.table import Cells, ConfidentialTable, Groups, find_cells
 from gedp.tally import CellTally, Clipping, clipped_excess, scan_cells
 
 Progress = Callable[[str, int, int], None]  # what, done, of how many
+#: Two rows of a nation have the same 128 bits with probability below 1e-24.
+WORDS_FOR_TIES = 2
 
 
 @sealed
@@ -70,17 +72,77 @@ def measure(
     output: Output = Output(),  # noqa: B008 - frozen
     zeta: Fraction = ZETA,
     replace: bool = False,
+    decided_by: DecidedBy | None = None,
     progress: Progress | None = None,
 ) -> Release:
     """Answers the queries about the table and writes the release to the folder `out`.
 
     The price is on disk in `ledger` before the first draw. Only a table declared synthetic can do without a ledger or
-    with another source of randomness than the system's.
+    with another source of randomness than the system's. `decided_by` names who decided that the release may promise
+    less than earlier ones from the same data.
     """
     spec = Spec(table.data, policy, tuple(queries), table.groupers, microdata, output)
-    if ledger is None and not table.data.synthetic:
+    return answer(
+        prepare(table, spec),
+        out=Path(out),
+        ledger=ledger,
+        entropy=entropy,
+        zeta=zeta,
+        replace=replace,
+        decided_by=decided_by,
+        progress=progress,
+    )
+
+
+@dataclass(frozen=True, repr=False)
+class Prepared:
+    """A table and what is asked of it, after every check that can be made before anything is spent."""
+
+    table: ConfidentialTable
+    spec: Spec
+    prices: PriceList
+    mechanisms: Mapping[tuple[str, str], PsiMechanism]
+    cells: Cells
+
+
+@sealed
+def prepare(table: ConfidentialTable, spec: Spec) -> Prepared:
+    """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart."""
+    require_sound(spec)
+    _require_opened_for(table, spec)
+    prices = price(spec)
+    require_within_budget(prices)
+    return Prepared(table, spec, prices, psi_mechanisms(spec), find_cells(table, spec.queries))
+
+
+@sealed
+def answer(
+    prepared: Prepared,
+    *,
+    out: Path,
+    ledger: Ledger | None,
+    entropy: Entropy | None = None,
+    zeta: Fraction = ZETA,
+    replace: bool = False,
+    keep: Sequence[Path] = (),
+    decided_by: DecidedBy | None = None,
+    progress: Progress | None = None,
+) -> Release:
+    """Answers what was prepared and writes the release: this spends budget. Paths to `keep` are never replaced."""
+    data, files = prepared.spec.data, prepared.table.engine.files()
+    if ledger is None and not data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
-    return _carry_out(table, spec, lambda: ReleaseWriter(Path(out), replace=replace), ledger, entropy, zeta, progress)
+    prepared.table.engine.require_unchanged()
+    require_own_ledger(ledger, files)
+    keep = [*keep, *files, *([ledger.path] if ledger else [])]
+    return _carry_out(
+        prepared,
+        lambda: ReleaseWriter(out, replace=replace, keep=keep),
+        lambda: None if ledger is None else record(ledger, files, prepared.spec, decided_by),
+        entropy,
+        zeta,
+        progress,
+    )
 
 
 @sealed
@@ -98,37 +160,31 @@ def rehearse(
     """
     spec = Spec(table.data, policy, tuple(queries), table.groupers, Microdata(), Output())
     name = str(getattr(table.engine, "name", "the table"))
-    return _carry_out(table, spec, lambda: RehearsalWriter(name), None, entropy, zeta)
+    return _carry_out(prepare(table, spec), lambda: RehearsalWriter(name), lambda: None, entropy, zeta)
 
 
 def _carry_out(
-    table: ConfidentialTable,
-    spec: Spec,
+    prepared: Prepared,
     writing: Callable[[], ReleaseWriter | RehearsalWriter],
-    ledger: Ledger | None,
+    recording: Callable[[], Record | None],
     entropy: Entropy | None,
     zeta: Fraction,
     progress: Progress | None = None,
 ) -> Release:
-    require_sound(spec)
-    prices = price(spec)
-    require_within_budget(prices)
-    if entropy is not None and entropy.kind != "system" and not table.data.synthetic:
-        raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
-    entropy = entropy or SystemEntropy()
-    mechanisms = psi_mechanisms(spec)
+    table, spec = prepared.table, prepared.spec
+    entropy = noise_for(spec, entropy)
     with writing() as writer:
         for name, grouper in table.groupers.items():
             if grouper.map is not None:  # the lookup of a prefix has the codes that occur, and stays here
                 writer.write_map(name, table.lookups[name][1])
-        cells = find_cells(table, spec.queries)
-        recorded = None if ledger is None else record(ledger, table.engine.files(), spec, prices)
+        recorded = recording()
         try:
-            job = _Job(table, spec, cells, mechanisms, entropy, zeta, writer, progress or (lambda *_: None))
+            job = _Job(
+                table, spec, prepared.cells, prepared.mechanisms, entropy, zeta, writer, progress or (lambda *_: None)
+            )
             with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
-                described = job.answer_groups(job.draw_identity())
-            manifest = _manifest(job, prices, recorded, described)
-            release = writer.finish(manifest)
+                answered = job.answer_groups(job.draw_identity())
+            release = writer.finish(_manifest(job, recorded, answered))
             if recorded is not None:
                 recorded.finish(release.folder)
         except BaseException as failure:
@@ -136,6 +192,23 @@ def _carry_out(
                 recorded.fail(writer.target, failure)
             raise
     return release
+
+
+def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
+    """Values are counted in the units that the table was opened with, and priced in those of the policy."""
+    attributes = spec.policy.attributes
+    differing = [name for name in spec.asked if table.attributes.get(name) != attributes[name]]
+    if differing:
+        problem = "the table was opened with another psi, gamma, unit or sign"
+        faults = [Fault(f"attribute {name}", problem, "Open it with those of the policy") for name in differing]
+        raise FaultsError("the policy", faults)
+
+
+def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
+    """The system's randomness unless another source is named, which only a synthetic table may have."""
+    if entropy is not None and entropy.kind != "system" and not spec.data.synthetic:
+        raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
+    return entropy or SystemEntropy()
 
 
 def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
@@ -180,6 +253,7 @@ class _Job:
         tallies = {name: CellTally(self.cells.count) for name in self.spec.asked}
         data = self.spec.data
         plain = [*([data.id] if data.id else []), *data.public] if self.identity else []
+        keys = [data.id] if data.id else data.public
         done, rows = 0, len(self.cells.of_row)
         for of_row, batch in scan_cells(self.table, self.cells, self.spec.asked, plain):
             columns = dict(zip(plain, batch.plain.columns, strict=True))
@@ -188,17 +262,19 @@ class _Job:
                 if name in self.identity:
                     answers = self.identity[name].answer(batch.amounts[name], self.entropy)
                     estimates = answers.estimate()
-                    tally.add_identity(of_row, answers.omega, estimates)
+                    tally.add_identity(of_row, answers.omega, estimates / float(self.spec.policy.attributes[name].unit))
                     columns[f"{name}__psi"] = pa.array(answers.omega)
                     columns[name] = pa.array(estimates)
             if self.identity:
-                self.writer.write_identity(pa.table(columns), data.public)
+                ties = [] if data.id else [self.entropy.words(len(of_row)) for _ in range(WORDS_FOR_TIES)]
+                self.writer.write_identity(pa.table(columns), keys, ties)
             done += len(of_row)
             self.progress("establishments", done, rows)
+        self.writer.finish_identity(data.public)
         return tallies
 
-    def answer_groups(self, tallies: Mapping[str, CellTally]) -> list[dict[str, Any]]:
-        """Every query but the identity: choose, clip, draw, write. Returns what the manifest says of each."""
+    def answer_groups(self, tallies: Mapping[str, CellTally]) -> list[Answered]:
+        """Every query but the identity: choose, clip, draw, write. Returns what the manifest says of all queries."""
         group_queries = [query for query in self.spec.queries if not query.is_identity]
         groups = {query.name: self.cells.groups(query.by) for query in group_queries}
         plans = {
@@ -207,7 +283,7 @@ class _Job:
             for name in query.mu
         }
         excess = self._excess(plans, groups, tallies)
-        described = []
+        answered = []
         for done, query in enumerate(group_queries, 1):
             answers = {}
             for name in query.mu:
@@ -216,10 +292,10 @@ class _Job:
                 np.add.at(sums, of_cell, tallies[name].sums)
                 clipped = sums - excess.get(name, {}).get(query.name, np.zeros_like(sums))
                 answers[name] = self._answer(query, name, plan, sums, clipped)
-            file = self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
-            described.append(self._describe(query, groups[query.name], plans, file))
+            self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
+            answered.append(self._answered(query, groups[query.name], plans))
             self.progress("queries", done, len(group_queries))
-        return [*self._describe_identity(), *described]
+        return [*self._identity_answered(), *answered]
 
     def _plan(self, query: Query, name: str, groups: Groups, tally: CellTally) -> "_Plan":
         """For every group its mechanism and, for pnc, its bound: from public identity answers alone."""
@@ -240,7 +316,7 @@ class _Job:
         bounds = clipping_bounds(attribute, upper, most=most, least=least)
         if query.mechanism == "pnc" or not identity.psi.contracts_in_sums:
             return _Plan(np.ones(groups.count, dtype=bool), bounds)
-        expected = np.bincount(groups.of_cell, weights=tally.estimates, minlength=groups.count)
+        expected = np.bincount(groups.of_cell, weights=tally.estimates, minlength=groups.count) * float(attribute.unit)
         of_psi = psi_variance(identity.psi, expected, self.mechanisms[query.name, name].sigma)
         of_pnc = (bounds.sigma(exact(query.mu[name])) * float(attribute.unit)) ** 2
         return _Plan((of_pnc < of_psi) & (bounds.bounds < most), bounds)  # a bound that was cut down may bite
@@ -279,39 +355,19 @@ class _Job:
             result.put(plan.clip, estimate, variance, (estimate - reach, estimate + reach), "pnc", "exact")
         return result
 
-    def _describe(
-        self, query: Query, groups: Groups, plans: Mapping[tuple[str, str], "_Plan"], file: str
-    ) -> dict[str, Any]:
-        chosen = {name: int(plans[query.name, name].clip.sum()) for name in query.mu}
-        return {
-            "name": query.name,
-            "by": list(query.by),
-            "mechanism": query.mechanism,
-            "groups": groups.count,
-            "file": file,
-            "attributes": {
-                name: {
-                    "mu": str(mu),
-                    "sigma_psi": self.mechanisms[query.name, name].sigma,
-                    "groups_psi": groups.count - chosen[name],
-                    "groups_pnc": chosen[name],
-                }
-                for name, mu in query.mu.items()
-            },
-        }
+    def _answered(self, query: Query, groups: Groups, plans: Mapping[tuple[str, str], "_Plan"]) -> Answered:
+        noise = {}
+        for name in query.mu:
+            clipped = int(plans[query.name, name].clip.sum())
+            sigma = self.mechanisms[query.name, name].sigma
+            noise[name] = AttributeNoise(sigma, groups.count - clipped, clipped)
+        return Answered(query, groups.count, noise)
 
-    def _describe_identity(self) -> list[dict[str, Any]]:
+    def _identity_answered(self) -> list[Answered]:
         return [
-            {
-                "name": query.name,
-                "by": list(query.by),
-                "mechanism": "psi",
-                "groups": len(self.cells.of_row),
-                "file": "identity.parquet",
-                "attributes": {
-                    name: {"mu": str(mu), "sigma_psi": self.identity[name].sigma} for name, mu in query.mu.items()
-                },
-            }
+            Answered(
+                query, len(self.cells.of_row), {name: AttributeNoise(self.identity[name].sigma) for name in query.mu}
+            )
             for query in self.spec.queries
             if query.is_identity
         ]
@@ -325,33 +381,26 @@ class _Plan:
     bounds: ClippingBounds | None
 
 
-def _manifest(job: _Job, prices: PriceList, recorded: Record | None, described: list[dict[str, Any]]) -> dict[str, Any]:
+def _manifest(job: _Job, recorded: Record | None, answered: Sequence[Answered]) -> Manifest:
     """What anybody may know about the release. Nothing in it comes from the confidential columns."""
-    spec = job.spec
-    return {
-        "gedp": __version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "release": recorded.reservation.release_id if recorded else None,
-        "entropy": job.entropy.kind,
-        "synthetic": spec.data.synthetic,
-        "establishments": len(job.cells.of_row),
-        "promise": {
-            "mu": prices.total.mu,
-            "mu_squared": str(prices.total.mu_squared),
-            "budget_mu": str(spec.policy.mu),
-            "attributes": {name: str(a.protection) for name, a in spec.policy.attributes.items()},
-        },
-        "estimates": {
+    attributes = job.spec.policy.attributes
+    return Manifest(
+        gedp=__version__,
+        created=datetime.now(UTC).replace(microsecond=0),
+        release=recorded.reservation.release_id if recorded else None,
+        entropy=job.entropy.kind,
+        establishments=len(job.cells.of_row),
+        spec=job.spec,
+        queries=tuple(answered),
+        zeta=job.zeta if job.identity else None,
+        estimates={
             name: "unbiased"
-            if isinstance(spec.policy.attributes[name].protection.psi, Sqrt | Log | Linear)
+            if isinstance(attributes[name].protection.psi, Sqrt | Log | Linear)
             else "corrected to the second order of the noise; a bias of higher order remains"
             for name in job.spec.asked
         },
-        "clipping": {"zeta": str(job.zeta)} if job.identity else None,
-        "prices": [{"query": p.query, "attribute": p.attribute, "mu": str(p.mu)} for p in prices.lines],
-        "queries": described,
-        "spec": write_spec(spec),
-    }
+        together=recorded.together if recorded else None,
+    )
 
 
 class _CallableModule(ModuleType):

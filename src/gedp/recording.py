@@ -1,16 +1,17 @@
 """The ledger's part in a release: the price on disk before noise is drawn, and afterwards what became of it."""
 
-import hashlib
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gedp.accounting.ledger import Ledger, Reservation, spec_digest
+from gedp.accounting.ledger import DecidedBy, Ledger, LedgerState, Request, Reservation, spec_digest
 from gedp.accounting.ledger.amounts import mu_up
+from gedp.accounting.ledger.finding import leave_pointer
 from gedp.errors import GedpError
-from gedp.policy import PriceList, Spec
-from gedp.release import MANIFEST, read_release
+from gedp.files import sha256
+from gedp.policy import Spec
+from gedp.release import MANIFEST, DecisionMade, Together, read_release
 
 
 @dataclass(frozen=True)
@@ -19,11 +20,11 @@ class Record:
 
     ledger: Ledger
     reservation: Reservation
+    together: Together
 
     def finish(self, folder: Path) -> None:
         """The release is in its folder."""
-        digest = hashlib.sha256((folder / MANIFEST).read_bytes()).hexdigest()
-        self.ledger.commit(self.reservation.release_id, digest)
+        self.ledger.commit(self.reservation.release_id, sha256(folder / MANIFEST))
 
     def fail(self, folder: Path, failure: BaseException) -> None:
         """Something went wrong: says what counts, and tells the ledger whether the release got its name before."""
@@ -40,20 +41,32 @@ class Record:
             self.ledger.abandon(release, type(failure).__name__)
 
 
-def record(ledger: Ledger, files: Sequence[Path], spec: Spec, prices: PriceList) -> Record:
+def record(ledger: Ledger, files: Sequence[Path], spec: Spec, decided_by: DecidedBy | None = None) -> Record:
     """Sets the price aside, on disk when this returns, or refuses."""
-    fingerprint = ledger.fingerprint(files)
+    if files:
+        leave_pointer(ledger, files)
     try:
         reservation = ledger.reserve(
-            prices, spec.policy.attributes, fingerprint=fingerprint, spec_digest=spec_digest(spec)
+            Request.of(spec), files=files, spec_digest=spec_digest(spec), decided_by=decided_by
         )
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
         raise
-    return Record(ledger, reservation)
+    return Record(ledger, reservation, _together(reservation.state))
+
+
+def _together(state: LedgerState) -> Together:
+    """What holds for all releases up to this one."""
+    combined = state.combined
+    return Together(
+        combined.releases,
+        mu_up(combined.promise.loss),
+        {name: str(protection) for name, protection in combined.promise.protections.items()},
+        tuple(DecisionMade(entry.time[:10], permit.by, permit.reason, permit.what) for entry, permit in state.permits),
+    )
 
 
 def _release_in(folder: Path) -> str | None:
     with suppress(GedpError):
-        return str(read_release(folder, check=False).manifest.get("release"))
+        return read_release(folder, check=False).manifest.release
     return None

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from gedp.errors import GedpError
-from gedp.release import Release
+from gedp.release import Manifest, Release
+from gedp.release.rows import Ties
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,20 +49,22 @@ class RehearsalWriter:
     def __exit__(self, *_: object) -> None:
         """Nothing is open."""
 
-    def write_identity(self, batch: pa.Table, public: Sequence[str]) -> None:
-        """Adds establishments."""
+    def write_identity(self, batch: pa.Table, keys: Sequence[str], ties: Sequence[Ties]) -> None:
+        """Adds establishments. They stay in the order of the table, since they are compared with it."""
         self._batches.append(batch)
 
-    def write_answers(self, query: str, table: pa.Table) -> str:
+    def finish_identity(self, public: Sequence[str]) -> None:
+        """Nothing is to be sorted."""
+
+    def write_answers(self, query: str, table: pa.Table) -> None:
         """Keeps the answers of a query."""
         self._tables[query] = table
-        return query
 
     def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
         """Keeps the group of every code of a grouping."""
         self._maps[grouping] = groups
 
-    def finish(self, manifest: Mapping[str, Any]) -> Rehearsal:
+    def finish(self, manifest: Manifest) -> Rehearsal:
         """All of it."""
         establishments = pa.concat_tables(self._batches) if self._batches else None
         return Rehearsal(self.target, manifest, self._tables, establishments, self._maps)

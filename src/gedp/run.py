@@ -3,81 +3,88 @@
 Paths in a spec are relative to the folder of the spec file.
 """
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gedp.accounting.ledger import Ledger
+from gedp.accounting.composition import PrivacyLoss
+from gedp.accounting.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger
 from gedp.engines.local import LocalEngine
-from gedp.measure import Progress, measure, psi_mechanisms
+from gedp.measure import Prepared, Progress, answer, noise_for, prepare
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
 from gedp.release import Release, require_free
-from gedp.table import ConfidentialTable, open_table
-
-_WILDCARDS = re.compile(r"[*?\[\]]+")
+from gedp.table import open_table
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A spec with its paths resolved and its price known; nothing is spent yet."""
+    """A spec with its paths resolved and everything checked that can be before anything is spent."""
 
-    spec: Spec
-    table: ConfidentialTable
-    prices: PriceList
+    prepared: Prepared
     out: Path
-    ledger: Path | None
+    ledger: Path | None  # None for synthetic data that no ledger knows
+    ledger_is_new: bool
+    left: PrivacyLoss  # what will remain of the budget
+    replace: bool
+    keep: tuple[Path, ...]  # never to be replaced
+    decided_by: DecidedBy | None
+
+    @property
+    def prices(self) -> PriceList:
+        """What every answer costs."""
+        return self.prepared.prices
 
 
-def plan_run(spec: Spec, folder: Path, out: Path | None = None, ledger: Path | None = None) -> Plan:
-    """Checks everything that can be checked without spending: the price, the grids of the noise, and the whole table.
+def plan_run(
+    spec: Spec,
+    folder: Path,
+    out: Path | None = None,
+    ledger: Path | None = None,
+    *,
+    replace: bool = False,
+    keep: tuple[Path, ...] = (),
+    decided_by: DecidedBy | None = None,
+) -> Plan:
+    """Checks everything that can be checked without spending: price, noise, table, groups, place, and the ledger.
 
-    A confidential table gets a ledger beside it unless one is named; a synthetic one has a ledger only if one is named.
+    What it refuses, `run` would refuse. A confidential table gets a ledger beside it unless one knows it already or is
+    named; a synthetic one has a ledger only if one knows it or is named.
     """
     prices = price(spec)
     require_within_budget(prices)
-    psi_mechanisms(spec)
-    source = folder / spec.data.source
-    table = open_table(LocalEngine(source), spec.data, spec.policy.attributes, spec.groupers, folder)
-    if ledger is None and not spec.data.synthetic:
-        ledger = _beside(folder, spec.data.source)
-    return Plan(spec, table, prices, out or folder / spec.output.dir, ledger)
+    out = out or folder / spec.output.dir
+    engine = LocalEngine(folder / spec.data.source)
+    files = engine.files()
+    found = find_ledger(files, ledger)
+    if found is None and not spec.data.synthetic:
+        found = new_ledger(files)
+    is_new = found is not None and not found.exists()
+    keep = (*keep, *files, *([found] if found else []))
+    require_free(out, replace=replace, keep=keep)
+    table = open_table(engine, spec.data, spec.policy.attributes, spec.groupers, folder)
+    prepared = prepare(table, spec)
+    left = _left(spec, found, decided_by)
+    return Plan(prepared, out, found, is_new, left, replace, keep, decided_by)
 
 
-def run(
-    plan: Plan, *, replace: bool = False, entropy: Entropy | None = None, progress: Progress | None = None
-) -> Release:
+def run(plan: Plan, *, entropy: Entropy | None = None, progress: Progress | None = None) -> Release:
     """Carries out the plan: this spends budget."""
-    require_free(plan.out, replace=replace)  # before there is a ledger
-    with _opened(plan.ledger) as ledger:
-        return measure(
-            plan.table,
-            plan.spec.policy,
-            plan.spec.queries,
-            out=plan.out,
-            ledger=ledger,
-            entropy=entropy,
-            microdata=plan.spec.microdata,
-            output=plan.spec.output,
-            replace=replace,
-            progress=progress,
-        )
+    entropy = noise_for(plan.prepared.spec, entropy)  # before there is a ledger
+    return answer(
+        plan.prepared,
+        out=plan.out,
+        ledger=None if plan.ledger is None else Ledger.open(plan.ledger),
+        entropy=entropy,
+        replace=plan.replace,
+        keep=plan.keep,
+        decided_by=plan.decided_by,
+        progress=progress,
+    )
 
 
-def _beside(folder: Path, source: str) -> Path:
-    """The ledger of a source: named after it, in the last folder before any wildcard."""
-    parts = list(Path(source).parts)
-    wild = next((i for i, part in enumerate(parts[:-1]) if _WILDCARDS.search(part)), len(parts) - 1)
-    name = ".".join(_WILDCARDS.sub("_", part) for part in parts[wild:])
-    return folder.joinpath(*parts[:wild], f"{name}.ledger")
-
-
-@contextmanager
-def _opened(path: Path | None) -> Iterator[Ledger | None]:
-    if path is None:
-        yield None
-    else:
-        with Ledger.open(path) as ledger:
-            yield ledger
+def _left(spec: Spec, ledger: Path | None, decided_by: DecidedBy | None) -> PrivacyLoss:
+    """What will remain of the budget; refuses what the ledger would refuse."""
+    request = Request.of(spec)
+    if ledger is None or not ledger.exists():
+        return left_after(request, EMPTY, decided_by)
+    return Ledger.open(ledger, create=False).require_possible(request, decided_by)

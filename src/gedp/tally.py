@@ -6,25 +6,31 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.engines import Batch, CodeArray, IntArray
+from gedp.engines import MOST_UNITS, Batch, CodeArray, IntArray
 from gedp.errors import TableChangedError
 from gedp.neighbors.functions import FloatArray
 from gedp.table import Cells, ConfidentialTable
 
+HALF = 2**31
+
 
 @dataclass(repr=False)
 class CellTally:
-    """One attribute over the finest cells. `sums` is confidential; the rest comes from identity answers."""
+    """One attribute over the finest cells. `sums` is confidential; the rest comes from identity answers.
+
+    Nothing in it depends on the order of the rows: floating-point sums would, so estimates are added up as whole units,
+    in two halves that cannot overflow.
+    """
 
     cells: int
     sums: IntArray = field(init=False)
-    estimates: FloatArray = field(init=False)
+    _halves: tuple[IntArray, IntArray] = field(init=False)
     highest: FloatArray = field(init=False)
     lowest: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.cells, dtype=np.int64)
-        self.estimates = np.zeros(self.cells)
+        self._halves = np.zeros(self.cells, dtype=np.int64), np.zeros(self.cells, dtype=np.int64)
         self.highest = np.full(self.cells, -np.inf)
         self.lowest = np.full(self.cells, np.inf)
 
@@ -32,9 +38,17 @@ class CellTally:
         """Adds rows to the exact sums."""
         np.add.at(self.sums, of_row, amounts)
 
+    @property
+    def estimates(self) -> FloatArray:
+        """The sums of the estimates, in units: each estimate rounded to a whole unit, and at most MOST_UNITS."""
+        low, high = (half.astype(np.float64) for half in self._halves)
+        return high * HALF + low
+
     def add_identity(self, of_row: CodeArray, omega: FloatArray, estimates: FloatArray) -> None:
-        """Notes the identity answers of rows: the sum of their estimates, and the extremes of ω."""
-        np.add.at(self.estimates, of_row, estimates)
+        """Notes the identity answers of rows: the sum of their estimates in units, and the extremes of ω."""
+        whole = np.rint(np.clip(np.nan_to_num(estimates), -MOST_UNITS, MOST_UNITS)).astype(np.int64)
+        for half, part in zip(self._halves, (whole % HALF, whole // HALF), strict=True):
+            np.add.at(half, of_row, part)
         np.maximum.at(self.highest, of_row, omega)
         np.minimum.at(self.lowest, of_row, omega)
 

@@ -24,8 +24,10 @@ COMMANDS = {
     "report": "One page for the public about a release: how protected, how exact, how to use.",
     "reproduce": "The paper's tables and figures, ours beside the printed ones.",
     "run": "The release: answers with noise, recorded in the ledger first; microdata, report.",
+    "sign": "A signature of a release, which the public can check.",
     "tabulate": "A custom table from the microdata of a release, with standard errors.",
     "synth": "Synthetic establishments from public files.",
+    "verify": "Whether a release is as it was released and signed.",
 }
 
 

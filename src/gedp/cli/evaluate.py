@@ -76,5 +76,5 @@ def command(
     console.print(stamp.sentence, soft_wrap=True)
     print_evaluation(console, evaluation)
     console.print(f"Open {target / f'{stamp.prefix}{PAGE}'} in a browser. {stamp.sentence}", soft_wrap=True)
-    if release.manifest["entropy"] != "system":
+    if release.manifest.is_seeded:
         console.print("NOT PROTECTED: the noise came from a seed.")

@@ -49,6 +49,9 @@ def show(path: Path) -> None:
     _print_releases(console, state)
     for entry in state.verification.entries:
         _print_decision(entry)
+    for entry, permit in state.permits:
+        click.echo(f"Decision by {permit.by} at {entry.time[:16]} to promise less: {'; '.join(permit.what)}")
+        click.echo(f"  {permit.reason}")
     spent = f"Spent: mu = {mu_up(state.total)}"
     if state.budget:
         left = mu_down(state.remaining(state.budget))
@@ -62,15 +65,18 @@ def show(path: Path) -> None:
 @command.command()
 @_LEDGER
 @click.option("--head", metavar="HASH", help="A head hash noted earlier: the ledger must still hold it.")
-def verify(path: Path, head: str | None) -> None:
+@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Also: is this its release?")
+def verify(path: Path, head: str | None, folder: Path | None) -> None:
     """Whether the ledger is what was written: exit code 0 if so, 1 if not.
 
-    Only a head hash that was written down elsewhere shows that the whole file was put back to an older state.
+    Only a head hash that was written down elsewhere shows that the whole file was put back to an older state. With
+    --release, also whether the folder holds a release that the ledger sealed, with every file as it was then.
 
     \b
     Examples:
       gedp ledger verify ri.parquet.ledger
       gedp ledger verify ri.parquet.ledger --head "$(cat noted-head.txt)"
+      gedp ledger verify ri.parquet.ledger --release out
     """
     state = _open(path).state()
     verification = state.verification
@@ -89,6 +95,8 @@ def verify(path: Path, head: str | None) -> None:
     if head is not None:
         since = f"; {count - verification.hashes.index(head.strip().lower())} since the noted head"
     click.echo(f"The ledger verifies: {count} entries{since}. Head: {verification.head}")
+    if folder is not None:
+        click.echo(_sealed(state, path, folder))
 
 
 @command.command()
@@ -161,6 +169,23 @@ def decide(path: Path, note: str, add_mu: str | None) -> None:
     entry = _open(path).decide(note, add=added)
     _print_decision(entry)
     click.echo(f"Spent: mu = {mu_up(entry.total)}. Head, to write down: {entry.hash}")
+
+
+def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
+    """That the release in the folder is one that the ledger sealed; refuses any other."""
+    from gedp.errors import Refused
+    from gedp.files import sha256
+    from gedp.release import MANIFEST, read_release
+
+    name = read_release(folder).manifest.release
+    release = next((release for release in state.releases if release.reserve.release == name), None)
+    if release is None:
+        raise Refused(f"the release in {folder} is not in the ledger {path}")
+    if release.manifest_digest is None:
+        raise Refused(f"the ledger knows the release in {folder} as {release.outcome}, and has not sealed its files")
+    if release.manifest_digest != sha256(folder / MANIFEST):
+        raise Refused(f"the manifest in {folder} is not the one that the ledger sealed for this release")
+    return f"The release in {folder} is the one that was sealed on {release.time[:10]}; every table is as it was then."
 
 
 def _open(path: Path) -> "Ledger":

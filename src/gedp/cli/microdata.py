@@ -75,5 +75,5 @@ def command(
     click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and how they were fitted to {path.stem}.json.")
     if path == release.folder / MICRODATA and (release.folder / REPORT).exists():
         click.echo(f"{REPORT} in the release is about the microdata before: gedp report {release.folder}")
-    if release.manifest["entropy"] != "system":
+    if release.manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.")

@@ -36,5 +36,5 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
         at.step("writing")
         path = write_report(microdata, out, title=title)
     click.echo(f"Wrote {path}. Open it in a browser; it needs no network.")
-    if release.manifest["entropy"] != "system":
+    if release.manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.")

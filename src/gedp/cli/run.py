@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from gedp.policy import PriceList
     from gedp.release import Release
+    from gedp.run import Plan
 
 _PATH = click.Path(path_type=Path)
 
@@ -17,6 +17,8 @@ _PATH = click.Path(path_type=Path)
 @click.option("--out", type=_PATH, help="Folder of the release, instead of the spec's output.dir.")
 @click.option("--ledger", type=_PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
 @click.option("--force", is_flag=True, help="Replace a release in that folder. The budget is spent anew.")
+@click.option("--decided-by", metavar="NAME", help="Who decided that this release may promise less than earlier ones.")
+@click.option("--reason", metavar="TEXT", help="Why; kept in the ledger and published, like the name.")
 @click.option("--answers-only", is_flag=True, help="Stop after the answers: no microdata, no report.")
 @click.option("--dry-run", is_flag=True, help="Check the table and the price; spend and write nothing.")
 @click.option("--seed", type=click.IntRange(min=0), help="Repeatable noise that protects nothing; synthetic data only.")
@@ -25,6 +27,8 @@ def command(
     out: Path | None,
     ledger: Path | None,
     force: bool,
+    decided_by: str | None,
+    reason: str | None,
     answers_only: bool,
     dry_run: bool,
     seed: int | None,
@@ -34,8 +38,9 @@ def command(
     Then fit the microdata to the answers and write the report for the public, both from the release alone.
 
     The table is checked first and every fault reported at once. The price is recorded in the ledger before any noise
-    is drawn; everything ever published from the table counts against the budget in the spec. If fitting fails or is
-    interrupted, the release is complete all the same, and the message says how to go on.
+    is drawn; everything ever published from the table counts against the budget in the spec. A release with narrower
+    intervals or a larger budget than an earlier one from the same data takes a decision: --decided-by and --reason. If
+    fitting fails or is interrupted, the release is complete all the same, and the message says how to go on.
 
     \b
     Examples:
@@ -48,30 +53,36 @@ def command(
     """
     from rich.console import Console
 
+    from gedp.accounting.ledger import DecidedBy
     from gedp.cli.progress import steps
     from gedp.explain import terminal
     from gedp.noise.entropy import SeededEntropy
     from gedp.publish import publish
-    from gedp.release import require_free
     from gedp.run import plan_run, run
     from gedp.specs import find_spec
 
     console = Console(highlight=False, markup=False)
     read = find_spec(spec)
-    folder = Path(spec).parent
+    path = Path(spec)
+    if (decided_by is None) != (reason is None):
+        raise click.UsageError("--decided-by and --reason go together")
+
+    def planned() -> "Plan":
+        decision = None if decided_by is None or reason is None else DecidedBy(decided_by, reason)
+        return plan_run(read, path.parent, out, ledger, replace=force, keep=(path,), decided_by=decision)
+
     if dry_run:
-        plan = plan_run(read, folder, out, ledger)
+        plan = planned()
         terminal.print_prices(console, plan.prices)
-        require_free(plan.out, replace=force)
-        console.print(_dry_sentence(plan.ledger, plan.prices), soft_wrap=True)
+        console.print(_dry_sentence(plan), soft_wrap=True)
         return
     with steps() as at:
         at.step("checking the table")
-        plan = plan_run(read, folder, out, ledger)
+        plan = planned()
         entropy = None if seed is None else SeededEntropy(seed)
-        release = run(plan, replace=force, entropy=entropy, progress=at.reach)
-    console.print(_released(release, plan.prices), soft_wrap=True)
-    if release.manifest["entropy"] != "system":
+        release = run(plan, entropy=entropy, progress=at.reach)
+    console.print(_released(release, plan), soft_wrap=True)
+    if release.manifest.is_seeded:
         console.print("NOT PROTECTED: the noise came from a seed.")
     if answers_only:
         return
@@ -84,27 +95,26 @@ def command(
     )
 
 
-def _released(release: "Release", prices: "PriceList") -> str:
-    total = prices.total.mu
-    return (
-        f"Released {len(release.manifest['queries'])} queries, {release.manifest['establishments']:,} establishments, "
+def _released(release: "Release", plan: "Plan") -> str:
+    total, manifest = plan.prices.total.mu, release.manifest
+    said = (
+        f"Released {len(manifest.queries)} queries, {manifest.establishments:,} establishments, "
         f"to {release.folder}: no true value can be told from another inside its uncertainty interval better than "
-        f"N(0,1) from N({total:.4g},1), which spent mu = {total:.6g} of a budget of {prices.budget.mu:.6g}."
+        f"N(0,1) from N({total:.4g},1), which spent mu = {total:.6g} of a budget of {plan.prices.budget.mu:.6g}."
     )
+    if plan.ledger_is_new:
+        said += f"\nA new ledger was made for these data, in which nothing was recorded before: {plan.ledger}"
+    return said
 
 
-def _dry_sentence(ledger: Path | None, prices: "PriceList") -> str:
-    """What remains; refuses what the release itself would refuse."""
-    from gedp.accounting.ledger import Ledger
+def _dry_sentence(plan: "Plan") -> str:
+    """What a release would leave."""
     from gedp.accounting.ledger.amounts import mu_down
-    from gedp.errors import BudgetExceededError
 
-    if ledger is None:
+    if plan.ledger is None:
         return "The table is sound. Nothing was spent; synthetic data needs no ledger."
-    if not ledger.exists():
-        return f"The table is sound and nothing was published from it yet (there is no {ledger}). Nothing was spent."
-    left = Ledger.open(ledger, create=False).remaining(prices.budget)
-    remains = f"Of the budget mu = {mu_down(left)} is left in {ledger}"
-    if prices.total > left:
-        raise BudgetExceededError(f"over budget: the table is sound, but not enough is left. {remains}")
-    return f"The table is sound. {remains}: enough. Nothing was spent."
+    left = f"A release would leave mu = {mu_down(plan.left)} of the budget"
+    where = (
+        f"there is no ledger yet; {plan.ledger} would be made" if plan.ledger_is_new else f"recorded in {plan.ledger}"
+    )
+    return f"The table is sound. {left} ({where}). Nothing was spent."

@@ -111,7 +111,7 @@ def command(
         click.echo(f"Empty, because the release does not say: {', '.join(empty)}.", err=True)
     if agglvl and (microdata.constraints.nonnegative or microdata.constraints.whole):
         click.echo("Errors are those of the fit without --nonnegative and --whole.", err=True)
-    if release.manifest["entropy"] != "system":
+    if release.manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.", err=True)
 
 

@@ -44,6 +44,9 @@ class Engine(Protocol):
     def files(self) -> list[Path]:
         """The files that are read; none for a table in memory."""
 
+    def require_unchanged(self) -> None:
+        """Refuses a table whose files are no longer those that were opened."""
+
     def columns(self) -> list[str]:
         """The names of the columns."""
 

@@ -154,11 +154,11 @@ class LocalEngine:
 
     def _records(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The rows in batches, of a table that stays what it was when it was opened."""
-        self._require_unchanged()
+        self.require_unchanged()
         reader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
         while (record := self._silent(lambda: next(reader, None))) is not None:
             yield record
-        self._require_unchanged()
+        self.require_unchanged()
 
     def _silent(self, action: Callable[[], T]) -> T:
         """DuckDB's messages can quote rows, so only the kind of an error gets through.
@@ -172,10 +172,11 @@ class LocalEngine:
             interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
         if interrupted:  # DuckDB puts an error of its own in the place of this one
             raise KeyboardInterrupt
-        self._require_unchanged()
+        self.require_unchanged()
         raise FaultsError(self.name, [Fault("the table", f"it cannot be read ({kind})", "Check the file")])
 
-    def _require_unchanged(self) -> None:
+    def require_unchanged(self) -> None:
+        """Refuses files that are not the ones that were opened."""
         if self._stamps is not None and _stamps(self.name) != self._stamps:
             raise TableChangedError
 

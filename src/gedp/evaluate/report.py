@@ -129,11 +129,11 @@ def evaluation_page(evaluation: Evaluation) -> str:
     stamp, manifest = evaluation.stamp, evaluation.release.manifest
     parts = [
         "<h1>How far is the release from the truth?</h1>",
-        f"<p>{escape(str(evaluation.release.folder))}, made {escape(str(manifest['created'])[:10])}: "
-        f"{manifest['establishments']:,} establishments, μ = {manifest['promise']['mu']:.4g}, microdata fitted with "
+        f"<p>{escape(str(evaluation.release.folder))}, made {manifest.created:%Y-%m-%d}: "
+        f"{manifest.establishments:,} establishments, μ = {manifest.prices.total.mu:.4g}, microdata fitted with "
         f"{escape(evaluation.weights)} weights.</p>",
     ]
-    if manifest["entropy"] != "system":
+    if manifest.is_seeded:
         parts.append("<p><strong>NOT PROTECTED: the noise of this release came from a seed.</strong></p>")
     parts.append(_reading(evaluation))
     links = [f'<a href="#a{i}">{escape(name)}</a>' for i, name in enumerate(evaluation.attributes)]

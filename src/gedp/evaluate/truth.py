@@ -137,7 +137,7 @@ def _places_in_cells(frame: Frame, table: ConfidentialTable, codes: Mapping[str,
     row_of_cell = np.full(int(max(cell_of_row.max(initial=0), cell.max(initial=0))) + 1, -1, dtype=np.int32)
     row_of_cell[cell_of_row] = np.arange(frame.rows, dtype=np.int32)
     places = row_of_cell[cell]
-    released = int(frame.release.manifest["establishments"])
+    released = frame.release.manifest.establishments
     surplus = int((places < 0).sum())
     if surplus or rows != released:
         raise _others(frame, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
@@ -177,7 +177,7 @@ def _common_cells(
 
 
 def _others(frame: Frame, table: ConfidentialTable, lacking: int, surplus: int) -> FaultsError:
-    released = int(frame.release.manifest["establishments"])
+    released = frame.release.manifest.establishments
     problem = (
         f"the release has {released:,} and the truth {table.engine.rows():,}: {lacking:,} of the release are not in "
         f"the truth, and {surplus:,} of the truth are not in the release"

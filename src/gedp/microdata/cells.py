@@ -6,8 +6,6 @@ the cells that its tables allow.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -22,7 +20,7 @@ from gedp.industries import ancestor_of
 from gedp.microdata.solve import CodeArray, max_by
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection
 from gedp.neighbors.functions import FloatArray
-from gedp.policy import Attribute, Grouper, Query, Spec, parse_spec
+from gedp.policy import Attribute, Grouper, Query, Spec
 from gedp.release import Release
 
 MOST_JOINED_CELLS = 50_000_000
@@ -220,7 +218,7 @@ class Frame:
     def _tau(self) -> float:
         """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
         identities = sum(len(query.mu) for query in self.spec.queries if query.is_identity)
-        zeta = float(Fraction(self.release.manifest["clipping"]["zeta"]))
+        zeta = float(self.release.manifest.zeta or 0)
         return float(-ndtri(-np.expm1(np.log1p(-zeta) / (self.rows * identities))))
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
@@ -255,7 +253,7 @@ class Frame:
 
 def read_frame(release: Release) -> Frame:
     """The rows of a release."""
-    spec = parse_spec(str(release.manifest["spec"]), "the spec in the manifest")
+    spec = release.manifest.spec
     if any(query.is_identity for query in spec.queries):
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
         return Frame(release, spec, release.identity(plain), True)
@@ -263,10 +261,10 @@ def read_frame(release: Release) -> Frame:
 
 
 def _noise(release: Release, query: str, attribute: Attribute) -> PsiNoise:
-    entry: Mapping[str, Any] = next(e for e in release.manifest["queries"] if e["name"] == query)
+    answered = next(a for a in release.manifest.queries if a.query.name == query)
     psi = attribute.protection.psi
     least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
-    return PsiNoise(psi, float(entry["attributes"][attribute.name]["sigma_psi"]), least)
+    return PsiNoise(psi, answered.noise[attribute.name].sigma_psi, least)
 
 
 def is_exact(noise: PsiNoise) -> bool:

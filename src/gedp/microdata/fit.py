@@ -82,7 +82,7 @@ class Microdata:
         return {
             "gedp": __version__,
             "manifest_sha256": sha256(self.release.folder / MANIFEST),
-            "entropy": self.release.manifest["entropy"],
+            "entropy": self.release.manifest.entropy,
             "rows": "establishments" if self.frame.lists_establishments else "cells",
             "weights": self.weights,
             "tolerance": TOLERANCE if self.weights == "quasi" else None,

@@ -13,7 +13,6 @@ from gedp.errors import Fault, FaultsError
 from gedp.files import sha256
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.fit import MICRODATA, Microdata, fit_microdata
-from gedp.policy import parse_spec
 from gedp.release import MANIFEST, Release, TamperedReleaseError
 
 BESIDE = Path(MICRODATA).with_suffix(".json").name
@@ -31,7 +30,7 @@ def read_microdata(release: Release, fixed: Sequence[Given] = (), attributes: Se
     `fixed` are the public totals that they were fitted to, if any: the file beside them only names their groupings.
     """
     described = read_description(release)
-    columns = parse_spec(str(release.manifest["spec"]), "the spec in the manifest").data.public
+    columns = release.manifest.spec.data.public
     share_by = described["public_weights"] if described["public_weights"] in columns else None
     constraints = described["constraints"]
     if constraints["fixed"] and not fixed:

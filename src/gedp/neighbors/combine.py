@@ -157,6 +157,16 @@ def narrow(a: Protection, b: Protection) -> Protection:
     return _combine(a, b, np.maximum, "narrowed")
 
 
+def is_narrower(a: Protection, b: Protection) -> bool:
+    """Whether some interval of a does not contain that of b around the same value."""
+    if a == b:
+        return False
+    narrowed, of_b = narrow(b, a), b
+    if isinstance(narrowed.psi, Signed) and isinstance(b.psi, Signed):
+        narrowed, of_b = Protection(narrowed.psi.base, 1.0), Protection(b.psi.base, b.gamma)
+    return _pieces(narrowed) != _pieces(of_b)  # where both are as steep, the pieces are those of b
+
+
 Pick = Callable[[FloatArray, FloatArray], FloatArray]
 
 

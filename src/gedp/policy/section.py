@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from gedp.errors import Fault
 from gedp.policy.places import Path, line_of
 
 _MISSING = object()
+T = TypeVar("T")
 SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e15")  # of numbers other than 0 in a spec
 
 
@@ -86,6 +87,15 @@ class Section:
             self.fault(key, "the number is beyond all use", f"Give one between {SMALLEST:g} and {LARGEST:g}")
             return Decimal(1)
         return Decimal(value) if isinstance(value, int | Decimal) else Decimal(1)
+
+    def converted(self, key: str, convert: Callable[[Any], T], wanted: str) -> T | None:
+        """What `convert` makes of the value; None, with a fault, where it raises an error."""
+        value = self._value(key, lambda v: v is not None, wanted, _MISSING)
+        try:
+            return None if value is None else convert(value)
+        except (ValueError, TypeError, ArithmeticError):
+            self.fault(key, f"{_shown(value)} does not fit", f"Give {wanted}")
+            return None
 
     def names(self, key: str, default: Any = _MISSING) -> tuple[str, ...]:
         """A list of different, non-empty names."""

@@ -1,22 +1,26 @@
 """When a release was made, and how to check that a copy of it is the one that was released."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from html import escape
 from typing import Any
 
 from gedp.files import sha256
 from gedp.microdata.fit import MICRODATA
-from gedp.release import MANIFEST, Release
+from gedp.release import MANIFEST, SIGNATURE, SUMS, Manifest, Release
 from gedp.web import Html, table
 
+CHECK = (
+    f"openssl pkeyutl -verify -pubin -inkey publisher.pub -rawin -in {SUMS} -sigfile {SIGNATURE} && "
+    f"sha256sum --check {SUMS}"
+)
 
-def made(manifest: Mapping[str, Any]) -> str:
+
+def made(manifest: Manifest) -> str:
     """When, as what, and with what it was made."""
-    day = datetime.fromisoformat(str(manifest["created"]))
-    release = f", release {manifest['release']}" if manifest["release"] else ""
-    noise = "the operating system’s random numbers" if manifest["entropy"] == "system" else "a seed"
-    return f"Made on {day.day} {day:%B %Y}{release}, with gedp {manifest['gedp']} and noise from {noise}."
+    day = manifest.created
+    release = f", release {manifest.release}" if manifest.release else ""
+    noise = "a seed" if manifest.is_seeded else "the operating system’s random numbers"
+    return f"Made on {day.day} {day:%B %Y}{release}, with gedp {manifest.gedp} and noise from {noise}."
 
 
 def checksums(release: Release, described: Mapping[str, Any]) -> str:
@@ -28,6 +32,9 @@ def checksums(release: Release, described: Mapping[str, Any]) -> str:
     said = (
         f"<p>{MANIFEST} holds the policy, its price and a checksum of every table. Compare its own checksum with the "
         "one that the publisher gives; <code>gedp tabulate .</code> then refuses files that are not as released.</p>"
+        f"<p>Where the publisher has signed the release, {SUMS} and {SIGNATURE} are among its files. With the "
+        "publisher’s public key, <code>gedp verify . --key publisher.pub</code> checks every file. Without gedp, this "
+        f"does:</p><pre><code>{escape(CHECK)}</code></pre>"
     )
     return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
 
@@ -35,8 +42,8 @@ def checksums(release: Release, described: Mapping[str, Any]) -> str:
 def citation(title: str, release: Release) -> str:
     """How to refer to this release and no other."""
     manifest = release.manifest
-    named = f" Release {manifest['release']}," if manifest["release"] else ""
-    return f"{title}.{named} {str(manifest['created'])[:10]}, manifest SHA-256 {manifest_sha256(release)[:16]}…"
+    named = f" Release {manifest.release}," if manifest.release else ""
+    return f"{title}.{named} {manifest.created:%Y-%m-%d}, manifest SHA-256 {manifest_sha256(release)[:16]}…"
 
 
 def manifest_sha256(release: Release) -> str:

@@ -85,14 +85,13 @@ def release_errors(release: Release, spec: Spec) -> tuple[ErrorsOfAlike, ...]:
         if any(prices):
             groups.setdefault((a.closeness, a.at_least, a.signed, a.unit, prices), []).append(a)
     tables = {query.name: release.answers(query.name) for query in spec.queries if not query.is_identity}
-    entries = {entry["name"]: entry for entry in release.manifest["queries"]}
     found = []
     for alike in groups.values():
         name = alike[0].name
         asked = [query for query in spec.queries if name in query.mu]
-        sigmas = [entries[q.name]["attributes"][name]["sigma_psi"] for q in asked if q.is_identity]
+        sigmas = [a.noise[name].sigma_psi for a in release.manifest.queries if a.query.is_identity and name in a.noise]
         errors = tuple(_table_errors(q.name, tables[q.name], alike) for q in asked if not q.is_identity)
-        found.append(ErrorsOfAlike(tuple(alike), errors, float(sigmas[0]) if sigmas else None))
+        found.append(ErrorsOfAlike(tuple(alike), errors, sigmas[0] if sigmas else None))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from gedp.microdata import Microdata
 from gedp.policy import price
+from gedp.release import Manifest
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
@@ -31,7 +32,7 @@ def report_page(microdata: Microdata, described: Mapping[str, Any], *, title: st
     """The whole page as HTML. `described` is the content of microdata.json; `links`: whether files are beside it."""
     release, spec = microdata.release, microdata.frame.spec
     manifest = release.manifest
-    title = title or f"Statistics on {manifest['establishments']:,} establishments"
+    title = title or f"Statistics on {manifest.establishments:,} establishments"
     prices, totals, errors = price(spec), main_totals(microdata), release_errors(release, spec)
     body = fill(
         "report.html",
@@ -52,18 +53,18 @@ def report_page(microdata: Microdata, described: Mapping[str, Any], *, title: st
     return page(title, body, style=asset("report.css"))
 
 
-def _banners(manifest: Mapping[str, Any]) -> str:
-    seeded = f'<p class="banner" role="alert">{FORGED}</p>' if manifest["entropy"] != "system" else ""
-    return seeded + (f'<p class="note">{SYNTHETIC}</p>' if manifest["synthetic"] else "")
+def _banners(manifest: Manifest) -> str:
+    seeded = f'<p class="banner" role="alert">{FORGED}</p>' if manifest.is_seeded else ""
+    return seeded + (f'<p class="note">{SYNTHETIC}</p>' if manifest.spec.data.synthetic else "")
 
 
-def _tiles(manifest: Mapping[str, Any], totals: Totals, chance: str) -> str:
-    tables = [query for query in manifest["queries"] if query["by"] != ["establishment"]]
-    figures = sum(query["groups"] * len(query["attributes"]) for query in tables)
+def _tiles(manifest: Manifest, totals: Totals, chance: str) -> str:
+    tables = manifest.tables
+    figures = sum(answered.groups * len(answered.noise) for answered in tables)
     name, amount = next(iter(totals.all_together.items()))
     whole, margin = with_margin(amount.estimate, amount.margin)
     tiles = [
-        (f"{manifest['establishments']:,}", "establishments, each protected"),
+        (f"{manifest.establishments:,}", "establishments, each protected"),
         (f"{figures:,}", f"figures in {_counted(len(tables), 'table')}, none withheld"),
         (f"{whole} ± {margin}", f"{name} in all"),
         (chance, "at most: an attacker’s chance to tell two close values apart, at 5% false alarms"),
@@ -180,7 +181,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
     release, spec = microdata.release, microdata.frame.spec
     alike = errors[:MOST_CHARTS]
     typical = {(table.query, i): table.typical() for i, group in enumerate(alike) for table in group.tables}
-    entries = {entry["name"]: entry for entry in release.manifest["queries"]}
+    entries = {answered.query.name: answered for answered in release.manifest.queries}
     rows = []
     for query in spec.queries:
         entry = entries[query.name]
@@ -188,10 +189,11 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         errors_shown = [
             relative(typical[query.name, i]) if (query.name, i) in typical else "" for i in range(len(alike))
         ]
-        file = str(entry["file"]) if query.is_identity else f"tables/{query.name}.csv"
-        kinds = {kind: sum(a.get(f"groups_{kind}", 0) for a in entry["attributes"].values()) for kind in ("psi", "pnc")}
+        file = entry.file if query.is_identity else f"tables/{query.name}.csv"
+        noises = entry.noise.values()
+        kinds = {"psi": sum(n.groups_psi for n in noises), "pnc": sum(n.groups_pnc for n in noises)}
         noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
-        rows.append([query.name, by, f"{entry['groups']:,}", noise, *errors_shown, _file(file, links)])
+        rows.append([query.name, by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
     headings = [
         "table",
         "one line for each",

@@ -8,21 +8,27 @@ drawn.
     state        what it says: releases, total, the promise over all of them
     export       its entries as files for other programs
     store        the SQLite file
+    judging      whether a release may be recorded
     ledger       reserve, commit, abandon, decide
+    finding      which ledger is a dataset's
 """
 
 from gedp.accounting.ledger.chain import Verification
 from gedp.accounting.ledger.digests import fingerprint, spec_digest
-from gedp.accounting.ledger.entries import Abandon, Break, Commit, Decision, Entry, Reserve
+from gedp.accounting.ledger.entries import Abandon, Break, Commit, Decision, Entry, Permit, Reserve
+from gedp.accounting.ledger.finding import find_ledger, ledgers_of, new_ledger, require_own_ledger
+from gedp.accounting.ledger.judging import DecidedBy, LessPromisedError, Request, left_after
 from gedp.accounting.ledger.ledger import Ledger, Reservation
-from gedp.accounting.ledger.state import CombinedPromise, LedgerState, Release
-from gedp.accounting.ledger.store import LedgerBrokenError, LedgerError, LedgerLockedError
+from gedp.accounting.ledger.state import EMPTY, CombinedPromise, LedgerState, Release
+from gedp.accounting.ledger.store import LedgerBrokenError, LedgerError, LedgerLockedError, NotALedgerError
 
 __all__ = [
+    "EMPTY",
     "Abandon",
     "Break",
     "CombinedPromise",
     "Commit",
+    "DecidedBy",
     "Decision",
     "Entry",
     "Ledger",
@@ -30,10 +36,19 @@ __all__ = [
     "LedgerError",
     "LedgerLockedError",
     "LedgerState",
+    "LessPromisedError",
+    "NotALedgerError",
+    "Permit",
     "Release",
+    "Request",
     "Reservation",
     "Reserve",
     "Verification",
+    "find_ledger",
     "fingerprint",
+    "ledgers_of",
+    "left_after",
+    "new_ledger",
+    "require_own_ledger",
     "spec_digest",
 ]

@@ -11,7 +11,17 @@ from hashlib import sha256
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.ledger.amounts import loss_of
-from gedp.accounting.ledger.entries import Abandon, Break, Commit, Decision, Entry, Reserve, canonical, read_entry
+from gedp.accounting.ledger.entries import (
+    Abandon,
+    Break,
+    Commit,
+    Decision,
+    Entry,
+    Permit,
+    Reserve,
+    canonical,
+    read_entry,
+)
 
 _HASH = re.compile(rb"[0-9a-f]{64}")
 
@@ -223,7 +233,7 @@ def _meaning_breaks(entries: Iterable[Entry]) -> Iterator[Break]:
                 if not open_releases.get(release):
                     problem = "it ends a release that is not open"
                 open_releases[release] = False
-            case Decision():
+            case Decision() | Permit():
                 pass
         if problem:
             yield _break(entry.sequence, problem, "meaning", problem, entry.hash)

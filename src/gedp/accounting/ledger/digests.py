@@ -19,8 +19,12 @@ def fingerprint(paths: Iterable[Path], key: bytes) -> str:
     but one value could try each value. The key is random and stays in the ledger; neither it nor the fingerprint goes
     into a public file.
     """
-    digests = sorted(_file_digest(path, key) for path in paths)
-    return hmac.new(key, b"".join(digests), sha256).hexdigest()
+    return combined_digest([file_digest(path, key) for path in paths], key)
+
+
+def combined_digest(digests: Iterable[str], key: bytes) -> str:
+    """One keyed digest for those of several files, whatever their order."""
+    return hmac.new(key, b"".join(sorted(map(bytes.fromhex, digests))), sha256).hexdigest()
 
 
 def spec_digest(spec: Spec) -> str:
@@ -28,7 +32,8 @@ def spec_digest(spec: Spec) -> str:
     return sha256(write_spec(spec).encode()).hexdigest()
 
 
-def _file_digest(path: Path, key: bytes) -> bytes:
+def file_digest(path: Path, key: bytes) -> str:
+    """HMAC-SHA256 over the bytes of one file."""
     digest = hmac.new(key, digestmod=sha256)
     try:
         with path.open("rb") as file:
@@ -36,4 +41,4 @@ def _file_digest(path: Path, key: bytes) -> bytes:
                 digest.update(chunk)
     except OSError as error:
         raise LedgerError(f"cannot read {path}: {(error.strerror or 'the file system refused').lower()}") from None
-    return digest.digest()
+    return digest.hexdigest()

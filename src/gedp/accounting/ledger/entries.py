@@ -24,6 +24,15 @@ _RELEASE = re.compile(r"[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
+class FileMark:
+    """How a data file is known again: where it was, seen from the ledger, its size, and a keyed digest of its bytes."""
+
+    path: str
+    size: int
+    digest: str
+
+
+@dataclass(frozen=True)
 class Reserve:
     """Budget set aside for a release, before any of its noise is drawn. It counts from here on."""
 
@@ -34,6 +43,8 @@ class Reserve:
     prices: tuple[PriceLine, ...]
     budget: PrivacyLoss
     note: str = ""
+    files: tuple[FileMark, ...] = ()
+    synthetic: bool = False  # the spec declared that nothing in the table is confidential
 
     @cached_property
     def loss(self) -> PrivacyLoss:
@@ -80,8 +91,23 @@ class Decision:
     added: PrivacyLoss
 
 
-Event = Reserve | Commit | Abandon | Decision
-KINDS: dict[type[Event], str] = {Reserve: "reserve", Commit: "commit", Abandon: "abandon", Decision: "decision"}
+@dataclass(frozen=True)
+class Permit:
+    """A named person allows the release that follows to promise less than those before it did."""
+
+    by: str
+    reason: str
+    what: tuple[str, ...]
+
+
+Event = Reserve | Commit | Abandon | Decision | Permit
+KINDS: dict[type[Event], str] = {
+    Reserve: "reserve",
+    Commit: "commit",
+    Abandon: "abandon",
+    Decision: "decision",
+    Permit: "permit",
+}
 
 
 @dataclass(frozen=True)
@@ -97,7 +123,7 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """reserve, commit, abandon or decision."""
+        """reserve, commit, abandon, decision or permit."""
         return KINDS[type(self.event)]
 
     @property
@@ -152,6 +178,8 @@ def _event_content(event: Event) -> dict[str, Any]:
                 ],
                 "budget": loss_text(event.budget),
                 "note": event.note,
+                "files": [{"path": mark.path, "size": mark.size, "digest": mark.digest} for mark in event.files],
+                "synthetic": event.synthetic,
             }
         case Commit():
             return {"release": event.release, "manifest_digest": event.manifest_digest}
@@ -160,6 +188,8 @@ def _event_content(event: Event) -> dict[str, Any]:
         case Decision():
             breaks = [{"sequence": b.sequence, "problem": b.problem, "found": b.found} for b in event.breaks]
             return {"note": event.note, "breaks": breaks, "added": loss_text(event.added)}
+        case Permit():
+            return {"by": event.by, "reason": event.reason, "what": list(event.what)}
 
 
 def _event(content: dict[str, Any]) -> Event:
@@ -173,6 +203,10 @@ def _event(content: dict[str, Any]) -> Event:
         case "decision":
             breaks = (Break(int(b["sequence"]), _text(b["problem"]), _digest(b["found"])) for b in content["breaks"])
             return Decision(_text(content["note"]), tuple(breaks), loss_of(content["added"]))
+        case "permit":
+            return Permit(
+                _text(content["by"]), _text(content["reason"]), tuple(_text(part) for part in content["what"])
+            )
         case _:
             raise ValueError("not a kind of entry")
 
@@ -192,6 +226,8 @@ def _reserve(content: dict[str, Any]) -> Reserve:
         prices,
         loss_of(content["budget"]),
         _text(content["note"]),
+        tuple(FileMark(_text(m["path"]), _size(m["size"]), _digest(m["digest"])) for m in content["files"]),
+        _flag(content["synthetic"]),
     )
 
 
@@ -227,6 +263,12 @@ def _positive(number: Decimal) -> bool:
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError("not a text")
+    return value
+
+
+def _size(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError("not a size")
     return value
 
 

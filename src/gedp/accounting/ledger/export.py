@@ -26,6 +26,11 @@ _COLUMNS = (
     "breaks",
     "added",
     "note",
+    "files",
+    "synthetic",
+    "by",
+    "reason",
+    "what",
     "previous",
     "hash",
 )

@@ -3,18 +3,18 @@
 import getpass
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.ledger import store
-from gedp.accounting.ledger.amounts import factor_within, left_of, mu_down, mu_up
+from gedp.accounting.ledger.amounts import left_of
 from gedp.accounting.ledger.chain import Stored, Verification, verify
-from gedp.accounting.ledger.digests import fingerprint
+from gedp.accounting.ledger.digests import combined_digest, file_digest
 from gedp.accounting.ledger.entries import (
     Abandon,
     Break,
@@ -22,16 +22,17 @@ from gedp.accounting.ledger.entries import (
     Decision,
     Entry,
     Event,
+    FileMark,
+    Permit,
     Reserve,
     entry_text,
     read_entry,
     recorded,
 )
+from gedp.accounting.ledger.judging import DecidedBy, Request, judge, left_after
 from gedp.accounting.ledger.state import NOTHING, CombinedPromise, LedgerState, Release, state_of
 from gedp.accounting.ledger.store import LedgerBrokenError, LedgerError
-from gedp.errors import BudgetExceededError, DomainError, Refused
-from gedp.policy.model import Attribute
-from gedp.policy.price import PriceList
+from gedp.errors import DomainError, Refused
 
 WAIT = 30.0  # seconds to wait for another process
 
@@ -45,6 +46,7 @@ class Reservation:
     loss: PrivacyLoss
     total: PrivacyLoss
     remaining: PrivacyLoss
+    state: LedgerState  # of the ledger once this is in it
 
 
 @dataclass(frozen=True)
@@ -75,32 +77,45 @@ class Ledger:
 
     def reserve(
         self,
-        prices: PriceList,
-        attributes: Mapping[str, Attribute],
+        request: Request,
         *,
-        fingerprint: str,
+        files: Iterable[Path] = (),
         spec_digest: str,
         note: str = "",
+        decided_by: DecidedBy | None = None,
     ) -> Reservation:
         """Records a release before any of its noise is drawn, or refuses it.
 
-        In one transaction: the whole chain is verified, everything counted so far and this release are held against
-        `prices.budget` (equal passes), and the entry is on disk when this returns. A process that dies afterwards
-        leaves its reservation behind, which counts for ever.
+        In one transaction: the whole chain is verified, the request is judged by everything counted so far, and the
+        entry is on disk when this returns. A process that dies afterwards leaves its reservation behind, which counts
+        for ever. A release that promises less than those before it is refused unless somebody has decided so, by name;
+        the decision is an entry of its own.
         """
-        if not prices.lines:
-            raise DomainError("a release answers at least one query")
-        priced = {line.attribute for line in prices.lines}
-        if unknown := sorted(priced - attributes.keys()):
-            raise DomainError(f"priced, but not among the attributes: {', '.join(unknown)}")
-        kept = {name: recorded(attribute) for name, attribute in attributes.items() if name in priced}
-        event = Reserve(uuid4().hex, fingerprint, spec_digest, kept, prices.lines, prices.budget, note)
+        self._sound_state()
+        marks = self._marked([Path(path) for path in files])
+        event = Reserve(
+            uuid4().hex,
+            combined_digest([mark.digest for mark in marks], self.key()),
+            spec_digest,
+            {name: recorded(attribute) for name, attribute in request.priced.items()},
+            request.prices.lines,
+            request.prices.budget,
+            note,
+            tuple(marks),
+            request.synthetic,
+        )
         with self._writing() as book:
+            less = judge(request, book.state, decided_by)
+            if less and decided_by:
+                book.append(Permit(decided_by.name, decided_by.reason, less), book.state.total)
             total = book.state.total + event.loss
-            if total > prices.budget:
-                raise BudgetExceededError(_refusal(book.state, event))
             entry = book.append(event, total)
-        return Reservation(event.release, entry, event.loss, total, left_of(prices.budget, total))
+            state = _state(store.read_stored(book.connection))
+        return Reservation(event.release, entry, event.loss, total, left_of(request.prices.budget, total), state)
+
+    def require_possible(self, request: Request, decided_by: DecidedBy | None = None) -> PrivacyLoss:
+        """Refuses what `reserve` would refuse now, and records nothing; returns what would remain of the budget."""
+        return left_after(request, self._sound_state(), decided_by)
 
     def commit(self, release_id: str, manifest_digest: str) -> Entry:
         """Records that the release is finished."""
@@ -158,11 +173,18 @@ class Ledger:
         """What holds for all releases together; refused while the ledger is broken."""
         return self._sound_state().combined
 
-    def fingerprint(self, paths: Iterable[str | Path]) -> str:
-        """The keyed digest of the data files that `reserve` wants."""
+    def key(self) -> bytes:
+        """The key of the digests of data files. It stays with the ledger."""
         with self._transaction(write=False) as connection:
-            key = store.fingerprint_key(connection)
-        return fingerprint([Path(path) for path in paths], key)
+            return store.fingerprint_key(connection)
+
+    def marks(self) -> set[FileMark]:
+        """Every data file that a release was made from; refused while the ledger is broken."""
+        return {mark for release in self._sound_state().releases for mark in release.reserve.files}
+
+    def _marked(self, files: Sequence[Path]) -> list[FileMark]:
+        key, folder = self.key(), self.path.resolve().parent
+        return [FileMark(_seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -186,26 +208,29 @@ class Ledger:
         return state
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Book:
-    """The ledger while a write transaction holds it."""
+    """The ledger while a write transaction holds it. `state` is as it was found."""
 
     connection: sqlite3.Connection
     stored: Stored
     state: LedgerState
+    last: int = field(init=False)
+    head: str = field(init=False)
 
-    @property
-    def last(self) -> int:
-        return self.stored.rows[-1].sequence if self.stored.rows else 0
+    def __post_init__(self) -> None:
+        self.last = self.stored.rows[-1].sequence if self.stored.rows else 0
+        self.head = self.state.verification.head
 
     def append(self, event: Event, total: PrivacyLoss) -> Entry:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        entry = Entry(self.last + 1, self.state.verification.head, now, _who(), event, total)
+        entry = Entry(self.last + 1, self.head, now, _who(), event, total)
         try:
             read_entry(entry_text(entry))  # what is written can be read again
         except ValueError as error:
             raise DomainError(f"this cannot be recorded: {error}") from None
         store.append(self.connection, entry)
+        self.last, self.head = entry.sequence, entry.hash
         return entry
 
     def require_open(self, release_id: str) -> Release:
@@ -242,16 +267,12 @@ def _require_sound(state: LedgerState, path: Path) -> None:
         )
 
 
-def _refusal(state: LedgerState, event: Reserve) -> str:
-    left = left_of(event.budget, state.total)
-    advice = "Have the budget raised"
-    if left != NOTHING:
-        advice = f"Multiply every query's mu by {factor_within(left, event.loss)}, drop a query, or have it raised"
-    return (
-        f"over budget: mu = {mu_up(state.total)} is spent on this dataset and the release asks for mu = "
-        f"{mu_up(event.loss)}, together {mu_up(state.total + event.loss)}. The budget is {mu_down(event.budget)}, so "
-        f"mu = {mu_down(left)} remains. {advice}"
-    )
+def _seen_from(folder: Path, file: Path) -> str:
+    """The path of a file, relative where that is possible: a folder that is moved takes its ledger along."""
+    try:
+        return Path(os.path.relpath(file.resolve(), folder)).as_posix()
+    except ValueError:  # another drive
+        return file.resolve().as_posix()
 
 
 def _who() -> str:

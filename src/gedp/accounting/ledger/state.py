@@ -7,7 +7,7 @@ from fractions import Fraction
 from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers
 from gedp.accounting.ledger.amounts import left_of, mu_up
 from gedp.accounting.ledger.chain import Head, Verification, running_totals
-from gedp.accounting.ledger.entries import Abandon, Commit, Decision, Reserve
+from gedp.accounting.ledger.entries import Abandon, Commit, Decision, Entry, Permit, Reserve
 from gedp.policy.model import Attribute
 
 NOTHING = PrivacyLoss(Fraction(0))
@@ -22,6 +22,7 @@ class Release:
     who: str
     reserve: Reserve
     outcome: str  # "reserved" (running, or it crashed), "finished", "abandoned", "unspent"
+    manifest_digest: str | None = None  # of a finished one
 
     @property
     def counts(self) -> bool:
@@ -34,6 +35,7 @@ class CombinedPromise:
     """What holds for all releases together, and a sentence that says so."""
 
     promise: Promise
+    releases: int
     statement: str
 
 
@@ -47,8 +49,14 @@ class LedgerState:
 
     @property
     def budget(self) -> PrivacyLoss | None:
-        """The budget that the latest release went by, if there is any release."""
-        return self.releases[-1].reserve.budget if self.releases else None
+        """The budget in force: that of the latest release that counts, if there is any."""
+        counted = [release.reserve.budget for release in self.releases if release.counts]
+        return counted[-1] if counted else None
+
+    @property
+    def permits(self) -> tuple[tuple[Entry, Permit], ...]:
+        """The decisions to promise less than before, with the entries that hold them."""
+        return tuple((e, e.event) for e in self.verification.entries if isinstance(e.event, Permit))
 
     def remaining(self, budget: PrivacyLoss) -> PrivacyLoss:
         """What may still be spent of a budget."""
@@ -64,7 +72,11 @@ class LedgerState:
             for attribute in versions:
                 promise = compose_publishers(promise, Promise({name: attribute.protection}, NOTHING))
         differing = [name for name, versions in attributes.items() if len(versions) > 1]
-        return CombinedPromise(promise, _statement(len(counted), promise, differing, self.verification))
+        return CombinedPromise(promise, len(counted), _statement(len(counted), promise, differing, self))
+
+
+#: Of a ledger that is still to be made.
+EMPTY = LedgerState(Verification((), ("",), (), ()), (), NOTHING)
 
 
 def state_of(verification: Verification, head: Head | None) -> LedgerState:
@@ -83,8 +95,8 @@ def _releases(verification: Verification) -> tuple[Release, ...]:
         match entry.event:
             case Reserve() as reserve:
                 releases[reserve.release] = Release(entry.sequence, entry.time, entry.who, reserve, "reserved")
-            case Commit(release=name) if name in releases:
-                releases[name] = replace(releases[name], outcome="finished")
+            case Commit(release=name, manifest_digest=digest) if name in releases:
+                releases[name] = replace(releases[name], outcome="finished", manifest_digest=digest)
             case Abandon(release=name, before_noise=before_noise) if name in releases:
                 trusted = before_noise and releases[name].sequence > verification.last_break
                 releases[name] = replace(releases[name], outcome="unspent" if trusted else "abandoned")
@@ -110,7 +122,7 @@ def _attributes_of(counted: Iterable[Reserve]) -> dict[str, list[Attribute]]:
     return result
 
 
-def _statement(count: int, promise: Promise, differing: list[str], verification: Verification) -> str:
+def _statement(count: int, promise: Promise, differing: list[str], state: LedgerState) -> str:
     if not count and promise.loss == NOTHING:
         return "Nothing counts as released, so nothing is spent."
     mu = mu_up(promise.loss, 4)
@@ -122,6 +134,8 @@ def _statement(count: int, promise: Promise, differing: list[str], verification:
     if differing:
         listed = "; ".join(f"{name} within {promise.protections[name]}" for name in differing)
         sentence += f" The releases protect some attributes differently; the narrower intervals hold for all: {listed}."
-    if any(isinstance(entry.event, Decision) for entry in verification.entries):
+    for entry, permit in state.permits:
+        sentence += f" On {entry.time[:10]} {permit.by} decided to promise less than before: {'; '.join(permit.what)}."
+    if any(isinstance(entry.event, Decision) for entry in state.verification.entries):
         sentence += " The ledger holds decisions about broken or missing entries; this rests on what they say."
     return sentence

@@ -25,7 +25,7 @@ from gedp.accounting.ledger.entries import Entry, canonical, entry_text
 from gedp.errors import GedpError, Refused
 
 APPLICATION_ID = 0x67656470  # "gedp"
-FORMAT = 1
+FORMAT = 2
 SYNCHRONOUS = "EXTRA"
 
 TABLES = {
@@ -62,6 +62,10 @@ TRIGGERS = dict(
 
 class LedgerError(GedpError):
     """The file cannot be used as a ledger."""
+
+
+class NotALedgerError(LedgerError):
+    """The file is something else."""
 
 
 class LedgerLockedError(Refused):
@@ -177,7 +181,7 @@ def explained(path: Path, wait: float) -> Iterator[None]:
                 "Nothing was spent. Try again once the other release has its reservation"
             ) from None
         if name == "SQLITE_NOTADB":
-            raise LedgerError(f"{path} is not a ledger") from None
+            raise NotALedgerError(f"{path} is not a ledger") from None
         if name.startswith("SQLITE_CORRUPT") or name == "SQLITE_ERROR":  # our statements fail only on other tables
             raise LedgerBrokenError(
                 f"the ledger {path} is damaged and cannot be read. Restore it from a backup; then add what was "
@@ -210,7 +214,7 @@ def _connect(path: Path, wait: float) -> sqlite3.Connection:
 def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         empty = " (the file is empty: was it cut off?)" if not path.stat().st_size else ""
-        raise LedgerError(f"{path} is not a ledger{empty}")
+        raise NotALedgerError(f"{path} is not a ledger{empty}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > FORMAT:
         raise LedgerError(f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT}). Upgrade")

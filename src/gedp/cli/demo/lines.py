@@ -24,8 +24,8 @@ def five_lines(microdata: Microdata, establishments: Path, shape: Shape, out: Pa
     cells = beside_truth(microdata, establishments, ["cnty", "naics5"], JOBS)
     jobs, margin = with_margin(float(total.estimate[0]), float(total.margin[0]))
     few = cells.establishments <= FEW
-    tables = [query for query in manifest["queries"] if query["by"] != ["establishment"]]
-    figures = sum(query["groups"] * len(query["attributes"]) for query in tables)
+    tables = manifest.tables
+    figures = sum(answered.groups * len(answered.noise) for answered in tables)
     return (
         f"A synthetic state: {shape.establishments:,} establishments, {shape.m3emp:,} jobs, {shape.counties} counties, "
         f"{shape.industries} industries. {figures:,} figures in {len(tables)} tables, and microdata, spent "

@@ -1,0 +1,40 @@
+"""`gedp sign`: a signature of a release, which the public can check."""
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("folder", metavar="[DIR]", type=_PATH, required=False)
+@click.option("--key", type=_PATH, help="Private Ed25519 key (PEM or OpenSSH).")
+@click.option("--new-key", type=_PATH, help="Instead: make a private key in this file, and the public one beside it.")
+@click.option("--passphrase-file", type=_PATH, help="Whose first line opens, or is to protect, the private key.")
+def command(folder: Path | None, key: Path | None, new_key: Path | None, passphrase_file: Path | None) -> None:
+    """Sign every file of the release in DIR, its microdata and report included, once all of them are made.
+
+    This writes SHA256SUMS and SHA256SUMS.sig. The public checks them with `gedp verify`, or with openssl and sha256sum.
+    Give out the public key where people trust it, and keep the private one where nobody else can read it.
+
+    \b
+    Examples:
+      gedp sign --new-key publisher.key
+      gedp sign out --key publisher.key
+      gedp verify out --key publisher.key.pub
+    """
+    from gedp.release import read_release
+    from gedp.release.signing import make_key, read_passphrase, sign
+
+    passphrase = None if passphrase_file is None else read_passphrase(passphrase_file)
+    if new_key is not None:
+        if folder is not None or key is not None:
+            raise click.UsageError("--new-key makes keys and nothing else: leave out DIR and --key")
+        public = make_key(new_key, passphrase)
+        click.echo(f"Wrote the private key to {new_key}, for you alone, and the public key to {public}, for everybody.")
+        return
+    if folder is None or key is None:
+        raise click.UsageError("name the folder of a release and the private key: gedp sign DIR --key KEY")
+    names = sign(read_release(folder), key, passphrase)
+    click.echo(f"Signed {len(names)} files of {folder}. Anybody can check that: gedp verify {folder} --key PUBLIC-KEY")

@@ -1,0 +1,36 @@
+"""`gedp verify`: whether a release is as its publisher signed it."""
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=_PATH)
+@click.option("--key", type=_PATH, help="The publisher's public key. Without it only the checksums are checked.")
+def command(folder: Path, key: Path | None) -> None:
+    """Check that every file of the release in DIR is as it was released and, with a key, that its owner signed it.
+
+    Exit codes: 0 it is, 1 it is not, 2 there is no release, signature or key to check.
+
+    \b
+    Examples:
+      gedp verify out
+      gedp verify out --key publisher.key.pub
+    """
+    from gedp.release import read_release
+    from gedp.release.signing import verify
+
+    if key is None:
+        release = read_release(folder)
+        click.echo(
+            f"Every table of {folder} is as its manifest says. Who wrote the manifest, and whether microdata and "
+            "report are theirs, only a signature tells: --key PUBLIC-KEY"
+        )
+    else:
+        release = verify(folder, key)
+        click.echo(f"Every file of {folder} is as the owner of {key} signed it.")
+    if release.manifest.is_seeded:
+        click.echo("NOT PROTECTED: the noise came from a seed.")

@@ -1,0 +1,53 @@
+"""A release: the protected answers, frozen, with a manifest that says what was promised and sums every file.
+
+Everything here is public. This package and all that comes after it never see the confidential table.
+
+manifest   what anybody may know about a release
+reader     the release as it lies in its folder
+writer     a release in the making; rows: in which order; claim: by whom
+"""
+
+from gedp.release.claim import PlaceTakenError
+from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, AttributeNoise, DecisionMade, Manifest, Together
+from gedp.release.reader import (
+    ANSWER_SCHEMA,
+    DERIVED,
+    MECHANISMS,
+    MICRODATA,
+    MICRODATA_DESCRIBED,
+    REPORT,
+    SIGNATURE,
+    SUMS,
+    VARIANCE_KINDS,
+    Release,
+    TamperedReleaseError,
+    read_release,
+)
+from gedp.release.writer import ReleaseExistsError, ReleaseWriter, require_free
+
+__all__ = [
+    "ANSWER_SCHEMA",
+    "DERIVED",
+    "IDENTITY",
+    "MANIFEST",
+    "MAPS",
+    "MECHANISMS",
+    "MICRODATA",
+    "MICRODATA_DESCRIBED",
+    "REPORT",
+    "SIGNATURE",
+    "SUMS",
+    "VARIANCE_KINDS",
+    "Answered",
+    "AttributeNoise",
+    "DecisionMade",
+    "Manifest",
+    "PlaceTakenError",
+    "Release",
+    "ReleaseExistsError",
+    "ReleaseWriter",
+    "TamperedReleaseError",
+    "Together",
+    "read_release",
+    "require_free",
+]

@@ -1,0 +1,335 @@
+"""The manifest of a release: what was promised, what was answered with how much noise, and a checksum of every file.
+
+Measuring writes it; everything that comes after reads it, here. A reader names every fault. Within one format keys are
+neither added, dropped nor given another meaning.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from gedp.errors import Fault, FaultsError
+from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
+from gedp.policy.section import Faults, Section
+
+MANIFEST = "manifest.json"
+IDENTITY = "identity.parquet"
+MAPS = "maps"
+TABLES = "tables"
+FORMAT = 2
+ENTROPIES = ("system", "seeded")
+
+_FRESH = "Get a fresh copy of the release"
+
+
+@dataclass(frozen=True)
+class AttributeNoise:
+    """How one attribute of a query was answered: σ of its ψ-mechanism, and how many groups each mechanism answered."""
+
+    sigma_psi: float
+    groups_psi: int = 0  # both 0 for the identity query
+    groups_pnc: int = 0
+
+
+@dataclass(frozen=True)
+class Answered:
+    """One query as it was answered."""
+
+    query: Query
+    groups: int
+    noise: Mapping[str, AttributeNoise]
+
+    @property
+    def file(self) -> str:
+        """Where its answers are."""
+        return IDENTITY if self.query.is_identity else f"{TABLES}/{self.query.name}.parquet"
+
+
+@dataclass(frozen=True)
+class DecisionMade:
+    """A person's decision to promise less than earlier releases of the same data did."""
+
+    date: str
+    by: str
+    reason: str
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Together:
+    """What the ledger says about all releases from the same data up to this one: the promise that holds for all."""
+
+    releases: int
+    mu: str  # rounded up
+    attributes: Mapping[str, str]
+    decisions: tuple[DecisionMade, ...] = ()
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Nothing in it comes from the confidential columns but through noise."""
+
+    gedp: str
+    created: datetime
+    release: str | None  # its name in the ledger; None where there is no ledger
+    entropy: str
+    establishments: int
+    spec: Spec
+    queries: tuple[Answered, ...]
+    zeta: Fraction | None  # None where nothing can be clipped
+    estimates: Mapping[str, str]
+    together: Together | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def is_seeded(self) -> bool:
+        """Whether the noise can be drawn again by whoever knows the seed, so that nothing is protected."""
+        return self.entropy != "system"
+
+    @property
+    def prices(self) -> PriceList:
+        """What every answer cost."""
+        return price(self.spec)
+
+    def query(self, name: str) -> Answered | None:
+        """The query of that name."""
+        return next((answered for answered in self.queries if answered.query.name == name), None)
+
+    @property
+    def tables(self) -> tuple[Answered, ...]:
+        """The queries but the identity query."""
+        return tuple(answered for answered in self.queries if not answered.query.is_identity)
+
+
+def expected_files(spec: Spec) -> set[str]:
+    """The files of a release of this spec besides its manifest."""
+    files = {IDENTITY for query in spec.queries if query.is_identity}
+    files |= {
+        f"{TABLES}/{query.name}.{kind}"
+        for query in spec.queries
+        if not query.is_identity
+        for kind in ("parquet", "csv")
+    }
+    return files | {f"{MAPS}/{name}.csv" for name, grouper in spec.groupers.items() if grouper.map is not None}
+
+
+def manifest_text(manifest: Manifest) -> str:
+    """The manifest as JSON."""
+    return json.dumps(_content(manifest), indent=2, ensure_ascii=False) + "\n"
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest in a folder; every fault in one error."""
+    try:
+        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError
+    except (OSError, ValueError, RecursionError):
+        problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
+        raise FaultsError(str(folder), [problem]) from None
+    if content.get("format") != FORMAT:
+        found = content.get("format")
+        stated = f"its format is {found}" if isinstance(found, int) else "it states no format"
+        raise FaultsError(str(folder), [Fault(MANIFEST, stated, f"This version reads format {FORMAT}")])
+    faults = Faults({})
+    manifest = _read(Section(faults, (), content), faults)
+    if manifest is None or faults.found:
+        raise FaultsError(f"{folder / MANIFEST}", faults.found)
+    return manifest
+
+
+def _content(manifest: Manifest) -> dict[str, Any]:
+    spec, total = manifest.spec, manifest.prices.total
+    return {
+        "format": FORMAT,
+        "gedp": manifest.gedp,
+        "created": manifest.created.isoformat(timespec="seconds"),
+        "release": manifest.release,
+        "entropy": manifest.entropy,
+        "synthetic": spec.data.synthetic,
+        "establishments": manifest.establishments,
+        "promise": {"mu": total.mu, **_promise(spec)},
+        "together": None if manifest.together is None else _together_content(manifest.together),
+        "estimates": dict(manifest.estimates),
+        "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
+        "prices": _prices(spec),
+        "queries": [_query_content(answered) for answered in manifest.queries],
+        "spec": write_spec(spec),
+        "files": dict(manifest.files),
+    }
+
+
+def _promise(spec: Spec) -> dict[str, Any]:
+    return {
+        "mu_squared": str(price(spec).total.mu_squared),
+        "budget_mu": str(spec.policy.mu),
+        "attributes": {name: str(attribute.protection) for name, attribute in spec.policy.attributes.items()},
+    }
+
+
+def _prices(spec: Spec) -> list[dict[str, str]]:
+    return [{"query": p.query, "attribute": p.attribute, "mu": str(p.mu)} for p in price(spec).lines]
+
+
+def _query_content(answered: Answered) -> dict[str, Any]:
+    query = answered.query
+    return {
+        "name": query.name,
+        "by": list(query.by),
+        "mechanism": "psi" if query.is_identity else query.mechanism,
+        "groups": answered.groups,
+        "file": answered.file,
+        "attributes": {
+            name: {
+                "mu": str(query.mu[name]),
+                "sigma_psi": noise.sigma_psi,
+                "groups_psi": noise.groups_psi,
+                "groups_pnc": noise.groups_pnc,
+            }
+            for name, noise in answered.noise.items()
+        },
+    }
+
+
+def _together_content(together: Together) -> dict[str, Any]:
+    decisions = [{"date": d.date, "by": d.by, "reason": d.reason, "what": list(d.what)} for d in together.decisions]
+    return {
+        "releases": together.releases,
+        "mu": together.mu,
+        "attributes": dict(together.attributes),
+        "decisions": decisions,
+    }
+
+
+def _read(root: Section, faults: Faults) -> Manifest | None:
+    """The manifest, or None where its spec cannot be read; faults are collected."""
+    root.has("format")
+    spec = _spec(root)
+    created = root.converted("created", datetime.fromisoformat, "a date and time")
+    release = None if _is_null(root, "release") else root.text("release")
+    version, entropy = root.text("gedp"), root.text("entropy", choices=ENTROPIES)
+    establishments = root.whole("establishments", low=1)
+    estimates = _texts(root.table("estimates"))
+    zeta = None
+    if not _is_null(root, "clipping"):
+        clipping = root.table("clipping")
+        zeta = clipping.converted("zeta", _chance, "a chance like 1/100")
+        clipping.finish()
+    together = None if _is_null(root, "together") else _together(root.table("together"))
+    files = _texts(root.table("files"))
+    entries = root.tables("queries")
+    for name in ("synthetic", "promise", "prices"):
+        root.has(name)
+    root.finish()
+    if spec is None or created is None:
+        return None
+    _require(root, "synthetic", spec.data.synthetic)
+    _require(root, "prices", _prices(spec))
+    if _without_mu(root.content.get("promise")) != _promise(spec):
+        root.fault("promise", "it is not that of the spec", _FRESH)
+    if any(query.is_identity for query in spec.queries) == (zeta is None):
+        root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
+    queries = _queries(root, entries, spec)
+    for name in sorted(expected_files(spec) ^ files.keys()):
+        problem = "it is listed, but is no file of this release" if name in files else "it is not listed"
+        faults.add(("files", name), problem, _FRESH)
+    return Manifest(version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files)
+
+
+def _spec(root: Section) -> Spec | None:
+    text = root.text("spec")
+    if not text:
+        return None
+    try:
+        return parse_spec(text, "the spec in the manifest")
+    except FaultsError as error:
+        for fault in error.faults:
+            root.fault("spec", f"{fault.place}: {fault.problem}", fault.suggestion)
+        return None
+
+
+def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answered, ...]:
+    known = {query.name: query for query in spec.queries}
+    answered = []
+    for entry in entries:
+        query = known.pop(entry.text("name"), None)
+        if query is None:
+            entry.fault("name", "the spec has no such query, or has it once", _FRESH)
+            continue
+        groups = entry.whole("groups", low=1)
+        noise = {}
+        attributes = entry.table("attributes")
+        for name in attributes.content:
+            attribute = attributes.table(name)
+            _require(attribute, "mu", str(query.mu.get(name)))
+            sigma = attribute.converted("sigma_psi", _positive, "a number above 0")
+            noise[name] = AttributeNoise(
+                sigma or 1.0, attribute.whole("groups_psi", 0), attribute.whole("groups_pnc", 0)
+            )
+            attribute.finish()
+        found = Answered(query, groups, noise)
+        if noise.keys() != query.mu.keys():
+            entry.fault("attributes", "they are not those of the spec", _FRESH)
+        else:
+            for name in ("by", "mechanism", "file"):
+                _require(entry, name, _query_content(found)[name])
+            if any(n.groups_psi + n.groups_pnc != (0 if query.is_identity else groups) for n in noise.values()):
+                entry.fault("attributes", "their numbers of groups do not add up", _FRESH)
+        entry.finish()
+        answered.append(found)
+    for name in known:
+        root.fault("queries", f"the query {name!r} of the spec is missing", _FRESH)
+    return tuple(answered)
+
+
+def _together(section: Section) -> Together:
+    decisions = []
+    if section.content.get("decisions"):
+        for entry in section.tables("decisions"):
+            date, by, reason = (entry.text(name) for name in ("date", "by", "reason"))
+            decisions.append(DecisionMade(date, by, reason, entry.names("what")))
+            entry.finish()
+    else:
+        section.has("decisions")
+    together = Together(
+        section.whole("releases", low=1), section.text("mu"), _texts(section.table("attributes")), tuple(decisions)
+    )
+    section.finish()
+    return together
+
+
+def _texts(section: Section) -> dict[str, str]:
+    return {name: section.text(name) for name in section.content}
+
+
+def _is_null(section: Section, key: str) -> bool:
+    return section.has(key) and section.content[key] is None
+
+
+def _require(section: Section, key: str, expected: object) -> None:
+    section.has(key)
+    if section.content.get(key) != expected:
+        section.fault(key, "it is not that of the spec", _FRESH)
+
+
+def _without_mu(promise: object) -> object:
+    """The promise without μ as a float, which its square states exactly."""
+    return {key: value for key, value in promise.items() if key != "mu"} if isinstance(promise, dict) else promise
+
+
+def _chance(value: object) -> Fraction:
+    chance = Fraction(value) if isinstance(value, str) else Fraction(0)
+    if not 0 < chance < 1:
+        raise ValueError
+    return chance
+
+
+def _positive(value: object) -> float:
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
+    if not 0 < number < float("inf"):
+        raise ValueError
+    return number

@@ -1,0 +1,163 @@
+"""Reading a release: every file that is used is listed in the manifest, inside the folder, and as it was written."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute
+import pyarrow.parquet as pq
+
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.files import WriteError, sha256, writing
+from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
+
+MECHANISMS = ("psi", "pnc")
+VARIANCE_KINDS = ("exact", "estimated")
+
+#: The columns of a table of answers, after its keys.
+ANSWER_SCHEMA = pa.schema(
+    [
+        ("attribute", pa.string()),
+        ("estimate", pa.float64()),
+        ("variance", pa.float64()),
+        ("std_error", pa.float64()),
+        ("ci_low", pa.float64()),
+        ("ci_high", pa.float64()),
+        ("mechanism", pa.string()),  # of MECHANISMS
+        ("variance_kind", pa.string()),  # of VARIANCE_KINDS
+    ]
+)
+
+#: What is made from a release and lies in its folder, if it was made; nothing of it is listed in the manifest.
+MICRODATA = "microdata.parquet"
+MICRODATA_DESCRIBED = "microdata.json"
+REPORT = "report.html"
+SUMS = "SHA256SUMS"
+SIGNATURE = "SHA256SUMS.sig"
+DERIVED = (MICRODATA, MICRODATA_DESCRIBED, REPORT, SUMS, SIGNATURE)
+
+
+class TamperedReleaseError(Refused):
+    """A file of a release is not what its manifest says."""
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release on disk. Files are read when asked for."""
+
+    folder: Path
+    manifest: Manifest
+
+    def answers(self, query: str) -> pa.Table:
+        """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
+        answered = self._answered(query)
+        keys = [(key, pa.string()) for key in answered.query.by]
+        table = self._table(answered.file)
+        self._require(answered.file, table.schema.equals(pa.schema([*keys, *ANSWER_SCHEMA])), "other columns")
+        self._require(answered.file, _is_sound(table, answered), "other rows or values")
+        return table
+
+    def identity(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate."""
+        data = self.manifest.spec.data
+        noisy = [
+            name
+            for query in self.manifest.spec.queries
+            if query.is_identity
+            for attribute in query.mu
+            for name in (f"{attribute}__psi", attribute)
+        ]
+        wanted = [*([data.id] if data.id else []), *data.public, *noisy] if columns is None else list(columns)
+        table = self._table(IDENTITY, wanted)
+        self._require(IDENTITY, table.column_names == wanted, "other columns")
+        floats = all(table.schema.field(name).type == pa.float64() for name in wanted if name in noisy)
+        self._require(IDENTITY, floats, "columns of another type")
+        whole = table.num_rows == self.manifest.establishments and not any(c.null_count for c in table.columns)
+        self._require(IDENTITY, whole, "other rows or values")
+        return table
+
+    def map(self, grouping: str) -> dict[str, str]:
+        """The group of every code of a grouping that the spec gives a map file."""
+        name = f"{MAPS}/{grouping}.csv"
+        self._require(name, name in self.manifest.files, "no list of groups")
+        try:
+            with (self.folder / name).open(encoding="utf-8", newline="") as file:
+                rows = list(csv.reader(file))
+        except (OSError, UnicodeDecodeError, csv.Error):
+            rows = [[]]
+        self._require(name, all(len(row) == 2 for row in rows), "other columns")
+        return dict(rows)
+
+    def drop_signature(self) -> bool:
+        """Removes the signature, because what it covers is being made anew; returns whether there was one."""
+        found = [path for name in (SIGNATURE, SUMS) if (path := self.folder / name).exists()]
+        for path in found:
+            with writing(path):
+                path.unlink(missing_ok=True)
+        return bool(found)
+
+    def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
+        """Refuses to write where a file of the release is, or one of those `made` from it."""
+        taken = {(self.folder / name).resolve() for name in (MANIFEST, *self.manifest.files, *made)}
+        for path in paths:
+            if path.resolve() in taken:
+                raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
+
+    def _answered(self, query: str) -> Answered:
+        answered = self.manifest.query(query)
+        if answered is None:
+            known = ", ".join(repr(answered.query.name) for answered in self.manifest.queries)
+            raise FaultsError(
+                str(self.folder), [Fault("query", f"{query!r} is not in this release", f"It has: {known}")]
+            )
+        return answered
+
+    def _table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+        try:
+            return pq.read_table(self.folder / name, columns=columns, partitioning=None)
+        except (pa.ArrowException, OSError, ValueError):
+            raise self._altered(name, "it cannot be read as Parquet") from None
+
+    def _require(self, name: str, holds: bool, otherwise: str) -> None:
+        if not holds:
+            raise self._altered(name, f"it has {otherwise} than the manifest says")
+
+    def _altered(self, name: str, problem: str) -> FaultsError:
+        return FaultsError(str(self.folder), [Fault(name, problem, "Get a fresh copy of the release")])
+
+
+def read_release(folder: str | Path, *, check: bool = True) -> Release:
+    """The release in a folder, every file checked against its checksum."""
+    folder = Path(folder)
+    manifest = read_manifest(folder)
+    if check and (wrong := wrong_files(folder, manifest)):
+        raise TamperedReleaseError(f"{folder}: not as released: {', '.join(wrong)}. Get a fresh copy of the release")
+    return Release(folder, manifest)
+
+
+def wrong_files(folder: Path, manifest: Manifest) -> list[str]:
+    """The files that are missing or not as the manifest says."""
+    return [name for name, digest in manifest.files.items() if _sha256(folder / name) != digest]
+
+
+def _is_sound(table: pa.Table, answered: Answered) -> bool:
+    """Whether every attribute has as many groups as the manifest says, and every cell a value that makes sense."""
+    counts = {row["values"]: row["counts"] for row in table["attribute"].value_counts().to_pylist()}
+    if counts != dict.fromkeys(answered.noise, answered.groups) or any(column.null_count for column in table.columns):
+        return False
+    known = {"mechanism": MECHANISMS, "variance_kind": VARIANCE_KINDS}
+    numbers = [name for name in ANSWER_SCHEMA.names if ANSWER_SCHEMA.field(name).type == pa.float64()]
+    return (
+        all(set(table[name].unique().to_pylist()) <= set(texts) for name, texts in known.items())
+        and not any(pa.compute.any(pa.compute.is_nan(table[name])).as_py() for name in numbers)
+        and pa.compute.min(table["variance"]).as_py() >= 0
+    )
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return sha256(path)
+    except OSError:
+        return "missing"

@@ -1,0 +1,200 @@
+"""Writing a release: collected in a private folder beside its place, which gets its name at the end, all at once."""
+
+import csv
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace as with_changes
+from pathlib import Path
+from types import TracebackType
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from gedp.errors import FaultsError, Refused
+from gedp.files import sha256, swap, writing
+from gedp.release.claim import Claim
+from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
+from gedp.release.reader import DERIVED, Release, wrong_files
+from gedp.release.rows import SortedRows, Ties
+
+
+class ReleaseExistsError(Refused):
+    """The folder is taken."""
+
+
+def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = ()) -> None:
+    """Refuses a folder that is taken, unless it is empty or a release that may be replaced.
+
+    A release is replaced only if it is still as it was written and holds nothing else: no file of anybody's, and none
+    of the paths to `keep`.
+    """
+    if not os.path.lexists(_followed(target)):
+        return
+    with writing(target):
+        obstacle = _obstacle(target, keep)
+    if obstacle is None and replace:
+        return
+    hint = (
+        "Use --force to replace it"
+        if obstacle is None
+        else f"It {obstacle}, so it is not replaced. Choose another folder"
+    )
+    raise ReleaseExistsError(f"{target} exists already and nothing was spent. {hint}")
+
+
+class ReleaseWriter:
+    """Collects the files of a release in a temporary folder; `finish` gives it its name, all at once.
+
+    The place is claimed first: of two processes that want it one is refused before it has spent anything. Files are
+    written by threads of its own while the caller works on what comes next; `finish` waits for them.
+    """
+
+    def __init__(self, target: Path, *, replace: bool = False, keep: Sequence[Path] = ()) -> None:
+        require_free(target, replace=replace, keep=keep)
+        self.target = _followed(target)
+        self.replace = replace
+        with writing(target):
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            self._claim = Claim(self.target)
+        self.folder = self._claim.folder
+        try:
+            require_free(target, replace=replace, keep=keep)  # another process may have finished before the claim
+            with writing(target):
+                (self.folder / TABLES).mkdir()
+        except BaseException:
+            self._claim.give_up()
+            raise
+        self._threads = ThreadPoolExecutor(2, thread_name_prefix="gedp-write")
+        self._rows: SortedRows | None = None
+        self._written: list[Future[None]] = []
+
+    def __enter__(self) -> "ReleaseWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        if self._rows:
+            with suppress(OSError):
+                self._rows.close()
+        self._claim.give_up()
+
+    def write_identity(self, batch: pa.Table, keys: Sequence[str], ties: Sequence[Ties]) -> None:
+        """Adds establishments, in any order; they are published sorted by the `keys` and, where equal, by `ties`."""
+        with writing(self.target):
+            if self._rows is None:
+                self._rows = SortedRows(self.folder, batch.schema, keys, len(ties), self._threads)
+            self._rows.add(batch, ties)
+
+    def finish_identity(self, public: Sequence[str]) -> None:
+        """All establishments are there; begins to sort them.
+
+        Only public columns repeat their values, so only they get a dictionary: one of noisy values takes most of the
+        time and makes the file larger.
+        """
+        if self._rows:
+            with writing(self.target):
+                self._written.append(self._rows.write(self.folder / IDENTITY, public))
+
+    def write_answers(self, query: str, table: pa.Table) -> None:
+        """Writes the answers of a query as Parquet and CSV."""
+        path, texts = self.folder / TABLES, [item.name for item in table.schema if item.type == pa.string()]
+        self._written += [
+            self._threads.submit(pq.write_table, table, path / f"{query}.parquet", use_dictionary=texts),
+            self._threads.submit(pa.csv.write_csv, table, path / f"{query}.csv"),
+        ]
+
+    def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
+        """Writes the group of every code of a grouping: all of a public map file, whatever codes occur."""
+        with writing(self.target):
+            (self.folder / MAPS).mkdir(exist_ok=True)
+            with (self.folder / MAPS / f"{grouping}.csv").open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(groups.items())
+
+    def finish(self, manifest: Manifest) -> Release:
+        """Writes the manifest with the checksum of every file, and gives the folder its name."""
+        with writing(self.target):
+            for written in self._written:
+                written.result()
+            paths = sorted(path for path in self.folder.rglob("*") if path.is_file())
+            digests = self._threads.map(sha256, paths)
+            files = {path.relative_to(self.folder).as_posix(): d for path, d in zip(paths, digests, strict=True)}
+            whole = with_changes(manifest, files=files)
+            (self.folder / MANIFEST).write_text(manifest_text(whole), encoding="utf-8")
+            folders = sorted({path.parent for path in paths} | {self.folder}, reverse=True)
+            for path in (*paths, self.folder / MANIFEST, *folders):
+                _sync(path)
+            self.folder.chmod(0o755)
+            if self.replace and self.target.exists():
+                self._take_the_place()
+            else:
+                self.folder.replace(self.target)  # fails if somebody else put a release there
+                self._claim.fulfilled()
+            _sync(self.target.parent)
+        return Release(self.target, whole)
+
+    def _take_the_place(self) -> None:
+        """Swaps the new release and the one before, and removes what that consisted of."""
+        before = _names_of(self.target)
+        self._claim.also(self.target)
+        swap(self.folder, self.target)
+        for name in before:
+            with suppress(OSError):
+                (self.folder / name).unlink()
+        for folder in sorted({(self.folder / name).parent for name in before} | {self.folder}, reverse=True):
+            with suppress(OSError):
+                folder.rmdir()
+        with suppress(OSError):  # where somebody has put something since it was looked at
+            self.folder.rename(self.target.with_name(f"{self.target.name}.kept-{uuid4().hex[:8]}"))
+        self._claim.fulfilled()
+
+
+def _obstacle(folder: Path, keep: Sequence[Path]) -> str | None:
+    """Why a folder must not be replaced; None where it may: it is empty, or a release and nothing else."""
+    if not folder.is_dir():
+        return "is not a folder"
+    inside = folder.resolve()
+    held = [path for path in keep if path.resolve().is_relative_to(inside)]
+    if held:
+        return f"holds {held[0].name}, which this run needs"
+    if not any(folder.iterdir()):
+        return None
+    try:
+        manifest = read_manifest(folder)
+    except FaultsError:
+        return "is no release of this version"
+    present = {
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()
+    }
+    foreign = sorted(present - {MANIFEST, *manifest.files, *DERIVED})
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        return f"holds {foreign[0]}{more}, which no release has"
+    if wrong_files(folder, manifest):
+        return "holds a release that was altered"
+    return None
+
+
+def _names_of(folder: Path) -> list[str]:
+    """The files of a release, as far as they are known."""
+    with suppress(FaultsError):
+        return [*read_manifest(folder).files, *DERIVED, MANIFEST]
+    return []
+
+
+def _followed(target: Path) -> Path:
+    """Where a link leads, so that the link is kept; other paths as they are."""
+    return Path(os.path.realpath(target)) if target.is_symlink() else target
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

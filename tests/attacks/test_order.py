@@ -1,0 +1,149 @@
+"""The order of a confidential file gives its values away. Nothing that is published shows it."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
+
+from gedp.engines import local
+from gedp.engines.local import LocalEngine
+from gedp.measure import measure
+from gedp.microdata import fit_microdata
+from gedp.noise.entropy import Entropy, SeededEntropy
+from gedp.policy import Attribute, Closeness, Data, Policy, Query
+from gedp.release import Release, rows
+from gedp.table import open_table
+
+EMP = {"emp": Attribute("emp", Closeness("sqrt", Decimal("0.5")))}
+
+
+def released(
+    source: pa.Table | Path, out: Path, *, with_id: bool, mu: str = "1", entropy: Entropy | None = None
+) -> Release:
+    data = Data("t", ("cnty",), "key" if with_id else None, synthetic=True)
+    table = open_table(LocalEngine(source), data, EMP)
+    queries = [Query("identity", ("establishment",), {"emp": Decimal(mu)}), Query("all", (), {"emp": Decimal(mu)})]
+    return measure(table, Policy(EMP, Decimal(100)), queries, out=out, entropy=entropy)
+
+
+def establishments(count: int) -> pa.Table:
+    """Few counties, sizes like those of businesses, and keys that say nothing."""
+    rng = np.random.default_rng(11)
+    sizes = np.floor(np.exp(rng.normal(1.5, 1.2, count))).astype(np.int64) + 1
+    keys = rng.permutation(count)
+    return pa.table({"key": keys, "cnty": rng.choice(["001", "003", "005"], count), "emp": sizes})
+
+
+@pytest.mark.parametrize("with_id", [True, False])
+@pytest.mark.parametrize("order", [[("emp", "ascending")], [("cnty", "ascending"), ("emp", "descending")]])
+def test_smoothing_along_the_rows_recovers_no_more_than_the_estimates_do(
+    tmp_path: Path, with_id: bool, order: list[tuple[str, str]]
+) -> None:
+    """In a file sorted by size, isotonic regression along the published rows used to find 3 of 4 values exactly."""
+    table = establishments(20_000).sort_by(order)
+    release = released(table, tmp_path / "out", with_id=with_id)
+    for published in (release.identity(), fit_microdata(release).table()):
+        truth = _truth_beside(published, table, with_id)
+        estimates = published["emp"].to_numpy()
+        alone = np.mean(np.rint(estimates) == truth)
+        for county in ("001", "003", "005"):
+            inside = np.array(published["cnty"].to_pylist()) == county
+            for direction in (1, -1):
+                along = isotonic_regression(estimates[inside][::direction]).x[::direction]
+                assert np.mean(np.rint(along) == truth[inside]) <= alone + 0.05
+
+
+def _truth_beside(published: pa.Table, table: pa.Table, with_id: bool) -> np.ndarray:
+    """The true values of the published rows; without ids, in the order of the file, as the attacker hopes."""
+    if not with_id:
+        ordered = table.take(pa.array(np.argsort(table["cnty"].to_numpy(zero_copy_only=False), kind="stable")))
+        return np.asarray(ordered["emp"].to_numpy())
+    of_key = dict(zip(table["key"].to_pylist(), table["emp"].to_pylist(), strict=True))
+    return np.array([of_key[key] for key in published["key"].to_pylist()])
+
+
+def test_the_first_id_of_two_tells_nothing(tmp_path: Path) -> None:
+    """Two close worlds, each file sorted by size: the first published id was the smaller one's in every release."""
+    first = set()
+    for world, sizes in enumerate(([9, 10], [10, 9])):
+        for i in range(5):
+            table = pa.table({"key": ["a", "b"], "cnty": ["001", "001"], "emp": sizes}).sort_by("emp")
+            release = released(table, tmp_path / f"{world}-{i}", with_id=True, mu="0.01")
+            first.add(tuple(release.identity()["key"].to_pylist()))
+    assert first == {("a", "b")}
+
+
+def test_without_ids_the_first_row_is_either_alike(tmp_path: Path) -> None:
+    """With little noise the rows can be told apart: which comes first is a fair coin."""
+    table = pa.table({"key": ["a", "b"], "cnty": ["001", "001"], "emp": [1, 900]})
+    smaller_first = 0
+    for i in range(60):
+        smaller, larger = released(table, tmp_path / str(i), with_id=False, mu="9").identity()["emp"].to_pylist()
+        smaller_first += smaller < larger
+    assert 8 < smaller_first < 52  # 5.7 standard deviations
+
+
+@pytest.mark.parametrize("with_id", [True, False])
+def test_files_batches_and_row_groups_show_nothing_of_the_original_order(
+    tmp_path: Path, with_id: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However the rows lie in files, the release of the same establishments is laid out alike."""
+    monkeypatch.setattr(local, "BATCH_ROWS", 2048)
+    monkeypatch.setattr(rows, "ROWS_A_GROUP", 5000)
+    table = establishments(12_000)
+    sorted_by_size, reversed_in_parts = tmp_path / "one.parquet", tmp_path / "parts"
+    pq.write_table(table.sort_by("emp"), sorted_by_size, row_group_size=3000)
+    reversed_in_parts.mkdir()
+    for i in range(3):
+        part = table.sort_by([("emp", "descending")]).slice(4000 * i, 4000)
+        pa.csv.write_csv(part, reversed_in_parts / f"{i}.csv")
+    layouts = []
+    for name, source in (("a", sorted_by_size), ("b", reversed_in_parts / "*.csv")):
+        release = released(source, tmp_path / name, with_id=with_id)
+        written = pq.ParquetFile(release.folder / "identity.parquet")
+        keys = written.read(["key" if with_id else "cnty"]).column(0).to_pylist()
+        assert keys == sorted(keys)
+        layouts.append([written.metadata.row_group(i).num_rows for i in range(written.num_row_groups)])
+    assert layouts == [[5000, 5000, 2000]] * 2
+
+
+def test_rows_that_wait_and_their_sorting_leave_nothing_behind(tmp_path: Path) -> None:
+    release = released(establishments(5000), tmp_path / "out", with_id=False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out"]
+    assert sorted(path.name for path in release.folder.iterdir()) == ["identity.parquet", "manifest.json", "tables"]
+
+
+@given(st.permutations(range(12)), st.booleans())
+@settings(max_examples=15)
+def test_the_choice_of_mechanisms_does_not_depend_on_the_order_of_the_rows(
+    tmp_path_factory: pytest.TempPathFactory, order: Sequence[int], with_id: bool
+) -> None:
+    """Sums in floating point depend on it; those of the estimates, which decide between mechanisms, must not."""
+    from gedp.tally import CellTally
+
+    rng = np.random.default_rng(5)
+    estimates = np.concatenate([rng.normal(0, 1e15, 6), rng.normal(0, 1e-3, 3), [np.inf, -np.inf, 2.0**60]])
+    cells = np.array([0, 1] * 6, dtype=np.int32)
+    tallies = []
+    for places in (np.arange(12), np.array(order)):
+        tally = CellTally(2)
+        for place in places:
+            tally.add_identity(cells[[place]], estimates[[place]], estimates[[place]])
+        tallies.append(tally.estimates)
+    assert np.array_equal(tallies[0], tallies[1])
+
+
+def test_a_seeded_release_is_the_same_whatever_the_machine_does(tmp_path: Path) -> None:
+    table = establishments(3000)
+    seen = [
+        released(table, tmp_path / str(i), with_id=False, entropy=SeededEntropy(4)).manifest.files for i in range(2)
+    ]
+    assert seen[0] == seen[1]
