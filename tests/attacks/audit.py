@@ -267,8 +267,8 @@ class Attacker:
         signed = isinstance(self._psi(name), Signed)
         of_all = next(query for query in self.case.queries if query.is_identity)
         manifest = self.release.manifest
-        zeta = Fraction(manifest["clipping"]["zeta"])
-        tau = no_clipping_tau(manifest["establishments"], len(of_all.mu), zeta, signed=signed)
+        assert manifest.zeta is not None
+        tau = no_clipping_tau(manifest.establishments, len(of_all.mu), manifest.zeta, signed=signed)
         sigma = self._sigma(of_all.name, name)
         upper = PsiAnswers(self._psi(name), identity.max(axis=1), sigma).upper_bounds(tau)
         if signed:
@@ -287,8 +287,9 @@ class Attacker:
         return self.case.policy.attributes[name].protection.psi
 
     def _sigma(self, query: str, name: str) -> float:
-        (entry,) = (entry for entry in self.release.manifest["queries"] if entry["name"] == query)
-        return float(entry["attributes"][name]["sigma_psi"])
+        answered = self.release.manifest.query(query)
+        assert answered is not None
+        return answered.noise[name].sigma_psi
 
 
 def _log_ratio(
