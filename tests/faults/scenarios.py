@@ -105,7 +105,7 @@ class _State:
     """What was in the folder before."""
 
     def __init__(self, folder: Path) -> None:
-        self.release = str(read_release(folder / "out").manifest["release"])
+        self.release = str(read_release(folder / "out").manifest.release)
         self.total = _total(folder / LEDGER)
         self.files = {path.relative_to(folder): path.read_bytes() for path in regular_files(folder)}
 
@@ -159,7 +159,7 @@ def _releases_badly(case: Case, ended: Ended, before: _State, folder: Path, paid
     for name in ("new", "out"):
         if (folder / name).exists():
             try:
-                found[name] = str(read_release(folder / name).manifest["release"])
+                found[name] = str(read_release(folder / name).manifest.release)
             except GedpError:
                 yield f"half a release in {name}"
     if "out" not in found:
