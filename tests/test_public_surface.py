@@ -37,6 +37,7 @@ MAY_USE = {
     "policy": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "noise": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "estimates.py": {"gedp.neighbors"},
+    "maps.py": {"gedp.errors", "gedp.policy"},
     "industries.py": set(),
     "release.py": {"gedp.errors", "gedp.files"},
     "microdata": {

@@ -110,14 +110,16 @@ class LocalEngine:
         """SQL for each field of ColumnCounts, in order."""
         name, kind = _quoted(column), self._kind(column)
         whole, value = f"({self._whole(column, unit)})", f"TRY_CAST({name} AS DOUBLE)"
-        number, not_finite = numbers.is_number(name, kind), numbers.is_not_finite(name, kind)
+        # Nearly all values are whole, so the patterns are for the few that are not.
+        number = f"CASE WHEN {whole} IS NOT NULL THEN true ELSE {numbers.is_number(name, kind)} END"
+        not_finite = f"CASE WHEN {whole} IS NOT NULL THEN false ELSE {numbers.is_not_finite(name, kind)} END"
         return [
             f"count(*) FILTER ({name} IS NULL)",
             f"count(*) FILTER (NOT ({number}) AND NOT ({not_finite}))",
             f"count(*) FILTER ({not_finite})",
-            f"count(*) FILTER ({number} AND {value} < 0)",
-            f"count(*) FILTER ({number} AND {value} = 0)",
-            f"count(*) FILTER ({number} AND {name} IS NOT NULL AND {whole} IS NULL)",
+            f"count(*) FILTER (({number}) AND {value} < 0)",
+            f"count(*) FILTER (({number}) AND {value} = 0)",
+            f"count(*) FILTER (({number}) AND {name} IS NOT NULL AND {whole} IS NULL)",
             f"coalesce(sum(least(abs({whole}::HUGEINT), {LARGEST_TOLD})) FILTER ({whole} IS NOT NULL), 0)",
         ]
 
