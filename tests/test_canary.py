@@ -31,7 +31,7 @@ CONFIDENTIAL = {"t.parquet", "t.csv", "part-0.parquet", "part-1.parquet", "part-
 #: Noise so large that no answer about a canary begins like it, from both mechanisms.
 NOISY = (
     ("gamma = 0.5", "gamma = 9000"),
-    ("gamma = 0.1,", "gamma = 2,"),
+    ("gamma = 0.1,", "gamma = 0.7,"),
     ("wage = 0.1 }", 'wage = 0.1 }\nmechanism = "pnc"'),
 )
 

@@ -41,6 +41,7 @@ MAY_USE = {
     "policy": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "noise": {"gedp.errors", "gedp.neighbors", "gedp.accounting.composition"},
     "estimates.py": {"gedp.neighbors"},
+    "maps.py": {"gedp.errors", "gedp.policy"},
     "industries.py": set(),
     "release": {"gedp.derived", "gedp.errors", "gedp.files", "gedp.csvfiles", "gedp.policy"},
     "derived.py": set(),

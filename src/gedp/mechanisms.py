@@ -31,7 +31,7 @@ BITS = 24
 #: No draw is farther than this from its mean, in standard deviations, in 10^30 draws.
 FARTHEST_DRAW = 12
 #: No answer, error or end of an interval may be larger: products of two variances must not overflow in what follows.
-LARGEST_ANSWER = 1e60
+LARGEST_ANSWER = 1e75
 ZETA = Fraction(1, 100)
 #: Relative error bound of ψ and its inverse, with room to spare; sensitivities computed from them are raised by it.
 _RAISE = 1 + 1e-11
