@@ -41,12 +41,13 @@ def test_a_strength_is_never_understated(mu: float) -> None:
 
 
 @given(st.floats(-1e12, 1e12), st.floats(1e-6, 1e12))
-def test_intervals_are_shown_to_at_least_three_digits_of_their_width(low: float, width: float) -> None:
+def test_intervals_are_shown_to_the_digit_that_their_width_asks_for(low: float, width: float) -> None:
     high = low + width
     texts = interval(low, high)
-    known = 1e-11 * max(abs(low), abs(high))
-    assert number(texts.low) == pytest.approx(low, rel=0, abs=max(0.005 * width, known))
-    assert number(texts.high) == pytest.approx(high, rel=0, abs=max(0.005 * width, known))
+    half_a_digit = 0.5 if width >= 1000 else 0.05 if width >= 1 else 0.005 * width
+    off = 1.0001 * half_a_digit + 1e-11 * max(abs(low), abs(high))
+    assert number(texts.low) == pytest.approx(low, rel=0, abs=off)
+    assert number(texts.high) == pytest.approx(high, rel=0, abs=off)
     decimals = {len(text.partition(".")[2]) for text in texts}
     assert len(decimals) == 1 or "e" in "".join(texts)
 

@@ -14,7 +14,7 @@ from gedp.microdata.on_file import read_microdata
 from gedp.policy import parse_spec
 from gedp.release import read_release
 from gedp.report import write_report
-from gedp.report.charts import error_chart
+from gedp.report.charts import error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors
 from tests.pages import opened
 from tests.runs import gedp as command
@@ -69,17 +69,20 @@ def test_every_figure_has_a_text_and_its_numbers(browser: Browser, report: Path)
 
 @pytest.mark.parametrize("media", ["screen", "print"])
 def test_every_series_of_a_figure_has_a_color_of_its_own(
-    browser: Browser, report: Path, media: Literal["screen", "print"]
+    browser: Browser, tmp_path: Path, media: Literal["screen", "print"]
 ) -> None:
     """As the browser paints it: a style sheet beats what a drawing says of itself."""
-    page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"))
+    attribute, sizes = parse_spec(changed()).policy.attributes["emp"], np.geomspace(1, 1e6, 100)
+    counts = enumerate((100, 60, 1, 9), 1)
+    tables = tuple(TableErrors(f"q{i}", sizes[:count], i / sizes[:count], 0) for i, count in counts)
+    body = error_chart(ErrorsOfAlike((attribute,), tables, 0.5), "x" * 60) + "".join(map(mark, range(4)))
+    page, _, _ = opened(browser, tmp_path / "c.html", web.page("c", body, style=web.asset("report.css")))
     page.emulate_media(media=media)
     painted = "marks => marks.map(mark => getComputedStyle(mark).stroke)"
-    for figure in page.locator("figure:has(svg.chart)").all():
-        lines = figure.locator("svg.chart .series").evaluate_all(painted)
-        assert len(lines) >= 2
-        assert len(set(lines)) == len(lines)
-        assert figure.locator(".legend .series").evaluate_all(painted) == lines
+    lines = page.locator("svg.chart .series").evaluate_all(painted)
+    assert len(set(lines)) == 4
+    assert page.locator("svg.mark .series").evaluate_all(painted) == lines
+    assert page.locator("svg.chart .dots").evaluate_all(painted) == lines
 
 
 def test_no_label_of_a_figure_is_cut_off(browser: Browser, tmp_path: Path) -> None:
