@@ -271,6 +271,14 @@ def test_rows_are_the_groups_of_a_query_from_which_all_others_follow(tmp_path: P
     assert "every row is a cell" in microdata.meaning("emp")
 
 
+def test_the_total_has_no_key(tmp_path: Path) -> None:
+    """What stands for everything together in its table is no column of the data, whatever that is called."""
+    release = release_of(some_rows(20), [query("total", [], "emp")], tmp_path)
+    assert fit_microdata(release).tabulate([]).num_rows == 1
+    with pytest.raises(GedpError, match="'cell' is no public column or grouping"):
+        fit_microdata(release).tabulate(["cell"])
+
+
 def test_possible_cells_are_joined_for_nobody_who_publishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many keys that cross there may be more combinations than any machine could hold."""
     release = release_of(some_rows(40), CROSSING, tmp_path)

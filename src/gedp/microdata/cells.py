@@ -140,12 +140,17 @@ class Frame:
 
     def _column_of(self, name: str) -> str | None:
         """The column of the rows from which a key follows: itself, or one that is at least as fine."""
-        if name in self.public.column_names and name != self.spec.data.id:
+        if name in self.public.column_names and name != self.spec.data.id and not self._is_no_key(name):
             return name
         grouper = self.spec.groupers.get(name, self._prefix(name))
         if grouper is not None:
             return self._holding(grouper.column, grouper.prefix)
         return self._holding(NAICS, SECTOR_DIGITS) if name in INDUSTRY_LEVELS else None
+
+    def _is_no_key(self, name: str) -> bool:
+        """Whether a column only stands for everything together. Keys of groups are text."""
+        stands_for_all = name == TOTAL_KEY and not self.lists_establishments
+        return stands_for_all and bool(pa.types.is_integer(self.public.schema.field(name).type))
 
     def _holding(self, column: str, characters: int | None) -> str | None:
         """A column of the rows that holds another, or at least its first characters."""
@@ -172,7 +177,7 @@ class Frame:
         return Fault("by", f"{name!r} is no public column or grouping", self._what_there_is())
 
     def _what_there_is(self) -> str:
-        columns = [name for name in self.public.column_names if name not in (self.spec.data.id, TOTAL_KEY)]
+        columns = [name for name in self.public.column_names if self.knows(name)]
         more = [*filter(self.knows, self.spec.groupers), *(INDUSTRY_LEVELS if NAICS in columns else ())]
         prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
         return f"There are: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
