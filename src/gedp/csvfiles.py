@@ -16,7 +16,9 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.csv
 
-_FORMULA = " *[-=+@＝＋－＠]"
+#: What a spreadsheet may pass over: blanks and control characters, but for those that separate cells.
+_BLANK = "[\x00-\x08\x0b\x0c\x0e-\x20\x7f-\xa0\u2000-\u200f\u2028-\u202f\u3000\ufeff]*"
+_FORMULA = f"{_BLANK}[-=+@＝＋－＠]"
 _INSIDE = f"([;\t\r\n])('*)({_FORMULA})"
 _FIRST = f"^('*)({_FORMULA}|[\t\r\n])"
 _NUMBER = r"'*[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?"

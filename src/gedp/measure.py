@@ -36,6 +36,7 @@ from gedp.mechanisms import (
 from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.policy import (
+    Attribute,
     Microdata,
     Output,
     Policy,
@@ -195,13 +196,27 @@ def _carry_out(
 
 
 def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
-    """Values are counted in the units that the table was opened with, and priced in those of the policy."""
+    """Values are counted in the units that the table was opened with, and checked for what was known of them then."""
     attributes = spec.policy.attributes
-    differing = [name for name in spec.asked if table.attributes.get(name) != attributes[name]]
-    if differing:
-        problem = "the table was opened with another psi, gamma, unit or sign"
-        faults = [Fault(f"attribute {name}", problem, "Open it with those of the policy") for name in differing]
+    faults = [
+        Fault(f"attribute {name}", problem, "Open the table with the attributes of the policy")
+        for name in spec.asked
+        if (problem := _mismatch(table.attributes.get(name), attributes[name]))
+    ]
+    if faults:
         raise FaultsError("the policy", faults)
+
+
+def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
+    """Why values that were read as one attribute must not be answered as another; None where they may."""
+    if opened is None:
+        return "the table was opened without it"
+    if opened.unit != asked.unit:
+        return "the table was opened with another unit"
+    has_zero = np.isfinite([a.protection.psi.at_zero for a in (opened, asked)])
+    if (opened.signed and not asked.signed) or (has_zero[0] and not has_zero[1]):
+        return "the table may hold values for which it has no psi"
+    return None
 
 
 def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:

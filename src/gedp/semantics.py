@@ -7,6 +7,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+
 from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import DomainError
 from gedp.neighbors import Protection
@@ -73,4 +75,7 @@ def membership_mu(protection: Protection, loss: PrivacyLoss, x: float) -> float:
 
 def hidden_existence(protection: Protection, k: int = 1) -> float:
     """The largest value that is within k steps of 0. An infinite ψ(0) hides nothing but 0 itself."""
-    return 0.0 if math.isinf(protection.psi.at_zero) else float(protection.psi.moved(0.0, k * protection.gamma))
+    if math.isinf(protection.psi.at_zero):
+        return 0.0
+    with np.errstate(over="ignore"):  # beyond all numbers
+        return float(protection.psi.moved(0.0, k * protection.gamma))

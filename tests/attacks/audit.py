@@ -49,8 +49,8 @@ FALSE_ALARM = 5e-7
 #: So that small tables are clipped all the time: the chance of no clipping that is asked for is nearly 0.
 CLIPPING = Fraction(10**16 - 1, 10**16)
 
-ESTABLISHMENTS, CELL, AREA, TOTAL = ("establishment",), ("cell",), ("area",), ()
-DATA = Data("memory", ("area", "cell"), "id", synthetic=True)
+ESTABLISHMENTS, CELL, AREA, TOTAL = ("establishment",), ("plot",), ("area",), ()
+DATA = Data("memory", ("area", "plot"), "id", synthetic=True)
 
 World = Mapping[str, IntArray]  # for each attribute the values in units, groups × establishments of a group
 
@@ -172,7 +172,7 @@ def table_of(case: Case, world: World) -> ConfidentialTable:
     columns = {
         "id": [f"{number:08}" for number in range(len(group))],
         "area": [f"{number:06}" for number in group],
-        "cell": [f"{number:06}{'b' if second else 'a'}" for number, second in zip(group, place == 2, strict=True)],
+        "plot": [f"{number:06}{'b' if second else 'a'}" for number, second in zip(group, place == 2, strict=True)],
         **{
             name: values.ravel() if case.policy.attributes[name].unit == 1 else _amounts(case, name, values.ravel())
             for name, values in world.items()

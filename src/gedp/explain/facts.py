@@ -196,7 +196,8 @@ def existence_rows(groups: Sequence[ProtectionGroup], loss: PrivacyLoss) -> tupl
     smallest = max(int(group.protection.steps(group.unit, 0.0)) for group in groups)
     rows = []
     for steps in sorted({*EXISTENCE_STEPS, smallest}):
-        most = tuple(_whole_units(hidden_existence(group.protection, steps), group.unit) for group in groups)
+        hidden = [min(hidden_existence(g.protection, steps), MOST_UNITS * g.unit) for g in groups]
+        most = tuple(_whole_units(value, group.unit) for value, group in zip(hidden, groups, strict=True))
         if any(most):
             mu = existence_mu(protections, loss, dict(zip(protections, most, strict=True)))
             rows.append(ExistenceRow(steps, most, mu, float(power(mu, 0.05))))
