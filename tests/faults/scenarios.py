@@ -154,7 +154,8 @@ def _leaves_badly(case: Case, ended: Ended, before: _State, folder: Path) -> Ite
     yield from _releases_badly(case, ended, before, folder, bool(risen))
     yield from _files_badly(case, before, folder)
     if ended.code != KILLED and case.fault.call not in ("unlink", "unlinkat", "rmdir"):
-        yield from (f"left behind: {path.name[:12]}" for path in folder.rglob(".*"))
+        left = [path for path in folder.rglob(".*") if path.is_file() or any(path.iterdir())]
+        yield from (f"left behind: {'.'.join(path.name.split('.')[:2])}" for path in left)
 
 
 def _releases_badly(case: Case, ended: Ended, before: _State, folder: Path, paid: bool) -> Iterator[str]:
