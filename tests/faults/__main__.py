@@ -50,7 +50,7 @@ def print_outcomes(outcomes: Sequence[Outcome], seconds: float) -> None:
     """Cases by scenario and outcome, then every violation with a command that repeats it."""
     codes = sorted({outcome.ended.code for outcome in outcomes})
     table = Table(title=f"{len(outcomes):,} faults, {seconds:,.0f} s", title_justify="left")
-    for heading in ("scenario", "cases", *(f"exit {c}" if c >= 0 else "killed" for c in codes), "violations"):
+    for heading in ("scenario", "cases", *(f"exit {c}" if c >= 0 else f"signal {-c}" for c in codes), "violations"):
         table.add_column(heading, justify="left" if heading == "scenario" else "right")
     for name in (*(scenario.name for scenario in scenarios.SCENARIOS), "all"):
         of = [outcome for outcome in outcomes if name in (outcome.case.scenario.name, "all")]

@@ -5,12 +5,14 @@ import os
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: threads do not survive a fork
 
 import argparse
+import math
 import random
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import Path
 
 from rich.console import Console
@@ -24,15 +26,19 @@ from tests.fuzz.kinds import KINDS, chosen
 SHOWN = 5  # cases of one finding
 
 
-def run(seed: int, numbers: Sequence[int], *, workers: int = 2, limit: float = 30.0) -> list[Result]:
-    """Every case of these numbers."""
+def run(
+    seed: int, numbers: Sequence[int], *, workers: int = 2, limit: float = 30.0, seconds: float = math.inf
+) -> list[Result]:
+    """Every case of these numbers, as far as it begins within so many seconds."""
+    end = time.monotonic() + seconds
     preload()
     with tempfile.TemporaryDirectory(prefix="gedp-fuzz-world-") as scratch:
         start = Path(scratch) / "world"
         in_a_child(lambda: world.make(start))
         results = []
+        in_time = takewhile(lambda _: time.monotonic() < end, numbers)
         for result in run_cases(
-            numbers, lambda number, folder: run_case(seed, number, start, folder), workers=workers, limit=limit
+            in_time, lambda number, folder: run_case(seed, number, start, folder), workers=workers, limit=limit
         ):
             result.kind = result.kind or chosen(random.Random(f"{seed}/{result.number}")).name
             results.append(result)
@@ -80,13 +86,16 @@ def main() -> None:
     parser.add_argument("--only", type=int, help="repeat this case alone, and show what it said")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--limit", type=float, default=30.0, help="seconds that a case may take")
+    parser.add_argument("--seconds", type=float, default=math.inf, help="begin no case after so long")
     asked = parser.parse_args()
     began = time.monotonic()
     numbers = range(asked.cases) if asked.only is None else [asked.only]
-    results = run(asked.seed, numbers, workers=asked.workers, limit=asked.limit)
+    results = run(asked.seed, numbers, workers=asked.workers, limit=asked.limit, seconds=asked.seconds)
     if asked.only is not None:
         for line, text in zip(results[0].lines, results[0].texts, strict=True):
             print(f"$ gedp {' '.join(map(repr, line))}\n{text}\n")
+    if len(results) < len(numbers):
+        print(f"{len(numbers) - len(results):,} of {len(numbers):,} cases were not tried for want of time.")
     print_results(results, asked.seed, time.monotonic() - began)
     sys.exit(any(result.findings for result in results))
 

@@ -1,6 +1,7 @@
 """What must never happen, whatever is changed: each finding is a short text, which cases of one cause share."""
 
 import json
+import os
 import re
 import stat
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,9 +54,9 @@ def totals(folder: Path) -> Totals:
 
 
 def regular_files(folder: Path) -> Iterator[Path]:
-    """Files, without devices and links."""
+    """Files, without devices and links. A journal goes away when its ledger is opened."""
     for path in sorted(folder.rglob("*")):
-        if stat.S_ISREG(path.lstat().st_mode):
+        if os.path.lexists(path) and stat.S_ISREG(path.lstat().st_mode):
             yield path
 
 

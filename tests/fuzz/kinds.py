@@ -183,7 +183,7 @@ def _change_release(chance: random.Random, out: Path) -> None:
     match chance.randrange(8):
         case 0 | 1 | 2:
             with suppress(ValueError, OSError, TypeError):
-                document = change_document(chance, json.loads(manifest.read_text(encoding="utf-8")))
+                document = change_document(chance, _json(manifest))
                 manifest.write_text(json.dumps(document, default=str), encoding="utf-8")
         case 3:
             path.write_bytes(change_bytes(chance, path.read_bytes()))
@@ -205,16 +205,20 @@ def _seal(out: Path) -> None:
     """Checksums as whoever changes a release would make them."""
     manifest, beside = out / "manifest.json", out / "microdata.json"
     with suppress(ValueError, OSError, TypeError, AttributeError, KeyError):
-        document = json.loads(manifest.read_text(encoding="utf-8"))
+        document = _json(manifest)
         for name in document["files"]:
             path = out / name
             if path.is_file():
                 document["files"][name] = _sha256(path)
         manifest.write_text(json.dumps(document, indent=2), encoding="utf-8")
     with suppress(ValueError, OSError, TypeError, AttributeError, KeyError):
-        described = json.loads(beside.read_text(encoding="utf-8"))
+        described = _json(beside)
         described |= {"manifest_sha256": _sha256(manifest), "sha256": _sha256(out / "microdata.parquet")}
         beside.write_text(json.dumps(described), encoding="utf-8")
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8") if path.is_file() else "")  # not a device
 
 
 def _sha256(path: Path) -> str:

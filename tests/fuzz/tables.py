@@ -150,7 +150,7 @@ TYPES = (
 def _set(of: pa.Table, at: int, name: str, make: Callable[[], Any]) -> pa.Table:
     try:
         return of.set_column(at, name, make())
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):  # Arrow itself has no such column
+    except (pa.ArrowException, ValueError, TypeError, ArithmeticError):  # Arrow itself has no such column
         return of
 
 

@@ -98,8 +98,9 @@ def create(path: Path) -> None:
         with _explained_file(path), suppress(FileExistsError):
             os.link(temporary, path)  # unlike a rename, never takes the place of a ledger that is there
     finally:
-        with suppress(OSError):
-            temporary.unlink()
+        for left in (temporary, Path(f"{temporary}-journal")):  # the latter if the disk failed in the middle
+            with suppress(OSError):
+                left.unlink()
     _sync_folder(path.parent)
 
 
