@@ -65,7 +65,12 @@ EVERYTHING = [
 
 def release_of(rows: Sequence[Row], queries: Sequence[Query], folder: Path, seed: int = 1) -> Release:
     cnty, naics, floor, *amounts = zip(*rows, strict=True)
-    columns: dict[str, Any] = {"key": [f"k{i}" for i in range(len(rows))], "cnty": cnty, "naics": naics, "floor": floor}
+    columns: dict[str, Any] = {
+        "key": [f"k{i:04}" for i in range(len(rows))],
+        "cnty": cnty,
+        "naics": naics,
+        "floor": floor,
+    }
     columns |= dict(zip(ATTRIBUTES, amounts, strict=True))
     (folder / "sectors.csv").write_text("".join(f"{code},S{code[-1]}\n" for code in sorted({*CODES, *naics})))
     table = open_table(LocalEngine(pa.table(columns)), DATA, ATTRIBUTES, GROUPERS, folder)

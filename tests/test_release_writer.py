@@ -205,7 +205,7 @@ def test_a_map_file_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathF
 
 def test_a_release_holds_map_files_whole_and_no_list_of_codes(tmp_path: Path) -> None:
     """Which codes occur is nobody's business: prefixes leave no file, and map files are written in full."""
-    mapped = "\ufeff1111,Farms,a note\n\n2222,Shops\n9999,Elsewhere\n"
+    mapped = "\ufeff1111,Farms\n\n2222,Shops\n9999,Elsewhere\n"
     (tmp_path / "sectors.csv").write_text(mapped, encoding="utf-8")
     groupers = {
         "sector": Grouper("sector", "naics", map="sectors.csv"),

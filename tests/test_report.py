@@ -321,7 +321,7 @@ def fresh(folder: Path) -> Path:
 
 def change_manifest(out: Path) -> None:
     manifest = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
-    (out / "manifest.json").write_text(json.dumps({**manifest, "establishments": 4_000_000}), encoding="utf-8")
+    (out / "manifest.json").write_text(json.dumps({**manifest, "gedp": "9.9"}), encoding="utf-8")
 
 
 @pytest.mark.parametrize(
