@@ -46,7 +46,7 @@ BY = [(), ("cnty",), ("naics3",), ("cnty", "naics2"), ("floor", "naics")]
 def table_of(rows: Sequence[Row], **changes: Any) -> pa.Table:
     columns = list(zip(*rows, strict=True))
     named = dict(zip(("cnty", "naics", "floor", *ATTRIBUTES), columns, strict=True))
-    return pa.table({"key": [f"k{i}" for i in range(len(rows))], **named, **changes})
+    return pa.table({"key": [f"k{i:04}" for i in range(len(rows))], **named, **changes})
 
 
 def keys_of(each: Comparison) -> list[tuple[str, ...]]:
@@ -208,14 +208,14 @@ def test_a_csv_is_as_good_as_a_parquet_file(tmp_path: Path) -> None:
     with (tmp_path / "t.csv").open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["key", "cnty", "naics", "floor", *ATTRIBUTES])
-        writer.writerows([f"k{i}", *row] for i, row in enumerate(rows))
+        writer.writerows([f"k{i:04}", *row] for i, row in enumerate(rows))
     pq.write_table(table_of(rows), tmp_path / "t.parquet")
     tables = [evaluate(release, tmp_path / name, weights="plug-in").errors() for name in ("t.csv", "t.parquet")]
     assert tables[0].equals(tables[1])
 
 
 def without_some(rows: list[Row]) -> pa.Table:
-    return table_of(rows[2:], key=[f"k{i}" for i in range(2, len(rows))])
+    return table_of(rows[2:], key=[f"k{i:04}" for i in range(2, len(rows))])
 
 
 BAD = {

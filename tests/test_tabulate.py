@@ -223,8 +223,8 @@ def test_a_closed_output_is_one_error(shut: str, tmp_path: Path) -> None:
     release = release_of(some_rows(30), EVERYTHING, tmp_path)
     line = f"{shlex.join([*COMMAND, 'tabulate', str(release.folder)])}{shut}"
     ended = subprocess.run(["bash", "-c", f"{line} >&-"], capture_output=True, text=True, check=False)
-    assert ended.returncode == 2
-    assert "standard output is closed. Name a file with --out" in ended.stderr
+    assert ended.returncode == 3
+    assert "gedp: standard output could not be written: it is closed" in ended.stderr
     assert "Traceback" not in ended.stderr
     out = tmp_path / "t.csv"
     ended = subprocess.run(["bash", "-c", f"{line} --out {out} >&-"], capture_output=True, text=True, check=False)

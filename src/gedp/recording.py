@@ -49,10 +49,10 @@ def record(ledger: Ledger, files: Sequence[Path], spec: Spec, decided_by: Decide
         reservation = ledger.reserve(
             Request.of(spec), files=files, spec_digest=spec_digest(spec), decided_by=decided_by
         )
+        return Record(ledger, reservation, _together(reservation.state))
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
         raise
-    return Record(ledger, reservation, _together(reservation.state))
 
 
 def _together(state: LedgerState) -> Together:

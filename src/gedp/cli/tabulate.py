@@ -69,7 +69,6 @@ def command(
     """
     from gedp.cli.progress import steps
     from gedp.derived import DERIVED
-    from gedp.files import WriteError
     from gedp.microdata.cells import read_frame
     from gedp.microdata.on_file import find_microdata, is_on_file
     from gedp.microdata.qcew import find_layout
@@ -79,8 +78,6 @@ def command(
 
     if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
         raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
-    if out in (None, STDOUT) and sys.stdout is None:
-        raise WriteError("cannot write the table: standard output is closed. Name a file with --out")
     keys = list(dict.fromkeys(key.strip() for text in by for key in text.split(",") if key.strip()))
     if agglvl is not None and (keys or attributes or ratios):
         raise click.UsageError("--agglvl is a table of its own: leave out --by, --attribute and --ratio")
