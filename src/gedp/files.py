@@ -1,6 +1,7 @@
 """Writing files so that a reader never sees half of one, and their checksums."""
 
 import ctypes
+import errno
 import hashlib
 import os
 import sys
@@ -49,9 +50,16 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def regular(path: Path) -> Path:
+    """The path of a regular file, or of a link to one. Anything else, such as a device, may never end."""
+    if not path.is_file():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    return path
+
+
 def sha256(path: Path) -> str:
     """The checksum of a file."""
-    with path.open("rb") as file:
+    with regular(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -242,3 +242,17 @@ def test_keys_are_private_and_never_replaced(made: Path) -> None:
     before = (made / "publisher.key").read_bytes()
     assert gedp("sign", "--new-key", "publisher.key", folder=made).code == 2
     assert (made / "publisher.key").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "tables/county.csv", "identity.parquet", "microdata.json"])
+def test_a_device_in_the_place_of_a_file_is_not_read(name: str, copy: Path) -> None:
+    """It would never end."""
+    (copy / "out" / name).unlink()
+    (copy / "out" / name).symlink_to("/dev/zero")
+    ended = gedp("tabulate", "out", "--by", "cnty", folder=copy)
+    assert (ended.code in (1, 2), ended.err.startswith("gedp: ")) == (True, True), ended
+
+
+def test_a_spec_that_never_ends_is_not_read(tmp_path: Path) -> None:
+    ended = gedp("explain", "/dev/zero", folder=tmp_path)
+    assert (ended.code, "too long for a spec" in ended.err) == (2, True), ended

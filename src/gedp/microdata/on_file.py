@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from gedp.derived import BESIDE, MICRODATA
 from gedp.errors import Fault, FaultsError
-from gedp.files import sha256
+from gedp.files import regular, sha256
 from gedp.microdata.cells import read_frame
 from gedp.microdata.constraints.fixed import Given, read_totals
 from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
@@ -105,7 +105,7 @@ def _options(release: Release, described: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_table(release: Release) -> pa.Table:
     try:
-        return pq.read_table(release.folder / MICRODATA)
+        return pq.read_table(regular(release.folder / MICRODATA))
     except (OSError, ValueError, pa.ArrowException):
         raise FaultsError(str(release.folder), [_again(release, "it cannot be read")]) from None
 
@@ -130,7 +130,7 @@ def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:
 def read_description(release: Release) -> Mapping[str, Any]:
     """How the microdata on file were fitted; refuses those that are missing, changed, or of another release."""
     try:
-        described = json.loads((release.folder / BESIDE).read_text(encoding="utf-8"))
+        described = json.loads(regular(release.folder / BESIDE).read_text(encoding="utf-8"))
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
         constraints = described["constraints"]
         described["weights"], described["public_weights"], constraints["nonnegative"], constraints["whole"]

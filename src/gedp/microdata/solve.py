@@ -28,7 +28,8 @@ DIRECT_LIMIT = 4_000  # unknowns left after elimination, up to which they are so
 MOST_DENSE_ENTRIES, DENSE_FROM = 50_000_000, 0.02  # when overlaps with the eliminated query are multiplied densely
 CG_TOLERANCE = 1e-13
 MOST_CG_STEPS = 5_000
-ACCEPTED_RESIDUAL = 1e-9  # relative to the right-hand side, both scaled by the diagonal
+#: Relative to the right-hand side, both scaled by the diagonal: what is left is far below the noise of the answers.
+ACCEPTED_RESIDUAL = 1e-6
 REFINEMENTS = 2
 
 

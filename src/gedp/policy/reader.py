@@ -30,6 +30,7 @@ from gedp.policy.places import lines_of
 from gedp.policy.section import Faults, Section, did_you_mean
 
 LARGEST_LOG_GAMMA = Decimal(50)
+MOST_CHARACTERS = 10_000_000  # of a spec; a device never ends
 #: Of the name of a file without its suffix; with it and what a temporary file adds, file systems allow 255.
 MOST_NAME_BYTES = 200
 #: A unit with more digits would not be the number that is computed with.
@@ -43,13 +44,16 @@ def read_spec(path: str | Path) -> Spec:
     """The spec in a TOML file."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open(encoding="utf-8-sig") as file:
+            text = file.read(MOST_CHARACTERS + 1)
     except OSError as error:
         reason = (error.strerror or "it cannot be read").lower()
         suggestion = "Check the path; `gedp examples` lists the specs that come with gedp"
         raise FaultsError(str(path), [Fault("the file", reason, suggestion)]) from None
     except UnicodeDecodeError:
         raise FaultsError(str(path), [Fault("the file", "it is not UTF-8 text", "Save it as UTF-8")]) from None
+    if len(text) > MOST_CHARACTERS:
+        raise FaultsError(str(path), [Fault("the file", "it is too long for a spec", "Check the path")])
     return parse_spec(text, source=str(path))
 
 

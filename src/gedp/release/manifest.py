@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from gedp.errors import Fault, FaultsError
+from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
 from gedp.policy.section import Faults, Section
 
@@ -125,7 +126,7 @@ def manifest_text(manifest: Manifest) -> str:
 def read_manifest(folder: Path) -> Manifest:
     """The manifest in a folder; every fault in one error."""
     try:
-        content = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        content = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
         if not isinstance(content, dict):
             raise ValueError
     except (OSError, ValueError, RecursionError):

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import WriteError, sha256
+from gedp.files import WriteError, regular, sha256
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
 
 MECHANISMS = ("psi", "pnc")
@@ -76,7 +76,7 @@ class Release:
         name = f"{MAPS}/{grouping}.csv"
         self._require(name, name in self.manifest.files, "no list of groups")
         try:
-            with (self.folder / name).open(encoding="utf-8", newline="") as file:
+            with regular(self.folder / name).open(encoding="utf-8", newline="") as file:
                 rows = read_rows(file)
         except (OSError, UnicodeDecodeError, csv.Error):
             rows = [[]]
@@ -101,7 +101,7 @@ class Release:
 
     def _table(self, name: str, columns: list[str] | None = None) -> pa.Table:
         try:
-            return pq.read_table(self.folder / name, columns=columns, partitioning=None)
+            return pq.read_table(regular(self.folder / name), columns=columns, partitioning=None)
         except (pa.ArrowException, OSError, ValueError):
             raise self._altered(name, "it cannot be read as Parquet") from None
 

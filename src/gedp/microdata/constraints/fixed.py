@@ -13,6 +13,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError
+from gedp.files import regular
 from gedp.microdata.cells import Frame
 from gedp.microdata.constraints.equalities import Fixed
 from gedp.microdata.solve import CodeArray
@@ -74,10 +75,10 @@ def _read(path: Path) -> pa.Table:
     """A file's table."""
     try:
         if path.suffix.lower() == ".parquet":
-            return pq.read_table(path)
+            return pq.read_table(regular(path))
         if path.suffix.lower() != ".csv":
             raise _refused(path.name, "it is neither .csv nor .parquet", "Give one of these")
-        text = path.read_bytes().decode("utf-8-sig")
+        text = regular(path).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _refused(path.name, "it is not text in UTF-8", "Save it as CSV in UTF-8") from None
     except (OSError, ValueError, pa.ArrowException):
