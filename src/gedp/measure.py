@@ -5,7 +5,7 @@ This is the only module in which the truth and the noise meet.
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ from gedp.accounting.composition import exact
 from gedp.accounting.ledger import DecidedBy, Ledger, require_own_ledger
 from gedp.answers import Answers, answer_table
 from gedp.engines import IntArray
-from gedp.errors import Fault, FaultsError, Refused
+from gedp.errors import Refused
 from gedp.estimates import PsiAnswers, psi_variance
 from gedp.mechanisms import (
     ZETA,
@@ -31,28 +31,22 @@ from gedp.mechanisms import (
     clipping_bounds,
     no_clipping_tau,
     pnc_range,
-    psi_mechanism,
 )
 from gedp.neighbors import Linear, Log, Signed, Sqrt
-from gedp.noise.entropy import Entropy, SystemEntropy
+from gedp.noise.entropy import Entropy
 from gedp.policy import (
-    Attribute,
     Microdata,
     Output,
     Policy,
-    PriceList,
     Query,
     Spec,
-    parse_spec,
-    price,
-    require_within_budget,
-    write_spec,
 )
+from gedp.preparing import Prepared, noise_for, prepare
 from gedp.recording import Record, record
 from gedp.rehearsal import RehearsalWriter
 from gedp.release import Answered, AttributeNoise, Manifest, Release, ReleaseWriter
 from gedp.sealing import sealed
-from gedp.table import Cells, ConfidentialTable, Groups, find_cells
+from gedp.table import Cells, ConfidentialTable, Groups
 from gedp.tally import CellTally, Clipping, clipped_excess, scan_cells
 
 Progress = Callable[[str, int, int], None]  # what, done, of how many
@@ -93,27 +87,6 @@ def measure(
         decided_by=decided_by,
         progress=progress,
     )
-
-
-@dataclass(frozen=True, repr=False)
-class Prepared:
-    """A table and what is asked of it, after every check that can be made before anything is spent."""
-
-    table: ConfidentialTable
-    spec: Spec
-    prices: PriceList
-    mechanisms: Mapping[tuple[str, str], PsiMechanism]
-    cells: Cells
-
-
-@sealed
-def prepare(table: ConfidentialTable, spec: Spec) -> Prepared:
-    """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart."""
-    require_sound(spec)
-    _require_opened_for(table, spec)
-    prices = price(spec)
-    require_within_budget(prices)
-    return Prepared(table, spec, prices, psi_mechanisms(spec), find_cells(table, spec.queries))
 
 
 @sealed
@@ -193,55 +166,6 @@ def _carry_out(
                 recorded.fail(writer.target, failure)
             raise
     return release
-
-
-def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
-    """Values are counted in the units that the table was opened with, and checked for what was known of them then."""
-    attributes = spec.policy.attributes
-    faults = [
-        Fault(f"attribute {name}", problem, "Open the table with the attributes of the policy")
-        for name in spec.asked
-        if (problem := _mismatch(table.attributes.get(name), attributes[name]))
-    ]
-    if faults:
-        raise FaultsError("the policy", faults)
-
-
-def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
-    """Why values that were read as one attribute must not be answered as another; None where they may."""
-    if opened is None:
-        return "the table was opened without it"
-    if opened.unit != asked.unit:
-        return "the table was opened with another unit"
-    has_zero = np.isfinite([a.protection.psi.at_zero for a in (opened, asked)])
-    if (opened.signed and not asked.signed) or (has_zero[0] and not has_zero[1]):
-        return "the table may hold values for which it has no psi"
-    return None
-
-
-def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
-    """The system's randomness unless another source is named, which only a synthetic table may have."""
-    if entropy is not None and entropy.kind != "system" and not spec.data.synthetic:
-        raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
-    return entropy or SystemEntropy()
-
-
-def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
-    """For every query and attribute its ψ-mechanism; refuses settings without one, before anything is spent."""
-    return {
-        (query.name, name): psi_mechanism(spec.policy.attributes[name], exact(mu))
-        for query in spec.queries
-        for name, mu in query.mu.items()
-    }
-
-
-def require_sound(spec: Spec) -> None:
-    """What the reader refuses in a file is refused for queries made in Python too: a release must be read again."""
-    try:
-        parse_spec(write_spec(spec))
-    except FaultsError as error:  # lines of a text that nobody wrote say nothing
-        faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
-        raise FaultsError("the queries", faults) from None
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,9 +9,10 @@ from pathlib import Path
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger
 from gedp.engines.local import LocalEngine
-from gedp.measure import Prepared, Progress, answer, noise_for, prepare
+from gedp.measure import Progress, answer
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
+from gedp.preparing import Prepared, noise_for, prepare
 from gedp.release import Release, require_free
 from gedp.table import open_table
 

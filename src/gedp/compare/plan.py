@@ -16,9 +16,9 @@ from gedp.compare.workflows import DEFAULT, ORACLE, Workflow, parse_workflows, w
 from gedp.engines.local import LocalEngine
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.evaluate.folder import Stamp
-from gedp.measure import require_sound
 from gedp.mechanisms import ZETA
 from gedp.policy import Spec, price, require_within_budget, write_spec
+from gedp.preparing import require_sound
 from gedp.table import ConfidentialTable, open_table
 
 FORMAT = 3  # of replicates: folders of another are refused

@@ -17,7 +17,7 @@ from gedp.compare.workflows import GDP, ORACLE, Workflow, spec_for
 from gedp.errors import Fault, FaultsError
 from gedp.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.evaluate.truth import Truth, truth_of
-from gedp.measure import psi_mechanisms, rehearse, require_sound
+from gedp.measure import rehearse
 from gedp.microdata.cells import Cells, Frame, read_frame
 from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.solve import sum_by
@@ -25,6 +25,7 @@ from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Spec
+from gedp.preparing import psi_mechanisms, require_sound
 from gedp.release import Release
 from gedp.sealing import sealed
 from gedp.table import ConfidentialTable
