@@ -12,6 +12,8 @@ from pathlib import Path
 
 from gedp.errors import GedpError
 
+LEDGER_MARK = 0x67656470  # "gedp": the application id of the SQLite files that are ledgers
+
 
 class WriteError(GedpError):
     """A file could not be written; nothing of it is left behind."""
@@ -31,6 +33,8 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place at the end, or is removed if anything goes wrong."""
     if path.exists() and not path.is_file():
         raise WriteError(f"cannot write {path}: it is not a regular file")
+    if is_ledger(path):
+        raise WriteError(f"cannot write {path}: it is a ledger, and what was spent is never replaced")
     with writing(path):
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
         os.close(descriptor)
@@ -48,6 +52,16 @@ def write_text(path: Path, text: str) -> None:
     """Writes `text` to `path`, all of it or nothing."""
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def is_ledger(path: Path) -> bool:
+    """Whether a file is a SQLite database with the mark of our ledgers."""
+    try:
+        with regular(path).open("rb") as file:
+            start = file.read(72)
+    except OSError:
+        return False
+    return start.startswith(b"SQLite format 3\0") and start[68:72] == LEDGER_MARK.to_bytes(4, "big")
 
 
 def regular(path: Path) -> Path:

@@ -188,3 +188,26 @@ def test_a_new_ledger_is_announced_once(tmp_path: Path) -> None:
 
 def test_files_that_are_not_hard_links_need_no_word(tmp_path: Path) -> None:
     assert plan_run(read_spec(write_case(tmp_path)), tmp_path).ledger_is_new
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "report out --out NAME",
+        "microdata out --out NAME.parquet",
+        "tabulate out --out NAME.csv",
+        "ledger export t.parquet.ledger --out NAME.csv",
+        "explain spec.toml --html NAME",
+    ],
+)
+def test_no_result_takes_the_place_of_a_ledger(command: str, tmp_path: Path) -> None:
+    write_case(tmp_path)
+    assert gedp("run", "spec.toml", folder=tmp_path).code == 0
+    words = command.split()
+    target = words[-1].replace("NAME", LEDGER)
+    if target != LEDGER:
+        (tmp_path / target).write_bytes((tmp_path / LEDGER).read_bytes())
+    before = (tmp_path / target).read_bytes()
+    ended = gedp(*words[:-1], target, folder=tmp_path)
+    assert (ended.code, "it is a ledger" in ended.err) == (2, True), ended
+    assert (tmp_path / target).read_bytes() == before

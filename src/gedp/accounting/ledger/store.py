@@ -23,8 +23,9 @@ from gedp.accounting.ledger.amounts import loss_text
 from gedp.accounting.ledger.chain import Head, Row, Stored
 from gedp.accounting.ledger.entries import Entry, canonical, entry_text
 from gedp.errors import GedpError, Refused
+from gedp.files import LEDGER_MARK
 
-APPLICATION_ID = 0x67656470  # "gedp"
+APPLICATION_ID = LEDGER_MARK
 FORMAT = 2
 SYNCHRONOUS = "EXTRA"
 
