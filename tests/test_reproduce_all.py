@@ -155,20 +155,12 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_data_is_found_or_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = tmp_path / "shared" / "data"
-    data.mkdir(parents=True)
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.setattr(everything, "__file__", str(tmp_path / "a" / "b" / "c" / "d" / "e.py"))
+def test_data_is_where_it_is_said_to_be(tmp_path: Path) -> None:
     assert find_data(None) is None
     with pytest.raises(FaultsError, match=QCEW):
-        find_data(data)
-    (data / QCEW).write_bytes(b"")
-    assert find_data(data) == data
-    assert find_data(None) == Path("../shared/data")
-    monkeypatch.chdir(tmp_path)
-    assert find_data(None) == data.resolve()  # from the checkout
+        find_data(tmp_path)
+    (tmp_path / QCEW).write_bytes(b"")
+    assert find_data(tmp_path) == tmp_path
 
 
 def test_thousands_are_dollars_with_a_larger_gamma() -> None:

@@ -54,6 +54,11 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def real(path: Path) -> Path:
+    """Where a path leads, links followed; one that leads in circles stays as it is."""
+    return Path(os.path.realpath(path))
+
+
 def is_ledger(path: Path) -> bool:
     """Whether a file is a SQLite database with the mark of our ledgers."""
     try:

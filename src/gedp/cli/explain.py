@@ -37,6 +37,7 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
     from gedp.cli.console import make_console
     from gedp.explain import terminal
     from gedp.explain.facts import both_publishers, protection_groups, warnings
+    from gedp.files import real
     from gedp.policy import price, require_within_budget
     from gedp.specs import find_spec
 
@@ -48,7 +49,7 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
         require_within_budget(prices)
     groups = protection_groups(read.policy, sizes)
     together = both_publishers(read, find_spec(other)) if other else None
-    if html and Path(spec).exists() and html.resolve() == Path(spec).resolve():
+    if html and Path(spec).exists() and real(html) == real(Path(spec)):
         raise click.BadParameter("that is the spec itself; name another file", param_hint="--html")
 
     terminal.print_promise(console, prices.total)

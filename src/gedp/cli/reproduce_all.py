@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _OPTIONS = (
     click.option("--out", type=_FOLDER, default=Path("reproduced"), show_default=True, help="Folder for the results."),
-    click.option("--data", type=_FOLDER, help="Folder with qcew_2016q1.parquet. Default: ../shared/data, if there."),
+    click.option(
+        "--data",
+        type=_FOLDER,
+        help="Folder with qcew_2016q1.parquet. Without it, comparisons are of a synthetic state.",
+    ),
     click.option(
         "--replicates", type=click.IntRange(min=1), default=REPLICATES, show_default=True, help="Of each comparison."
     ),

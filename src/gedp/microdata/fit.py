@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from gedp._version import __version__
 from gedp.derived import MICRODATA, REPORT, drop_signature
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import WriteError, replacing, sha256, write_text, writing
+from gedp.files import WriteError, real, replacing, sha256, write_text, writing
 from gedp.microdata.cells import Frame, read_frame
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.constraints.fixed import Given
@@ -153,7 +153,7 @@ class Microdata:
 
     def is_place_on_file(self, path: Path) -> bool:
         """Whether microdata at this path are those on file in the release."""
-        return path.resolve() == (self.release.folder / MICRODATA).resolve()
+        return real(path) == real(self.release.folder / MICRODATA)
 
     def _column(self, name: str) -> pa.Array:
         unit = self.frame.spec.policy.attributes[name].unit

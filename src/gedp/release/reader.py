@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import WriteError, regular, sha256
+from gedp.files import WriteError, real, regular, sha256
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
 
 MECHANISMS = ("psi", "pnc")
@@ -85,9 +85,9 @@ class Release:
 
     def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
         """Refuses to write where a file of the release is, or one of those `made` from it."""
-        taken = {(self.folder / name).resolve() for name in (MANIFEST, *self.manifest.files, *made)}
+        taken = {real(self.folder / name) for name in (MANIFEST, *self.manifest.files, *made)}
         for path in paths:
-            if path.resolve() in taken:
+            if real(path) in taken:
                 raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
 
     def _answered(self, query: str) -> Answered:

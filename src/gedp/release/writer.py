@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from gedp.csvfiles import write_csv, write_rows
 from gedp.derived import DERIVED
 from gedp.errors import FaultsError, Refused
-from gedp.files import sha256, swap, writing
+from gedp.files import real, sha256, swap, writing
 from gedp.release.claim import Claim
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
 from gedp.release.reader import Release, wrong_files
@@ -158,8 +158,8 @@ def _obstacle(folder: Path, keep: Sequence[Path]) -> str | None:
     """Why a folder must not be replaced; None where it may: it is empty, or a release and nothing else."""
     if not folder.is_dir():
         return "is not a folder"
-    inside = folder.resolve()
-    held = [path for path in keep if path.resolve().is_relative_to(inside)]
+    inside = real(folder)
+    held = [path for path in keep if real(path).is_relative_to(inside)]
     if held:
         return f"holds {held[0].name}, which this run needs"
     if not any(folder.iterdir()):
@@ -189,7 +189,7 @@ def _names_of(folder: Path) -> list[str]:
 
 def _followed(target: Path) -> Path:
     """Where a link leads, so that the link is kept; other paths as they are."""
-    return Path(os.path.realpath(target)) if target.is_symlink() else target
+    return real(target) if target.is_symlink() else target
 
 
 def _sync(path: Path) -> None:

@@ -5,7 +5,7 @@ from html import unescape
 from pathlib import Path
 
 from gedp.derived import BESIDE, MICRODATA, REPORT, drop_signature
-from gedp.files import write_text, writing
+from gedp.files import real, write_text, writing
 from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_description
 from gedp.report.page import report_page
@@ -20,8 +20,8 @@ def write_report(microdata: Microdata, path: Path | None = None, *, title: str |
     path = path or release.folder / REPORT
     described = read_description(release) if microdata.fits else None
     release.require_not_part(path, made=(BESIDE, MICRODATA))
-    links = path.resolve().parent == release.folder.resolve()
-    if path.resolve() == (release.folder / REPORT).resolve():
+    links = real(path).parent == real(release.folder)
+    if real(path) == real(release.folder / REPORT):
         with writing(path):
             drop_signature(release.folder)
     write_text(path, report_page(microdata, described, title=title, links=links))

@@ -34,15 +34,10 @@ class Outcome:
 
 
 def find_data(given: Path | None) -> Path | None:
-    """The folder with the published QCEW: the given one, or ../shared/data from here or from the checkout, or none."""
-    if given is not None:
-        if not (given / QCEW).is_file():
-            raise FaultsError(
-                str(given), [Fault("data", f"there is no {QCEW}", "Name its folder, or leave --data out")]
-            )
-        return given
-    near = [Path("../shared/data"), Path(__file__).resolve().parents[4] / "shared" / "data"]
-    return next((folder for folder in near if (folder / QCEW).is_file()), None)
+    """The folder with the published QCEW, if one is given."""
+    if given is not None and not (given / QCEW).is_file():
+        raise FaultsError(str(given), [Fault("data", f"there is no {QCEW}", "Name its folder, or leave --data out")])
+    return given
 
 
 def reproduce(

@@ -14,6 +14,7 @@ from gedp.accounting.ledger.digests import file_digest
 from gedp.accounting.ledger.ledger import Ledger
 from gedp.accounting.ledger.store import NotALedgerError
 from gedp.errors import Refused
+from gedp.files import real
 
 SUFFIX = ".ledger"
 
@@ -57,11 +58,11 @@ def near(path: Path) -> Path:
 
 def beside(files: Sequence[Path]) -> Path:
     """Where the ledger of these files is looked for first."""
-    real = [path.resolve() for path in files]
-    if len(real) == 1:
-        return real[0].with_name(real[0].name + SUFFIX)
-    folder = Path(os.path.commonpath([path.parent for path in real]))
-    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*(path.name for path in real), strict=False))
+    found_at = [real(path) for path in files]
+    if len(found_at) == 1:
+        return found_at[0].with_name(found_at[0].name + SUFFIX)
+    folder = Path(os.path.commonpath([path.parent for path in found_at]))
+    alike = takewhile(lambda letters: len(set(letters)) == 1, zip(*(path.name for path in found_at), strict=False))
     start = "".join(letters[0] for letters in alike).rstrip(" ._-0123456789")
     return folder / f"{start or folder.name or 'data'}{SUFFIX}"
 
@@ -79,19 +80,16 @@ def leave_pointer(ledger: Ledger, files: Sequence[Path]) -> None:
     if os.path.lexists(place) or _is_same(place, ledger.path):
         return
     try:
-        place.symlink_to(os.path.relpath(ledger.path.resolve(), place.parent))
+        place.symlink_to(os.path.relpath(real(ledger.path), place.parent))
     except OSError:
         return  # then only those who name it find it, as docs/ledger.md says
 
 
 def ledgers_of(files: Sequence[Path]) -> list[Path]:
     """Every ledger that knows one of these files."""
-    real = [path.resolve() for path in files]
-    found: dict[Path, None] = {}
-    for candidate in _candidates(real):
-        if candidate.resolve() not in found and _knows(candidate, real):
-            found[candidate.resolve()] = None
-    return list(found)
+    found_at = [real(path) for path in files]
+    known = [real(candidate) for candidate in _candidates(found_at) if _knows(candidate, found_at)]
+    return list(dict.fromkeys(known))
 
 
 def _candidates(files: Sequence[Path]) -> list[Path]:
@@ -114,7 +112,7 @@ def _knows(candidate: Path, files: Sequence[Path]) -> bool:
     except NotALedgerError:
         return False  # somebody else's file
     marks = ledger.marks()
-    folder = candidate.resolve().parent
+    folder = real(candidate).parent
     if any(_is_same(folder / mark.path, path) for mark in marks for path in files):
         return True
     sizes = {mark.size for mark in marks}
@@ -128,4 +126,4 @@ def _is_same(a: Path, b: Path) -> bool:
     try:
         return a.samefile(b)
     except OSError:
-        return a.resolve() == b.resolve()
+        return real(a) == real(b)
