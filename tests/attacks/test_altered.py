@@ -256,3 +256,24 @@ def test_a_device_in_the_place_of_a_file_is_not_read(name: str, copy: Path) -> N
 def test_a_spec_that_never_ends_is_not_read(tmp_path: Path) -> None:
     ended = gedp("explain", "/dev/zero", folder=tmp_path)
     assert (ended.code, "too long for a spec" in ended.err) == (2, True), ended
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"weights": "dice"},
+        {"public_weights": 7},
+        {"constraints": {"nonnegative": 0.5, "whole": False, "fixed": None}},
+        {"constraints": {"nonnegative": False, "whole": "yes", "fixed": None}},
+        {"constraints": []},
+        {"sha256": None},
+    ],
+)
+def test_a_description_of_microdata_that_makes_no_sense_gets_one_clear_error(
+    change: dict[str, Any], copy: Path
+) -> None:
+    path = copy / "out" / "microdata.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), encoding="utf-8")
+    for command in ("report", "tabulate"):
+        ended = gedp(command, "out", folder=copy)
+        assert (ended.code in (1, 2), ended.err.count("gedp: ")) == (True, 1), ended

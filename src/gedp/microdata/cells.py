@@ -305,6 +305,10 @@ class Frame:
         if grouper.prefix is not None:
             return [text[: grouper.prefix] for text in texts]
         known = self.release.map(grouper.name)
+        if lost := sum(text not in known for text in texts):
+            problem = f"{lost:,} of {len(texts):,} codes in column {grouper.column} are not in its list of groups"
+            fault = Fault(f"grouping {grouper.name}", problem, "Get a fresh copy of the release")
+            raise FaultsError(str(self.release.folder), [fault])
         return [known[text] for text in texts]
 
 

@@ -18,6 +18,7 @@ from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
 from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
 from gedp.neighbors.functions import FloatArray
+from gedp.policy.model import WEIGHTS
 from gedp.release import MANIFEST, Release, TamperedReleaseError
 
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
@@ -133,7 +134,10 @@ def read_description(release: Release) -> Mapping[str, Any]:
         described = json.loads(regular(release.folder / BESIDE).read_text(encoding="utf-8"))
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
         constraints = described["constraints"]
-        described["weights"], described["public_weights"], constraints["nonnegative"], constraints["whole"]
+        if described["weights"] not in WEIGHTS or not isinstance(described["public_weights"], str):
+            raise ValueError
+        if not all(isinstance(constraints[name], bool) for name in ("nonnegative", "whole")):
+            raise ValueError
         constraints["fixed"], [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
         digest = sha256(release.folder / MICRODATA)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
