@@ -65,7 +65,7 @@ def show(path: Path) -> None:
 @command.command()
 @_LEDGER
 @click.option("--head", metavar="HASH", help="A head hash noted earlier: the ledger must still hold it.")
-@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Also: is this its release?")
+@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="A release: is it as the ledger sealed it?")
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
     """Whether the ledger is what was written: exit code 0 if so, 1 if not.
 
@@ -94,7 +94,8 @@ def verify(path: Path, head: str | None, folder: Path | None) -> None:
     since = ""
     if head is not None:
         since = f"; {count - verification.hashes.index(head.strip().lower())} since the noted head"
-    click.echo(f"The ledger verifies: {count} entries{since}. Head: {verification.head}")
+    entries = "1 entry" if count == 1 else f"{count} entries"
+    click.echo(f"The ledger verifies: {entries}{since}. Head: {verification.head}")
     if folder is not None:
         click.echo(_sealed(state, path, folder))
 
@@ -127,7 +128,7 @@ def remaining(path: Path, budget: str | None) -> None:
 @_LEDGER
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="A .jsonl or .csv file.")
 def export(path: Path, out: Path) -> None:
-    """Write every entry to a file: JSON lines (all of it, with hashes) or CSV (one row an entry).
+    """Write every entry to a file: JSON lines (all of it, with hashes) or CSV (one row per entry).
 
     The key of the data fingerprints stays in the ledger.
 
