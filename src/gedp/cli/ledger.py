@@ -65,7 +65,7 @@ def show(path: Path) -> None:
 @command.command()
 @_LEDGER
 @click.option("--head", metavar="HASH", help="A head hash noted earlier: the ledger must still hold it.")
-@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="A release: is it as the ledger sealed it?")
+@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="A release: is it as sealed?")
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
     """Whether the ledger is what was written: exit code 0 if so, 1 if not.
 

@@ -102,15 +102,16 @@ def _released(release: "Release", plan: "Plan") -> str:
     queries = "1 query" if len(manifest.queries) == 1 else f"{len(manifest.queries)} queries"
     said = (
         f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}: from this release no "
-        f"true value can be told from another inside its uncertainty interval better than N(0,1) from "
-        f"N({strength(prices.total.mu)},1). It spent mu = {mu_up(prices.total)} of a budget of {mu_down(prices.budget)}."
+        "true value can be told from another inside its uncertainty interval better than N(0,1) from "
+        f"N({strength(prices.total.mu)},1). It spent mu = {mu_up(prices.total)} of a budget of "
+        f"{mu_down(prices.budget)}."
     )
     if plan.ledger_is_new:
         said += f"\nA new ledger was made for these data, in which nothing was recorded before: {plan.ledger}"
     elif manifest.together is not None:
         said += (
-            f"\nEverything released from these data has spent mu = {manifest.together.mu} together. What that promises: "
-            f"gedp ledger show {plan.ledger}"
+            f"\nEverything released from these data has spent mu = {manifest.together.mu} together. What that "
+            f"promises: gedp ledger show {plan.ledger}"
         )
     return said
 
