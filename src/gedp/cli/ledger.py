@@ -50,7 +50,7 @@ def show(path: Path) -> None:
     for entry in state.verification.entries:
         _print_decision(entry)
     for entry, permit in state.permits:
-        click.echo(f"Decision by {permit.by} at {entry.time[:16]} to promise less: {'; '.join(permit.what)}")
+        click.echo(f"Decision by {permit.by} at {_minute(entry.time)} to promise less: {'; '.join(permit.what)}")
         click.echo(f"  {permit.reason}")
     spent = f"Spent: mu = {mu_up(state.total)}"
     if state.budget:
@@ -216,12 +216,16 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
     for release in state.releases:
         reserve = release.reserve
         queries = ", ".join(dict.fromkeys(line.query for line in reserve.prices))
-        when = release.time[:16].replace("T", " ")
-        table.add_row(when, release.who, reserve.release[:8], queries, mu_up(reserve.loss, 4), release.outcome)
+        table.add_row(_minute(release.time), release.who, reserve.release[:8], queries, mu_up(reserve.loss, 4), release.outcome)
     console.print(table)
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1:
         console.print(f"The data differed between releases: {versions} versions. All of them compose.")
+
+
+def _minute(time: str) -> str:
+    """A time of the ledger, to the minute."""
+    return time[:16].replace("T", " ")
 
 
 def _print_decision(entry: "Entry") -> None:
@@ -231,7 +235,7 @@ def _print_decision(entry: "Entry") -> None:
     if not isinstance(entry.event, Decision):
         return
     added = f", counting mu = {mu_up(entry.event.added)} more" if entry.event.added.mu_squared else ""
-    click.echo(f"Decision by {entry.who} at {entry.time[:16]}{added}: {entry.event.note}")
+    click.echo(f"Decision by {entry.who} at {_minute(entry.time)}{added}: {entry.event.note}")
     for found in entry.event.breaks:
         click.echo(f"  {found}")
 
