@@ -216,7 +216,8 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
     for release in state.releases:
         reserve = release.reserve
         queries = ", ".join(dict.fromkeys(line.query for line in reserve.prices))
-        table.add_row(_minute(release.time), release.who, reserve.release[:8], queries, mu_up(reserve.loss, 4), release.outcome)
+        when, mu = _minute(release.time), mu_up(reserve.loss, 4)
+        table.add_row(when, release.who, reserve.release[:8], queries, mu, release.outcome)
     console.print(table)
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1:
