@@ -256,6 +256,7 @@ def test_a_seed_is_for_synthetic_data_only_and_marks_the_release(tmp_path: Path)
             "run", "spec.toml", "--answers-only", "--seed", "7", "--out", name, folder=tmp_path / "synthetic"
         )
         assert (ended.code, "NOT PROTECTED" in ended.out) == (0, True)
+        assert "N(0,1)" not in ended.out
         release = read_release(tmp_path / "synthetic" / name)
         assert release.manifest.entropy == "seeded"
         seen.append((release.identity(), release.answers("county")))

@@ -100,10 +100,13 @@ def _released(release: "Release", plan: "Plan") -> str:
 
     prices, manifest = plan.prices, release.manifest
     queries = "1 query" if len(manifest.queries) == 1 else f"{len(manifest.queries)} queries"
+    promise = (
+        ": from this release no true value can be told from another inside its uncertainty interval better than N(0,1) "
+        f"from N({strength(prices.total.mu)},1)"
+    )
     said = (
-        f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}: from this release no "
-        "true value can be told from another inside its uncertainty interval better than N(0,1) from "
-        f"N({strength(prices.total.mu)},1). It spent mu = {mu_up(prices.total)} of a budget of "
+        f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}"
+        f"{'' if manifest.is_seeded else promise}. It spent mu = {mu_up(prices.total)} of a budget of "
         f"{mu_down(prices.budget)}."
     )
     if plan.ledger_is_new:

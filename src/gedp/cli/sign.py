@@ -36,5 +36,8 @@ def command(folder: Path | None, key: Path | None, new_key: Path | None, passphr
         return
     if folder is None or key is None:
         raise click.UsageError("name the folder of a release and the private key: gedp sign DIR --key KEY")
-    names = sign(read_release(folder), key, passphrase)
+    release = read_release(folder)
+    names = sign(release, key, passphrase)
     click.echo(f"Signed {len(names)} files of {folder}. Anybody can check that: gedp verify {folder} --key PUBLIC-KEY")
+    if release.manifest.is_seeded:
+        click.echo("NOT PROTECTED: the noise came from a seed.")
