@@ -53,7 +53,9 @@ def test_a_run_writes_a_release_and_says_what_it_promised_and_spent(tmp_path: Pa
     assert (ended.code, ended.err) == (0, "")
     assert "Released 3 queries, 40 establishments, to out" in ended.out
     assert "Fitted 40 rows of microdata to all answers: out/microdata.parquet" in ended.out
+    assert "N(0,1) from N(0.2829,1)" in ended.out  # rounded up, as on every page
     assert "spent mu = 0.282843 of a budget of 1" in ended.out
+    assert "together" not in ended.out
     assert "NOT PROTECTED" not in ended.out
     assert names(tmp_path) == ["out", "spec.toml", "t.parquet", LEDGER]
     assert spent(tmp_path) == PRICE
@@ -174,6 +176,7 @@ def test_force_replaces_the_release_and_spends_again(tmp_path: Path) -> None:
     before = first.identity()
     ended = command("run", "spec.toml", "--answers-only", "--force", folder=tmp_path)
     assert ended.code == 0
+    assert "Everything released from these data has spent mu = 0.4 together" in ended.out
     second = read_release(tmp_path / "out")
     assert second.manifest.release != first.manifest.release
     assert second.identity()["emp__psi"].to_pylist() != before["emp__psi"].to_pylist()
@@ -253,6 +256,7 @@ def test_a_seed_is_for_synthetic_data_only_and_marks_the_release(tmp_path: Path)
             "run", "spec.toml", "--answers-only", "--seed", "7", "--out", name, folder=tmp_path / "synthetic"
         )
         assert (ended.code, "NOT PROTECTED" in ended.out) == (0, True)
+        assert "N(0,1)" not in ended.out
         release = read_release(tmp_path / "synthetic" / name)
         assert release.manifest.entropy == "seeded"
         seen.append((release.identity(), release.answers("county")))

@@ -1,4 +1,4 @@
-"""The command line: one small module a command, imported only when it is called."""
+"""The command line: one small module per command, imported only when it is called."""
 
 import signal
 import traceback
@@ -15,20 +15,20 @@ from gedp.cli.streams import Streams, streams
 from gedp.errors import GedpError
 
 COMMANDS = {
-    "compare": "Internal: several workflows on the same table and budget, and which is closest to the truth.",
-    "demo": "The whole chain on a synthetic state: release, microdata, tables, report.",
-    "evaluate": "Internal: how far a release is from the truth. The results are confidential.",
+    "compare": "Internal: compare workflows on the same table and budget by how close to the truth they are.",
+    "demo": "Run the whole chain on a synthetic state: release, microdata, tables, report.",
+    "evaluate": "Internal: measure how far a release is from the truth. The results are confidential.",
     "examples": "List the spec files that come with gedp, or print one.",
-    "explain": "What a policy promises and what it costs, before any data is touched.",
-    "ledger": "What has been spent on a dataset, by whom, on what; verify it.",
-    "microdata": "One protected table that fits all the answers of a release best.",
-    "report": "One page for the public about a release: how protected, how exact, how to use.",
-    "reproduce": "The paper's tables and figures, ours beside the printed ones.",
-    "run": "The release: answers with noise, recorded in the ledger first; microdata, report.",
-    "sign": "A signature of a release, which the public can check.",
-    "tabulate": "A custom table from the microdata of a release, with standard errors.",
-    "synth": "Synthetic establishments from public files.",
-    "verify": "Whether a release is as it was released and signed.",
+    "explain": "Show what a policy promises and what it costs, before any data is touched.",
+    "ledger": "Show what has been spent on a dataset, by whom, on what; verify it.",
+    "microdata": "Fit one protected table to all the answers of a release.",
+    "report": "Write one page for the public about a release: how protected, how exact, how to use.",
+    "reproduce": "Reproduce the paper's tables and figures, ours beside the printed ones.",
+    "run": "Make a release: answers with noise, recorded in the ledger first; microdata, report.",
+    "sign": "Sign a release, so that the public can check it.",
+    "tabulate": "Make a custom table from the microdata of a release, with standard errors.",
+    "synth": "Make synthetic establishments from public files.",
+    "verify": "Check that a release is as it was released and signed.",
 }
 
 

@@ -50,7 +50,7 @@ def show(path: Path) -> None:
     for entry in state.verification.entries:
         _print_decision(entry)
     for entry, permit in state.permits:
-        click.echo(f"Decision by {permit.by} at {entry.time[:16]} to promise less: {'; '.join(permit.what)}")
+        click.echo(f"Decision by {permit.by} at {_minute(entry.time)} to promise less: {'; '.join(permit.what)}")
         click.echo(f"  {permit.reason}")
     spent = f"Spent: mu = {mu_up(state.total)}"
     if state.budget:
@@ -65,7 +65,7 @@ def show(path: Path) -> None:
 @command.command()
 @_LEDGER
 @click.option("--head", metavar="HASH", help="A head hash noted earlier: the ledger must still hold it.")
-@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="Also: is this its release?")
+@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="A release: is it as sealed?")
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
     """Whether the ledger is what was written: exit code 0 if so, 1 if not.
 
@@ -94,7 +94,8 @@ def verify(path: Path, head: str | None, folder: Path | None) -> None:
     since = ""
     if head is not None:
         since = f"; {count - verification.hashes.index(head.strip().lower())} since the noted head"
-    click.echo(f"The ledger verifies: {count} entries{since}. Head: {verification.head}")
+    entries = "1 entry" if count == 1 else f"{count} entries"
+    click.echo(f"The ledger verifies: {entries}{since}. Head: {verification.head}")
     if folder is not None:
         click.echo(_sealed(state, path, folder))
 
@@ -127,7 +128,7 @@ def remaining(path: Path, budget: str | None) -> None:
 @_LEDGER
 @click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="A .jsonl or .csv file.")
 def export(path: Path, out: Path) -> None:
-    """Write every entry to a file: JSON lines (all of it, with hashes) or CSV (one row an entry).
+    """Write every entry to a file: JSON lines (all of it, with hashes) or CSV (one row per entry).
 
     The key of the data fingerprints stays in the ledger.
 
@@ -215,12 +216,17 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
     for release in state.releases:
         reserve = release.reserve
         queries = ", ".join(dict.fromkeys(line.query for line in reserve.prices))
-        when = release.time[:16].replace("T", " ")
-        table.add_row(when, release.who, reserve.release[:8], queries, mu_up(reserve.loss, 4), release.outcome)
+        when, mu = _minute(release.time), mu_up(reserve.loss, 4)
+        table.add_row(when, release.who, reserve.release[:8], queries, mu, release.outcome)
     console.print(table)
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1:
         console.print(f"The data differed between releases: {versions} versions. All of them compose.")
+
+
+def _minute(time: str) -> str:
+    """A time of the ledger, to the minute."""
+    return time[:16].replace("T", " ")
 
 
 def _print_decision(entry: "Entry") -> None:
@@ -230,7 +236,7 @@ def _print_decision(entry: "Entry") -> None:
     if not isinstance(entry.event, Decision):
         return
     added = f", counting mu = {mu_up(entry.event.added)} more" if entry.event.added.mu_squared else ""
-    click.echo(f"Decision by {entry.who} at {entry.time[:16]}{added}: {entry.event.note}")
+    click.echo(f"Decision by {entry.who} at {_minute(entry.time)}{added}: {entry.event.note}")
     for found in entry.event.breaks:
         click.echo(f"  {found}")
 

@@ -95,14 +95,27 @@ def command(
 
 
 def _released(release: "Release", plan: "Plan") -> str:
-    total, manifest = plan.prices.total.mu, release.manifest
+    from gedp.accounting.ledger.amounts import mu_down, mu_up
+    from gedp.numbers import strength
+
+    prices, manifest = plan.prices, release.manifest
+    queries = "1 query" if len(manifest.queries) == 1 else f"{len(manifest.queries)} queries"
+    promise = (
+        ": from this release no true value can be told from another inside its uncertainty interval better than N(0,1) "
+        f"from N({strength(prices.total.mu)},1)"
+    )
     said = (
-        f"Released {len(manifest.queries)} queries, {manifest.establishments:,} establishments, "
-        f"to {release.folder}: no true value can be told from another inside its uncertainty interval better than "
-        f"N(0,1) from N({total:.4g},1), which spent mu = {total:.6g} of a budget of {plan.prices.budget.mu:.6g}."
+        f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}"
+        f"{'' if manifest.is_seeded else promise}. It spent mu = {mu_up(prices.total)} of a budget of "
+        f"{mu_down(prices.budget)}."
     )
     if plan.ledger_is_new:
         said += f"\nA new ledger was made for these data, in which nothing was recorded before: {plan.ledger}"
+    elif manifest.together is not None:
+        said += (
+            f"\nEverything released from these data has spent mu = {manifest.together.mu} together. What that "
+            f"promises: gedp ledger show {plan.ledger}"
+        )
     return said
 
 

@@ -11,7 +11,7 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="[DIR]", type=_PATH, required=False)
 @click.option("--key", type=_PATH, help="Private Ed25519 key (PEM or OpenSSH).")
 @click.option("--new-key", type=_PATH, help="Instead: make a private key in this file, and the public one beside it.")
-@click.option("--passphrase-file", type=_PATH, help="Whose first line opens, or is to protect, the private key.")
+@click.option("--passphrase-file", type=_PATH, help="File whose first line is the passphrase of the private key.")
 def command(folder: Path | None, key: Path | None, new_key: Path | None, passphrase_file: Path | None) -> None:
     """Sign every file of the release in DIR, its microdata and report included, once all of them are made.
 
@@ -36,5 +36,8 @@ def command(folder: Path | None, key: Path | None, new_key: Path | None, passphr
         return
     if folder is None or key is None:
         raise click.UsageError("name the folder of a release and the private key: gedp sign DIR --key KEY")
-    names = sign(read_release(folder), key, passphrase)
+    release = read_release(folder)
+    names = sign(release, key, passphrase)
     click.echo(f"Signed {len(names)} files of {folder}. Anybody can check that: gedp verify {folder} --key PUBLIC-KEY")
+    if release.manifest.is_seeded:
+        click.echo("NOT PROTECTED: the noise came from a seed.")
