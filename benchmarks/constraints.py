@@ -35,8 +35,9 @@ SMALL = "the smallest quarter of these"
 def replicate(folder: Path, attribute: str, seed: int) -> dict[str, dict[str, FloatArray]]:
     """The errors of all group totals, by grouping and way of fitting."""
     spec = find_spec("paper-equal")
-    plan = plan_run(replace(spec, data=replace(spec.data, synthetic=True)), folder, replace=True)
-    release = run(plan, entropy=SeededEntropy(seed))
+    spec = replace(spec, data=replace(spec.data, synthetic=True))
+    plan = plan_run(spec, folder, replace=True, entropy=SeededEntropy(seed))
+    release = run(plan)
     truth = pq.read_table(folder / "establishments.parquet")
     counties = truth.group_by("cnty").aggregate([(attribute, "sum")]).rename_columns(["cnty", attribute])
     free = fit_microdata(release, attributes=[attribute])

@@ -40,7 +40,7 @@ from gedp.accounting.ledger.amounts import (
     mu_up,
 )
 from gedp.errors import BudgetExceededError, DomainError, GedpError
-from gedp.neighbors import Linear, Log, Piecewise, Protection, Signed, Sqrt, narrow
+from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, narrow
 from gedp.policy import Attribute, Closeness, PriceLine, PriceList, parse_spec, write_spec
 from tests.ledgers import EMP, MANIFEST, SPEC, WAGE, history, price_list, spend
 from tests.test_policy import GOOD
@@ -215,7 +215,7 @@ def test_a_release_that_was_not_spent_does_not_narrow(tmp_path: Path) -> None:
     book = Ledger.open(tmp_path / "ledger")
     spend(book, "5", "0.3")
     tiny = spend(book, "5", "0.3", attribute=Attribute("emp", Closeness("sqrt", Decimal("0.001"))))
-    assert isinstance(book.promise().promise.protections["emp"].psi, Piecewise)
+    assert book.promise().promise.protections == {"emp": Protection(Sqrt(), 0.001)}
     book.abandon(tiny.release_id, "a slip", before_noise=True)
     assert book.promise().promise.protections == {"emp": Protection(Sqrt(), 0.5)}
 

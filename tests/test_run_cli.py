@@ -308,7 +308,7 @@ def test_parquet_csv_and_globs_of_both_agree(tmp_path: Path) -> None:
     seen = []
     for i, source in enumerate(sources):
         spec = read_spec(write_spec(tmp_path, SYNTHETIC, ("t.parquet", source)))
-        release = run(plan_run(spec, tmp_path, tmp_path / f"out{i}"), entropy=Silence())
+        release = run(plan_run(spec, tmp_path, tmp_path / f"out{i}", entropy=Silence()))
         seen.append([release.identity(), *(release.answers(q) for q in ("county", "naics2 x county"))])
     for tables in seen[1:]:
         assert all(one.equals(other) for one, other in zip(seen[0], tables, strict=True))

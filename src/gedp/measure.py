@@ -108,11 +108,13 @@ def answer(
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     prepared.table.engine.require_unchanged()
     require_own_ledger(ledger, files)
+    entropy = noise_for(prepared.spec, entropy)
+    seeded = entropy.kind != "system"
     keep = [*keep, *files, *([ledger.path] if ledger else [])]
     return _carry_out(
         prepared,
         lambda: ReleaseWriter(out, replace=replace, keep=keep),
-        lambda: None if ledger is None else record(ledger, files, prepared.spec, decided_by),
+        lambda: None if ledger is None else record(ledger, files, prepared.spec, decided_by, seeded=seeded),
         entropy,
         zeta,
         progress,

@@ -5,7 +5,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from gedp.accounting.ledger import DecidedBy, Ledger, LedgerState, Request, Reservation, spec_digest
+from gedp.accounting.ledger import (
+    DecidedBy,
+    Decision,
+    Entry,
+    Ledger,
+    LedgerState,
+    Permit,
+    Request,
+    Reservation,
+    spec_digest,
+)
 from gedp.accounting.ledger.amounts import mu_up
 from gedp.accounting.ledger.finding import leave_pointer
 from gedp.errors import GedpError
@@ -41,13 +51,15 @@ class Record:
             self.ledger.abandon(release, type(failure).__name__)
 
 
-def record(ledger: Ledger, files: Sequence[Path], spec: Spec, decided_by: DecidedBy | None = None) -> Record:
+def record(
+    ledger: Ledger, files: Sequence[Path], spec: Spec, decided_by: DecidedBy | None = None, *, seeded: bool = False
+) -> Record:
     """Sets the price aside, on disk when this returns, or refuses."""
     if files:
         leave_pointer(ledger, files)
     try:
         reservation = ledger.reserve(
-            Request.of(spec), files=files, spec_digest=spec_digest(spec), decided_by=decided_by
+            Request.of(spec, seeded=seeded), files=files, spec_digest=spec_digest(spec), decided_by=decided_by
         )
         return Record(ledger, reservation, _together(reservation.state))
     except KeyboardInterrupt as interrupt:
@@ -62,8 +74,17 @@ def _together(state: LedgerState) -> Together:
         combined.releases,
         mu_up(combined.promise.loss),
         {name: str(protection) for name, protection in combined.promise.protections.items()},
-        tuple(DecisionMade(entry.time[:10], permit.by, permit.reason, permit.what) for entry, permit in state.permits),
+        tuple(map(_made, (e for e in state.verification.entries if isinstance(e.event, Permit | Decision)))),
     )
+
+
+def _made(entry: Entry) -> DecisionMade:
+    """A decision as it is published: to promise less, or to go on with a ledger that was damaged or lacks releases."""
+    if isinstance(entry.event, Permit):
+        return DecisionMade(entry.time[:10], entry.event.by, entry.event.reason, entry.event.what)
+    assert isinstance(entry.event, Decision)
+    broken = [f"the ledger was damaged: {found}" for found in entry.event.breaks]
+    return DecisionMade(entry.time[:10], entry.who, entry.event.note, tuple(broken) or ("budget counted in addition",))
 
 
 def _release_in(folder: Path) -> str | None:

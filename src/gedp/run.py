@@ -29,6 +29,7 @@ class Plan:
     replace: bool
     keep: tuple[Path, ...]  # never to be replaced
     decided_by: DecidedBy | None
+    entropy: Entropy
 
     @property
     def prices(self) -> PriceList:
@@ -45,6 +46,7 @@ def plan_run(
     replace: bool = False,
     keep: tuple[Path, ...] = (),
     decided_by: DecidedBy | None = None,
+    entropy: Entropy | None = None,
 ) -> Plan:
     """Checks everything that can be checked without spending: price, noise, table, groups, place, and the ledger.
 
@@ -64,18 +66,18 @@ def plan_run(
     require_free(out, replace=replace, keep=keep)
     table = open_table(engine, spec.data, spec.policy.attributes, spec.groupers, folder)
     prepared = prepare(table, spec)
-    left = _left(spec, found, decided_by)
-    return Plan(prepared, out, found, is_new, left, replace, keep, decided_by)
+    entropy = noise_for(spec, entropy)
+    left = _left(spec, found, decided_by, seeded=entropy.kind != "system")
+    return Plan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
 
 
-def run(plan: Plan, *, entropy: Entropy | None = None, progress: Progress | None = None) -> Release:
+def run(plan: Plan, *, progress: Progress | None = None) -> Release:
     """Carries out the plan: this spends budget."""
-    entropy = noise_for(plan.prepared.spec, entropy)  # before there is a ledger
     return answer(
         plan.prepared,
         out=plan.out,
-        ledger=None if plan.ledger is None else Ledger.open(plan.ledger),
-        entropy=entropy,
+        ledger=None if plan.ledger is None else Ledger.open(plan.ledger, create=plan.ledger_is_new),
+        entropy=plan.entropy,
         replace=plan.replace,
         keep=plan.keep,
         decided_by=plan.decided_by,
@@ -83,9 +85,9 @@ def run(plan: Plan, *, entropy: Entropy | None = None, progress: Progress | None
     )
 
 
-def _left(spec: Spec, ledger: Path | None, decided_by: DecidedBy | None) -> PrivacyLoss:
+def _left(spec: Spec, ledger: Path | None, decided_by: DecidedBy | None, *, seeded: bool) -> PrivacyLoss:
     """What will remain of the budget; refuses what the ledger would refuse."""
-    request = Request.of(spec)
+    request = Request.of(spec, seeded=seeded)
     if ledger is None or not ledger.exists():
         return left_after(request, EMPTY, decided_by)
     return Ledger.open(ledger, create=False).require_possible(request, decided_by)

@@ -164,6 +164,20 @@ def test_a_signature_covers_every_file(copy: Path) -> None:
     assert gedp(*verify, folder=copy).code == 0
 
 
+@pytest.mark.parametrize("name", ["tables/county_final.csv", "index.html", ".hidden"])
+def test_a_file_that_nobody_released_is_noticed(name: str, copy: Path) -> None:
+    (copy / "out" / name).write_text("believe me")
+    for arguments in ("verify out --key publisher.key.pub", "ledger verify t.parquet.ledger --release out"):
+        ended = gedp(*arguments.split(), folder=copy)
+        assert (ended.code, name in ended.err) == (1, True), ended
+
+
+def test_a_link_in_the_place_of_a_file_is_not_as_signed(copy: Path) -> None:
+    (copy / "out" / "report.html").rename(copy / "elsewhere.html")
+    (copy / "out" / "report.html").symlink_to(copy / "elsewhere.html")
+    assert gedp("verify", "out", "--key", "publisher.key.pub", folder=copy).code == 1
+
+
 def test_a_consistent_forgery_is_not_signed(copy: Path) -> None:
     edited(copy / "out" / "tables" / "county.parquet", tenfold)
     consistent(copy / "out")

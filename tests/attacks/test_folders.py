@@ -1,6 +1,8 @@
 """`--force` replaces a release and nothing else."""
 
+import fcntl
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -157,6 +159,36 @@ def test_a_link_in_the_place_of_the_private_folder_is_not_followed(tmp_path: Pat
     assert (ended.code, "Traceback" in ended.err) == (2, False)
     assert names(tmp_path / "victim") == ["precious.txt"]
     assert spent(tmp_path) == 0
+
+
+@pytest.mark.parametrize("where", ["x:y/out", "mock:/out", "a/../out2", "out3/", "release:1"])
+def test_a_folder_whose_name_libraries_take_for_an_address_is_a_folder(where: str, tmp_path: Path) -> None:
+    write_case(tmp_path)
+    (tmp_path / "a").mkdir()
+    ended = gedp("run", "spec.toml", "--answers-only", "--out", where, folder=tmp_path)
+    assert ended.code == 0, ended
+    assert len(read_release(tmp_path / where).identity()) == 40
+
+
+@pytest.mark.parametrize("where", ["o\udcff", "/", "/proc"])
+def test_a_folder_that_cannot_be_one_is_refused_before_anything_is_spent(where: str, tmp_path: Path) -> None:
+    write_case(tmp_path)
+    for more in ([], ["--force"], ["--force", "--dry-run"]):
+        ended = gedp("run", "spec.toml", "--out", where, *more, folder=tmp_path)
+        assert (ended.code in (1, 2), "Traceback" in ended.err) == (True, False), ended
+        assert spent(tmp_path) == 0
+
+
+def test_a_release_that_somebody_holds_is_not_paid_for_again(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
+    descriptor = os.open(tmp_path / "out", os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        ended = gedp("run", "spec.toml", "--answers-only", "--force", folder=tmp_path)
+    finally:
+        os.close(descriptor)
+    assert (ended.code, "another process" in ended.err, spent(tmp_path)) == (1, True, PRICE), ended
 
 
 def test_of_many_runs_for_one_folder_one_pays(tmp_path: Path) -> None:

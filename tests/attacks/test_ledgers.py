@@ -160,10 +160,69 @@ def test_one_file_of_several_is_known_to_their_ledger_and_the_other_way_round(tm
 def test_somebody_elses_ledgers_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "household.ledger").write_text("2016/01/01 bread 3.50\n")
     (tmp_path / "folder.ledger").mkdir()
-    (tmp_path / "dangling.ledger").symlink_to("nowhere")
     write_case(tmp_path)
     assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     assert spent(tmp_path) == PRICE
+
+
+def test_a_link_to_a_ledger_that_is_not_there_is_no_permission_to_start_anew(tmp_path: Path) -> None:
+    """Its disk may be unplugged; and the data may have got another name since."""
+    write_case(tmp_path, ONE_RELEASE)
+    (tmp_path / "books").mkdir()
+    assert gedp("run", "spec.toml", "--answers-only", "--ledger", "books/a.ledger", folder=tmp_path).code == 0
+    (tmp_path / "books").rename(tmp_path / "unplugged")
+    (tmp_path / "t.parquet").rename(tmp_path / "other.parquet")
+    write_spec(tmp_path, ONE_RELEASE, ("t.parquet", "other.parquet"))
+    for dry in ([], ["--dry-run"]):
+        ended = gedp("run", "spec.toml", "--out", "again", *dry, folder=tmp_path)
+        assert (ended.code, "leads to a ledger that is not there" in ended.err) == (1, True), ended
+
+
+def test_what_a_seed_or_a_public_column_gave_away_is_not_protected_afterwards(tmp_path: Path) -> None:
+    write_case(tmp_path / "a", SYNTHETIC)
+    assert gedp("run", "spec.toml", "--seed", "1", "--ledger", LEDGER, folder=tmp_path / "a").code == 0
+    write_spec(tmp_path / "a")
+    ended = gedp("run", "spec.toml", "--out", "again", folder=tmp_path / "a")
+    assert (ended.code, "took its noise from a seed" in ended.err) == (1, True), ended
+    write_case(
+        tmp_path / "b",
+        ('public = ["cnty", "naics"]', 'public = ["cnty", "naics", "emp"]'),
+        ('emp = { psi = "sqrt", gamma = 0.5 }\n', ""),
+        ("mu = { emp = 0.2, wage = 0.1 }", "mu = 0.1"),
+        ("mu = { emp = 0.1 }", "mu = 0.1"),
+        table=small_table(30),
+    )
+    assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path / "b").code == 0
+    write_spec(tmp_path / "b")
+    ended = gedp("run", "spec.toml", "--out", "again", folder=tmp_path / "b")
+    assert (ended.code, "emp: an earlier release from these data published it as it is" in ended.err) == (1, True), (
+        ended
+    )
+
+
+@pytest.mark.parametrize("source", ["file:{0}/real/t.parquet", "~/real/t.parquet"])
+def test_the_file_that_is_read_is_the_file_that_is_known(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB knows addresses and ~; a decoy at the literal path used to be accounted, and another file read."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write_case(tmp_path / "real", table=small_table(60))
+    name = source.format(tmp_path)
+    decoy = tmp_path / "case" / name
+    write_case(tmp_path / "case", ("t.parquet", name))
+    decoy.parent.mkdir(parents=True)
+    (tmp_path / "case" / "t.parquet").rename(decoy)
+    ended = gedp("run", "spec.toml", "--dry-run", folder=tmp_path / "case")
+    assert ended.code == 0, ended
+    assert len(LocalEngine(decoy.parent / decoy.name).columns()) == 5
+    assert plan_run(read_spec(tmp_path / "case" / "spec.toml"), tmp_path / "case").prepared.table.engine.rows() == 40
+
+
+def test_a_folder_called_like_a_column_replaces_nothing(tmp_path: Path) -> None:
+    write_case(tmp_path / "emp=77" / "cnty=999")
+    plan = plan_run(read_spec(tmp_path / "emp=77" / "cnty=999" / "spec.toml"), tmp_path / "emp=77" / "cnty=999")
+    assert plan.prepared.table.engine.distinct("cnty") == ["001", "003", "005"]
+    assert plan.prepared.table.engine.columns() == small_table().column_names
 
 
 def test_a_broken_ledger_nearby_may_be_that_of_the_data(tmp_path: Path) -> None:

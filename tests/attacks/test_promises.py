@@ -13,6 +13,7 @@ from gedp.errors import DomainError, FaultsError
 from gedp.neighbors import Linear, Log, Protection, Sqrt, widen
 from gedp.neighbors.combine import is_narrower
 from gedp.release import read_release
+from tests.ledgers import edit
 from tests.runs import PRICE, gedp, small_table, spent, write_case, write_spec
 
 DECIDED = ("--decided-by", "A. Weber <3", "--reason", "memo 12: the law changed")
@@ -117,6 +118,38 @@ def test_a_decision_has_a_name_and_a_reason(given: list[str], tmp_path: Path) ->
     assert gedp("run", "spec.toml", *given, folder=tmp_path).code == 2
     with pytest.raises(DomainError, match="name of who decided, and a reason"):
         DecidedBy(" ", "memo 12")
+
+
+@pytest.mark.parametrize("name", ["M\udcfcller", "two\nlines", "\u202eoffice"])
+def test_a_decision_is_one_line_of_text(name: str) -> None:
+    with pytest.raises(DomainError, match="one line of printable text"):
+        DecidedBy(name, "memo 12")
+    with pytest.raises(DomainError, match="one line of printable text"):
+        DecidedBy("A. Weber", name)
+
+
+def test_what_a_damaged_entry_promised_is_not_forgotten_in_silence(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
+    ledger = tmp_path / "t.parquet.ledger"
+    edit(ledger, lambda connection: connection.execute("UPDATE entries SET body = 'x' WHERE sequence = 1"))
+    assert gedp("ledger", "decide", str(ledger), "--note", "A. Weber: see memo 13", folder=tmp_path).code == 0
+    write_spec(tmp_path, NARROW)
+    ended = gedp("run", "spec.toml", "--out", "less", folder=tmp_path)
+    assert (ended.code, "the ledger was damaged" in ended.err) == (1, True), ended
+    assert gedp("run", "spec.toml", "--out", "less", *DECIDED, folder=tmp_path).code == 0
+    together = read_release(tmp_path / "less").manifest.together
+    assert together is not None
+    assert [decision.reason for decision in together.decisions] == ["A. Weber: see memo 13", "memo 12: the law changed"]
+
+
+def test_nothing_is_promised_about_what_is_not_released(tmp_path: Path) -> None:
+    """An attribute that no query asks for is in no table, and the ledger does not know it."""
+    write_case(tmp_path, ("mu = 0.1\n\n[[queries]]", "mu = { emp = 0.1 }\n\n[[queries]]"), (", wage = 0.1 }", " }"))
+    assert gedp("run", "spec.toml", folder=tmp_path).code == 0
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text("utf-8"))
+    assert manifest["promise"]["attributes"].keys() == {"emp"}
+    assert "wage" not in (tmp_path / "out" / "report.html").read_text("utf-8")
 
 
 def test_a_promise_that_was_cut_out_of_the_manifest_is_missed(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ class Scenario:
 
 NOTHING = Fraction(0)
 SCENARIOS: tuple[Scenario, ...] = (
-    Scenario("run", ("run", "spec.toml", "--out", "new", "--answers-only", "--ledger", "new.ledger")),
+    Scenario("run", ("run", "spec.toml", "--out", "new", "--answers-only")),
     Scenario("run --force", ("run", "spec.toml", "--force")),
     Scenario("microdata", ("microdata", "out"), ("out/microdata.parquet", "out/microdata.json"), NOTHING),
     Scenario("report", ("report", "out"), ("out/report.html",), NOTHING),

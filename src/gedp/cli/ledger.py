@@ -177,8 +177,12 @@ def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
     from gedp.errors import Refused
     from gedp.files import sha256
     from gedp.release import MANIFEST, read_release
+    from gedp.release.reader import foreign_files
 
-    name = read_release(folder).manifest.release
+    manifest = read_release(folder).manifest
+    name = manifest.release
+    if foreign := foreign_files(folder, manifest):
+        raise Refused(f"{folder} holds {foreign[0]}, which no release has")
     release = next((release for release in state.releases if release.reserve.release == name), None)
     if release is None:
         raise Refused(f"the release in {folder} is not in the ledger {path}")

@@ -51,9 +51,8 @@ def command(
 
     Exit codes: 0 released, 1 refused (budget, ledger, folder taken), 2 faults in the spec or the table.
     """
-    from rich.console import Console
-
     from gedp.accounting.ledger import DecidedBy
+    from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.explain import terminal
     from gedp.explain.facts import warnings
@@ -62,7 +61,7 @@ def command(
     from gedp.run import plan_run, run
     from gedp.specs import find_spec
 
-    console = Console(highlight=False, markup=False)
+    console = make_console()
     read = find_spec(spec)
     path = Path(spec)
     if (decided_by is None) != (reason is None):
@@ -70,7 +69,10 @@ def command(
 
     def planned() -> "Plan":
         decision = None if decided_by is None or reason is None else DecidedBy(decided_by, reason)
-        return plan_run(read, path.parent, out, ledger, replace=force, keep=(path,), decided_by=decision)
+        entropy = None if seed is None else SeededEntropy(seed)
+        return plan_run(
+            read, path.parent, out, ledger, replace=force, keep=(path,), decided_by=decision, entropy=entropy
+        )
 
     if dry_run:
         plan = planned()
@@ -81,10 +83,10 @@ def command(
     with steps() as at:
         at.step("checking the table")
         plan = planned()
-        entropy = None if seed is None else SeededEntropy(seed)
-        release = run(plan, entropy=entropy, progress=at.reach)
-    console.print(_released(release, plan), soft_wrap=True)
     terminal.print_warnings(console, warnings(read, plan.prices.total))
+    with steps() as at:
+        release = run(plan, progress=at.reach)
+    console.print(_released(release, plan), soft_wrap=True)
     if release.manifest.is_seeded:
         console.print("NOT PROTECTED: the noise came from a seed.")
     if answers_only:

@@ -285,11 +285,13 @@ def _reader(files: Sequence[Path]) -> str:
     Nothing about a CSV file is guessed from its rows: a guess can drop a line that does not fit, or take it for the
     header.
     """
-    quoted = ", ".join(_literal(glob.escape(str(path))) for path in files)
+    # Absolute, lest DuckDB expands what pathlib does not; and folders called key=value are no columns.
+    quoted = ", ".join(_literal(glob.escape(str(path.absolute()))) for path in files)
     if not _is_csv(files[0]):
-        return f"read_parquet([{quoted}], union_by_name = {len(files) > 1})"  # else the first file's types round others
+        by_name = f"union_by_name = {len(files) > 1}"  # else the first file's types round others
+        return f"read_parquet([{quoted}], {by_name}, hive_partitioning = false)"
     dialect = f"delim = {_literal(_delimiter(files[0]))}, quote = '\"', escape = '\"', comment = '', skip = 0"
-    return f"read_csv([{quoted}], all_varchar = true, header = true, {dialect})"
+    return f"read_csv([{quoted}], all_varchar = true, header = true, hive_partitioning = false, {dialect})"
 
 
 def _delimiter(path: Path) -> str:

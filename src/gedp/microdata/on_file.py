@@ -140,7 +140,7 @@ def read_description(release: Release) -> Mapping[str, Any]:
             raise ValueError
         constraints["fixed"], [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
         digest = sha256(release.folder / MICRODATA)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         problem = f"it or {BESIDE} is missing or cannot be read"
         raise FaultsError(str(release.folder), [_again(release, problem)]) from None
     again = f"Make it again: gedp microdata {release.folder}"

@@ -168,7 +168,7 @@ def _promise(spec: Spec) -> dict[str, Any]:
     return {
         "mu_squared": str(price(spec).total.mu_squared),
         "budget_mu": str(spec.policy.mu),
-        "attributes": {name: str(attribute.protection) for name, attribute in spec.policy.attributes.items()},
+        "attributes": {name: str(spec.policy.attributes[name].protection) for name in spec.asked},
     }
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.csvfiles import read_rows
+from gedp.derived import DERIVED
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, regular, sha256
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
@@ -120,6 +121,17 @@ def read_release(folder: str | Path, *, check: bool = True) -> Release:
     if check and (wrong := wrong_files(folder, manifest)):
         raise TamperedReleaseError(f"{folder}: not as released: {', '.join(wrong)}. Get a fresh copy of the release")
     return Release(folder, manifest)
+
+
+def foreign_files(folder: Path, manifest: Manifest) -> list[str]:
+    """What lies in the folder of a release and is no part of it: other files, links, pipes."""
+    own = {MANIFEST, *manifest.files, *DERIVED}
+    return sorted(
+        name
+        for path in folder.rglob("*")
+        if ((name := path.relative_to(folder).as_posix()) not in own and (path.is_symlink() or not path.is_dir()))
+        or path.is_symlink()
+    )
 
 
 def wrong_files(folder: Path, manifest: Manifest) -> list[str]:

@@ -13,9 +13,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from gedp.derived import DERIVED, SIGNATURE, SUMS
 from gedp.errors import Fault, FaultsError
-from gedp.files import WriteError, replacing, sha256, write_text, writing
+from gedp.files import WriteError, regular, replacing, sha256, write_text, writing
 from gedp.release.manifest import MANIFEST, Manifest
-from gedp.release.reader import Release, TamperedReleaseError, read_release
+from gedp.release.reader import Release, TamperedReleaseError, foreign_files, read_release
 
 PUBLIC = ".pub"
 
@@ -52,7 +52,7 @@ def verify(folder: Path, key: Path) -> Release:
     """The release in a folder, if the owner of this public key has signed every file of it as it is."""
     public = _public_key(key)
     try:
-        text, signature = (folder / SUMS).read_bytes(), (folder / SIGNATURE).read_bytes()
+        text, signature = regular(folder / SUMS).read_bytes(), regular(folder / SIGNATURE).read_bytes()
     except OSError:
         missing = Fault(SUMS, f"it or {SIGNATURE} is missing", "The release is not signed, or not all of it was copied")
         raise FaultsError(str(folder), [missing]) from None
@@ -63,7 +63,7 @@ def verify(folder: Path, key: Path) -> Release:
     listed = {name: digest for digest, name in (line.split("  ", 1) for line in text.decode().splitlines())}
     release = read_release(folder)
     expected = _names(folder, release.manifest)
-    unsigned = [name for name in expected if name not in listed]
+    unsigned = [*foreign_files(folder, release.manifest), *(name for name in expected if name not in listed)]
     wrong = [name for name in listed if name not in expected or sha256(folder / name) != listed[name]]
     if unsigned or wrong:
         raise TamperedReleaseError(f"{folder}: not as signed: {', '.join([*unsigned, *wrong])}")
@@ -94,8 +94,10 @@ def _private_key(path: Path, passphrase: str | None) -> Ed25519PrivateKey:
         try:
             key = load(text, password)
         except TypeError:  # a passphrase is missing, or there is none
-            problem = Fault("the key", "it has a passphrase", "Give it with --passphrase-file")
-            raise FaultsError(str(path), [problem]) from None
+            problem, advice = "it has a passphrase", "Give it with --passphrase-file"
+            if passphrase:
+                problem, advice = "it has no passphrase", "Leave out --passphrase-file"
+            raise FaultsError(str(path), [Fault("the key", problem, advice)]) from None
         except (ValueError, UnsupportedAlgorithm):
             continue
         if isinstance(key, Ed25519PrivateKey):

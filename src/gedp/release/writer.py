@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 from gedp.csvfiles import write_csv, write_rows
 from gedp.derived import DERIVED
 from gedp.errors import FaultsError, Refused
-from gedp.files import real, sha256, swap, writing
+from gedp.files import WriteError, real, sha256, swap, writing
 from gedp.release.claim import Claim
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
-from gedp.release.reader import Release, wrong_files
+from gedp.release.reader import Release, foreign_files, wrong_files
 from gedp.release.rows import SortedRows, Ties
 
 
@@ -32,6 +32,7 @@ def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = 
     A release is replaced only if it is still as it was written and holds nothing else: no file of anybody's, and none
     of the paths to `keep`.
     """
+    _require_writable_name(target)
     if not os.path.lexists(_followed(target)):
         return
     with writing(target):
@@ -55,11 +56,14 @@ class ReleaseWriter:
 
     def __init__(self, target: Path, *, replace: bool = False, keep: Sequence[Path] = ()) -> None:
         require_free(target, replace=replace, keep=keep)
-        self.target = _followed(target)
+        self.target = target
         self.replace = replace
+        self._place = _followed(target)
         with writing(target):
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-            self._claim = Claim(self.target)
+            self._place.parent.mkdir(parents=True, exist_ok=True)
+            self._claim = Claim(self._place)
+            if self._place.exists():
+                self._claim.also(self._place)  # it must be free at the end too
         self.folder = self._claim.folder
         try:
             require_free(target, replace=replace, keep=keep)  # another process may have finished before the claim
@@ -130,19 +134,18 @@ class ReleaseWriter:
             for path in (*paths, self.folder / MANIFEST, *folders):
                 _sync(path)
             self.folder.chmod(0o755)
-            if self.replace and self.target.exists():
+            if self.replace and self._place.exists():
                 self._take_the_place()
             else:
-                self.folder.replace(self.target)  # fails if somebody else put a release there
+                self.folder.replace(self._place)  # fails if somebody else put a release there
                 self._claim.fulfilled()
-            _sync(self.target.parent)
+            _sync(self._place.parent)
         return Release(self.target, whole)
 
     def _take_the_place(self) -> None:
         """Swaps the new release and the one before, and removes what that consisted of."""
-        before = _names_of(self.target)
-        self._claim.also(self.target)
-        swap(self.folder, self.target)
+        before = _names_of(self._place)
+        swap(self.folder, self._place)
         for name in before:
             with suppress(OSError):
                 (self.folder / name).unlink()
@@ -150,7 +153,7 @@ class ReleaseWriter:
             with suppress(OSError):
                 folder.rmdir()
         with suppress(OSError):  # where somebody has put something since it was looked at
-            self.folder.rename(self.target.with_name(f"{self.target.name}.kept-{uuid4().hex[:8]}"))
+            self.folder.rename(self._place.with_name(f"{self._place.name}.kept-{uuid4().hex[:8]}"))
         self._claim.fulfilled()
 
 
@@ -158,6 +161,8 @@ def _obstacle(folder: Path, keep: Sequence[Path]) -> str | None:
     """Why a folder must not be replaced; None where it may: it is empty, or a release and nothing else."""
     if not folder.is_dir():
         return "is not a folder"
+    if folder.is_mount():
+        return "is a mount point"
     inside = real(folder)
     held = [path for path in keep if real(path).is_relative_to(inside)]
     if held:
@@ -168,11 +173,7 @@ def _obstacle(folder: Path, keep: Sequence[Path]) -> str | None:
         manifest = read_manifest(folder)
     except FaultsError:
         return "is no release of this version"
-    present = {
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir() or path.is_symlink()
-    }
-    foreign = sorted(present - {MANIFEST, *manifest.files, *DERIVED})
-    if foreign:
+    if foreign := foreign_files(folder, manifest):
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         return f"holds {foreign[0]}{more}, which no release has"
     if wrong_files(folder, manifest):
@@ -188,8 +189,17 @@ def _names_of(folder: Path) -> list[str]:
 
 
 def _followed(target: Path) -> Path:
-    """Where a link leads, so that the link is kept; other paths as they are."""
-    return real(target) if target.is_symlink() else target
+    """The absolute path, where links lead, so that a link is kept and no library takes a name for an address."""
+    return real(target)
+
+
+def _require_writable_name(target: Path) -> None:
+    try:
+        str(target).encode()
+    except UnicodeEncodeError:
+        raise WriteError("cannot write the release: the name of its folder is not UTF-8") from None
+    if not _followed(target).name:
+        raise WriteError(f"cannot write {target}: it has no name")
 
 
 def _sync(path: Path) -> None:

@@ -47,6 +47,7 @@ def report_page(
     body = fill(
         "report.html",
         title=escape(title),
+        kicker="Not protected" if manifest.is_seeded else "Protected statistics",
         made=escape(check.made(manifest)),
         banners=_banners(manifest),
         tiles=_tiles(manifest, totals, strength.attacker_chance(prices)),
@@ -111,11 +112,12 @@ def _tiles(manifest: Manifest, totals: Totals, chance: str) -> str:
     figures = sum(answered.groups * len(answered.noise) for answered in tables)
     name, amount = next(iter(totals.all_together.items()))
     whole, margin = with_margin(amount.estimate, amount.margin)
+    alone = " from this release alone" if manifest.together and manifest.together.releases > 1 else ""
     tiles = [
         (f"{manifest.establishments:,}", "establishments, each protected"),
         (f"{figures:,}", f"figures in {_counted(len(tables), 'table')}, none withheld"),
         (f"{whole} ± {margin}", f"{name} in all"),
-        (chance, "is an attacker’s chance to tell two close records apart, at 5% false alarms"),
+        (chance, f"is an attacker’s chance to tell two close records apart{alone}, at 5% false alarms"),
     ]
     return "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>" for number, what in tiles)
 

@@ -1,5 +1,6 @@
 """What a release promises, for readers who never heard of it."""
 
+from dataclasses import replace
 from html import escape
 
 from gedp.accounting.composition import power
@@ -15,7 +16,7 @@ from gedp.explain.facts import (
     without_existence,
 )
 from gedp.explain.wording import existence_sentence, promise_sentence
-from gedp.numbers import bound, chance, interval, size
+from gedp.numbers import bound, chance, interval, size, strength
 from gedp.policy import PriceList, Spec
 from gedp.release import Manifest
 from gedp.web import table
@@ -33,6 +34,8 @@ def attacker_chance(prices: PriceList) -> str:
 
 def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str, str]:
     """The parts of the page about the promise, as HTML."""
+    asked = replace(spec.policy, attributes={name: spec.policy.attributes[name] for name in spec.asked})
+    spec = replace(spec, policy=asked)  # of the others nothing was released, and nothing is promised
     groups = protection_groups(spec.policy)
     mu = prices.total.mu
     return {
@@ -46,8 +49,8 @@ def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str
         "powers": _powers(prices),
         "promise": escape(promise_sentence(mu, _power(prices))),
         "spent": escape(
-            f"This release spent μ = {mu:.6g} of {prices.budget.mu:.6g}, the most that everything ever published from "
-            "these data may spend together."
+            f"This release spent μ = {strength(mu)} of {prices.budget.mu:.6g}, the most that everything ever published "
+            "from these data may spend together."
         ),
     }
 
@@ -55,14 +58,16 @@ def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str
 def together(manifest: Manifest) -> str:
     """The promise over all releases from the same data, where it is another than that of this release, as HTML."""
     said = manifest.together
-    if said is None or (said.releases == 1 and not said.decisions):
+    alone = f"{manifest.prices.total.mu:.4f}"
+    if said is None or (said.releases == 1 and not said.decisions and f"{float(said.mu):.4f}" == alone):
         return ""
     own = {name: str(attribute.protection) for name, attribute in manifest.spec.policy.attributes.items()}
     narrower = [f"{name}: {text}" for name, text in said.attributes.items() if own.get(name, text) != text]
     reached = bound(float(power(float(said.mu), FALSE_ALARMS)))
+    counted = "1 release" if said.releases == 1 else f"{said.releases} releases"
     parts = [
-        f"This is release {said.releases} from the same data. All of them together promise μ = {said.mu}: with 5% "
-        f"false alarms, an attacker who has them all recognises a true difference with a chance of {reached}."
+        f"The ledger of these data counts {counted}. Together they promise μ = {said.mu}: with 5% false alarms, an "
+        f"attacker who has them all recognises a true difference with a chance of {reached}."
     ]
     if narrower:
         parts.append(f"For all of them together these narrower intervals hold: {'; '.join(narrower)}.")

@@ -45,6 +45,8 @@ class Reserve:
     note: str = ""
     files: tuple[FileMark, ...] = ()
     synthetic: bool = False  # the spec declared that nothing in the table is confidential
+    seeded: bool = False  # whoever knows the seed can take the noise away
+    public: tuple[str, ...] = ()  # columns that were published as they are
 
     @cached_property
     def loss(self) -> PrivacyLoss:
@@ -180,6 +182,8 @@ def _event_content(event: Event) -> dict[str, Any]:
                 "note": event.note,
                 "files": [{"path": mark.path, "size": mark.size, "digest": mark.digest} for mark in event.files],
                 "synthetic": event.synthetic,
+                "seeded": event.seeded,
+                "public": list(event.public),
             }
         case Commit():
             return {"release": event.release, "manifest_digest": event.manifest_digest}
@@ -228,6 +232,8 @@ def _reserve(content: dict[str, Any]) -> Reserve:
         _text(content["note"]),
         tuple(FileMark(_text(m["path"]), _size(m["size"]), _digest(m["digest"])) for m in content["files"]),
         _flag(content["synthetic"]),
+        _flag(content["seeded"]),
+        tuple(_text(name) for name in content["public"]),
     )
 
 

@@ -29,6 +29,8 @@ _COLUMNS = (
     "note",
     "files",
     "synthetic",
+    "seeded",
+    "public",
     "by",
     "reason",
     "what",

@@ -14,7 +14,7 @@ from gedp.accounting.ledger.digests import file_digest
 from gedp.accounting.ledger.ledger import Ledger
 from gedp.accounting.ledger.store import NotALedgerError
 from gedp.errors import Refused
-from gedp.files import real
+from gedp.files import is_ledger, real
 
 SUFFIX = ".ledger"
 
@@ -77,7 +77,9 @@ def require_own_ledger(ledger: Ledger | None, files: Sequence[Path]) -> None:
 def leave_pointer(ledger: Ledger, files: Sequence[Path]) -> None:
     """A link beside the files to a ledger that lies elsewhere, so that it is found without being named."""
     place = beside(files)
-    if os.path.lexists(place) or _is_same(place, ledger.path):
+    if is_ledger(place) and not _is_same(place, ledger.path):
+        raise Refused(f"these data have a ledger, and a release must be recorded in it: {near(place)}")
+    if os.path.lexists(place):
         return
     try:
         place.symlink_to(os.path.relpath(real(ledger.path), place.parent))
@@ -98,9 +100,12 @@ def _candidates(files: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for folder in folders:
         try:
-            found += sorted(path for path in folder.glob(f"*{SUFFIX}") if path.is_file())
+            called = sorted(folder.glob(f"*{SUFFIX}"))
         except OSError:
             continue
+        if lost := [path for path in called if path.is_symlink() and not path.exists()]:
+            raise Refused(f"{near(lost[0])} leads to a ledger that is not there. Bring it back, or remove the link")
+        found += [path for path in called if path.is_file()]
     return found
 
 

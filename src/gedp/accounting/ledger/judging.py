@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.ledger.amounts import factor_within, left_of, mu_down, mu_up
+from gedp.accounting.ledger.entries import Decision
 from gedp.accounting.ledger.state import NOTHING, LedgerState
 from gedp.errors import BudgetExceededError, DomainError, Refused
 from gedp.neighbors import Protection, Signed
@@ -25,6 +26,14 @@ class DecidedBy:
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.reason.strip():
             raise DomainError("a decision needs the name of who decided, and a reason")
+        require_line(self.name)
+        require_line(self.reason)
+
+
+def require_line(text: str) -> None:
+    """Refuses what cannot be shown on one line everywhere: it is kept for ever."""
+    if not text.isprintable():  # nor are line breaks, control characters, and bytes that are no UTF-8
+        raise DomainError("names, reasons and notes are one line of printable text in UTF-8")
 
 
 class LessPromisedError(Refused):
@@ -39,6 +48,7 @@ class Request:
     attributes: Mapping[str, Attribute]
     public: tuple[str, ...] = ()
     synthetic: bool = False
+    seeded: bool = False
 
     def __post_init__(self) -> None:
         if not self.prices.lines:
@@ -47,10 +57,11 @@ class Request:
             raise DomainError(f"priced, but not among the attributes: {', '.join(unknown)}")
 
     @classmethod
-    def of(cls, spec: Spec) -> "Request":
+    def of(cls, spec: Spec, *, seeded: bool = False) -> "Request":
         """What a release of this spec asks."""
         data = spec.data
-        return cls(price(spec), spec.policy.attributes, (*data.public, *([data.id] if data.id else [])), data.synthetic)
+        public = (*data.public, *([data.id] if data.id else []))
+        return cls(price(spec), spec.policy.attributes, public, data.synthetic, seeded)
 
     @property
     def priced(self) -> dict[str, Attribute]:
@@ -73,7 +84,8 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
             "the spec says that the data are synthetic, but the ledger has releases from them as confidential data. "
             "Remove synthetic = true"
         )
-    less = (*_narrowed(request, protected), *_raised(request, state))
+    _require_unpublished(request, state)
+    less = (*_lost(state), *_narrowed(request, protected), *_raised(request, state))
     if less and decided_by is None:
         raise LessPromisedError(
             f"nothing was spent, because this release would promise less than earlier ones from these data did: "
@@ -85,6 +97,26 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
     if state.total + request.prices.total > request.prices.budget:
         raise BudgetExceededError(_over_budget(request.prices, state))
     return less
+
+
+def _require_unpublished(request: Request, state: LedgerState) -> None:
+    """What is out cannot be protected any more."""
+    counted = [release.reserve for release in state.releases if release.counts]
+    out = {name for reserve in counted for name in reserve.public}
+    if published := sorted(out & request.priced.keys()):
+        raise Refused(f"{', '.join(published)}: an earlier release from these data published it as it is")
+    if not request.synthetic and any(reserve.seeded for reserve in counted):
+        raise Refused(
+            "an earlier release from these data took its noise from a seed, so nothing protects them any more"
+        )
+
+
+def _lost(state: LedgerState) -> list[str]:
+    """What a damaged entry promised is unknown, until somebody has decided to go on all the same."""
+    decided = [e.sequence for e in state.verification.entries if isinstance(e.event, Decision) and e.event.breaks]
+    if not decided or any(entry.sequence > decided[-1] for entry, _ in state.permits):
+        return []
+    return ["the ledger was damaged, so what earlier releases promised may be unknown"]
 
 
 def left_after(request: Request, state: LedgerState, decided_by: DecidedBy | None) -> PrivacyLoss:

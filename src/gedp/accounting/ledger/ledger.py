@@ -29,7 +29,7 @@ from gedp.accounting.ledger.entries import (
     read_entry,
     recorded,
 )
-from gedp.accounting.ledger.judging import DecidedBy, Request, judge, left_after
+from gedp.accounting.ledger.judging import DecidedBy, Request, judge, left_after, require_line
 from gedp.accounting.ledger.state import NOTHING, CombinedPromise, LedgerState, Release, state_of
 from gedp.accounting.ledger.store import LedgerBrokenError, LedgerError
 from gedp.errors import DomainError, Refused
@@ -103,6 +103,8 @@ class Ledger:
             note,
             tuple(marks),
             request.synthetic,
+            request.seeded,
+            request.public,
         )
         with self._writing() as book:
             less = judge(request, book.state, decided_by)
@@ -144,6 +146,7 @@ class Ledger:
         """
         if not note.strip():
             raise DomainError("a decision needs a note that says who looked and what was found")
+        require_line(note)
         with self._writing(broken=True) as book:
             breaks = book.state.verification.breaks
             if not breaks and add == NOTHING:

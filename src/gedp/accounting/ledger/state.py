@@ -8,6 +8,8 @@ from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers
 from gedp.accounting.ledger.amounts import left_of, mu_up
 from gedp.accounting.ledger.chain import Head, Verification, running_totals
 from gedp.accounting.ledger.entries import Abandon, Commit, Decision, Entry, Permit, Reserve
+from gedp.neighbors import Protection
+from gedp.neighbors.combine import is_narrower
 from gedp.policy.model import Attribute
 
 NOTHING = PrivacyLoss(Fraction(0))
@@ -69,8 +71,8 @@ class LedgerState:
         attributes = _attributes_of(counted)
         promise = Promise({}, self.total)
         for name, versions in attributes.items():
-            for attribute in versions:
-                promise = compose_publishers(promise, Promise({name: attribute.protection}, NOTHING))
+            for protection in _narrowest([attribute.protection for attribute in versions]):
+                promise = compose_publishers(promise, Promise({name: protection}, NOTHING))
         differing = [name for name, versions in attributes.items() if len(versions) > 1]
         return CombinedPromise(promise, len(counted), _statement(len(counted), promise, differing, self))
 
@@ -120,6 +122,12 @@ def _attributes_of(counted: Iterable[Reserve]) -> dict[str, list[Attribute]]:
         signed = all(attribute.signed for attribute in found)
         result[name] = list(dict.fromkeys(replace(attribute, signed=signed) for attribute in found))
     return result
+
+
+def _narrowest(protections: list[Protection]) -> list[Protection]:
+    """The one whose intervals lie inside all others, if there is one; else all of them."""
+    inside_all = [p for p in protections if not any(is_narrower(other, p) for other in protections)]
+    return inside_all[:1] or protections
 
 
 def _statement(count: int, promise: Promise, differing: list[str], state: LedgerState) -> str:
