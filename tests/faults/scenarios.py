@@ -133,8 +133,7 @@ def _ends_badly(case: Case, ended: Ended) -> Iterator[str]:
 
 
 def _leaves_badly(case: Case, ended: Ended, before: _State, folder: Path) -> Iterator[str]:
-    ledger = folder / ("new.ledger" if "new.ledger" in case.scenario.command else LEDGER)
-    start_total = NOTHING if ledger.name == "new.ledger" else before.total
+    ledger, start_total = folder / LEDGER, before.total
     try:
         risen = _total(ledger) - start_total
     except GedpError as error:
@@ -209,6 +208,5 @@ def _goes_on_badly(case: Case, again: Ended, folder: Path) -> Iterator[str]:
         yield f"cannot be repeated: exit code {again.code}: {again.err.strip()[:100]}"
     try:
         _total(folder / LEDGER)
-        _total(folder / "new.ledger")
     except GedpError as error:
         yield f"the ledger, after the next command: {error}"

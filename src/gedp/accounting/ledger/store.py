@@ -263,7 +263,7 @@ def _write_head(connection: sqlite3.Connection, sequence: int, link: str, total:
 
 
 def _schema_changes(connection: sqlite3.Connection) -> str:
-    found = dict(connection.execute("SELECT name, sql FROM sqlite_master").fetchall())
+    found = {str(name): sql for name, sql in connection.execute("SELECT name, sql FROM sqlite_master").fetchall()}
     ours = {**TABLES, **TRIGGERS}
     return ", ".join(sorted(name for name in {*found, *ours} if found.get(name) != ours.get(name)))
 
