@@ -227,7 +227,7 @@ def test_leaving_early_waits_for_what_is_being_written(tmp_path: Path) -> None:
     def leave_early() -> NoReturn:
         with ReleaseWriter(tmp_path / "out") as writer:
             for _ in range(3):
-                writer.write_identity(batch, ["cnty"], [])
+                writer.write_identity(batch, ["cnty"], ["cnty"], [])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

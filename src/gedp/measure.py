@@ -208,10 +208,10 @@ class _Job:
                     columns[name] = pa.array(estimates)
             if self.identity:
                 ties = [] if data.id else [self.entropy.words(len(of_row)) for _ in range(WORDS_FOR_TIES)]
-                self.writer.write_identity(pa.table(columns), keys, ties)
+                self.writer.write_identity(pa.table(columns), data.public, keys, ties)
             done += len(of_row)
             self.progress("establishments", done, rows)
-        self.writer.finish_identity(data.public)
+        self.writer.finish_identity()
         return tallies
 
     def answer_groups(self, tallies: Mapping[str, CellTally]) -> list[Answered]:

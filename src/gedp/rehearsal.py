@@ -49,11 +49,11 @@ class RehearsalWriter:
     def __exit__(self, *_: object) -> None:
         """Nothing is open."""
 
-    def write_identity(self, batch: pa.Table, keys: Sequence[str], ties: Sequence[Ties]) -> None:
+    def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
         """Adds establishments. They stay in the order of the table, since they are compared with it."""
         self._batches.append(batch)
 
-    def finish_identity(self, public: Sequence[str]) -> None:
+    def finish_identity(self) -> None:
         """Nothing is to be sorted."""
 
     def write_answers(self, query: str, table: pa.Table) -> None:

@@ -88,22 +88,23 @@ class ReleaseWriter:
                 self._rows.close()
         self._claim.give_up()
 
-    def write_identity(self, batch: pa.Table, keys: Sequence[str], ties: Sequence[Ties]) -> None:
-        """Adds establishments, in any order; they are published sorted by the `keys` and, where equal, by `ties`."""
-        with writing(self.target):
-            if self._rows is None:
-                self._rows = SortedRows(self.folder, batch.schema, keys, len(ties), self._threads)
-            self._rows.add(batch, ties)
-
-    def finish_identity(self, public: Sequence[str]) -> None:
-        """All establishments are there; begins to sort them.
+    def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
+        """Adds establishments, in any order; they are published sorted by the `keys` and, where equal, by `ties`.
 
         Only public columns repeat their values, so only they get a dictionary: one of noisy values takes most of the
         time and makes the file larger.
         """
+        with writing(self.target):
+            if self._rows is None:
+                path = self.folder / IDENTITY
+                self._rows = SortedRows(path, batch.schema, keys, public, len(ties), self._threads)
+            self._rows.add(batch, ties)
+
+    def finish_identity(self) -> None:
+        """All establishments are there."""
         if self._rows:
             with writing(self.target):
-                self._written.append(self._rows.write(self.folder / IDENTITY, public))
+                self._written.append(self._rows.finish())
 
     def write_answers(self, query: str, table: pa.Table) -> None:
         """Writes the answers of a query as Parquet and CSV."""
