@@ -91,8 +91,9 @@ def example(group: ProtectionGroup) -> str:
 
 def _public(spec: Spec, lists_establishments: bool) -> str:
     public, secret = _listed(spec.data.public), _listed(tuple(spec.policy.attributes))
+    own = _listed((*((spec.data.id,) if spec.data.id else ()), *spec.data.public))
     known = (
-        f"that an establishment is in the data, and its {public}"
+        f"that an establishment is in the data, and its {own}"
         if lists_establishments
         else f"how many establishments there are, and which groups of {public} have any; no establishment is listed"
     )

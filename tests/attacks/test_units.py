@@ -1,0 +1,51 @@
+"""What `measure` is given must agree: a table read in other units than it is priced in is hardly protected."""
+
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from gedp.engines.local import LocalEngine
+from gedp.errors import FaultsError
+from gedp.measure import measure, rehearse
+from gedp.policy import Attribute, Closeness, Data, Policy, Query
+from gedp.table import open_table
+
+EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
+SIGNED = replace(EMP, signed=True)
+LOG = Attribute("emp", Closeness("log", Decimal("0.5")))
+DATA = Data("memory", ("cnty",), synthetic=True)
+ROWS = pa.table({"cnty": ["001", "003"], "emp": [1000, 0]})
+
+
+@pytest.mark.parametrize(
+    ("opened", "asked", "said"),
+    [
+        (EMP, replace(EMP, unit=Decimal(1000)), "another unit"),
+        (replace(EMP, unit=Decimal("0.1")), EMP, "another unit"),
+        (SIGNED, EMP, "values for which it has no psi"),
+        (EMP, LOG, "values for which it has no psi"),
+        (replace(EMP, name="wage"), EMP, "opened without it"),
+    ],
+)
+def test_a_table_that_was_opened_for_something_else_is_refused(
+    opened: Attribute, asked: Attribute, said: str, tmp_path: Path
+) -> None:
+    table = open_table(LocalEngine(ROWS.append_column("wage", ROWS["emp"])), DATA, {opened.name: opened})
+    policy, queries = Policy({"emp": asked}, Decimal(1)), [Query("total", (), {"emp": Decimal(1)}, "psi")]
+    if asked.signed:
+        queries = [replace(query, mechanism="auto") for query in queries]
+    with pytest.raises(FaultsError, match=said):
+        measure(table, policy, queries, out=tmp_path / "out")
+    with pytest.raises(FaultsError, match=said):
+        rehearse(table, policy, queries)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_another_psi_on_the_same_values_may_be_rehearsed() -> None:
+    table = open_table(LocalEngine(ROWS), DATA, {"emp": EMP})
+    other = Attribute("emp", Closeness("linear", Decimal(10)))
+    queries = [Query("total", (), {"emp": Decimal(1)})]
+    assert rehearse(table, Policy({"emp": other}, Decimal(1)), queries).answers("total").num_rows == 1
