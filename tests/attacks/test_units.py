@@ -35,8 +35,6 @@ def test_a_table_that_was_opened_for_something_else_is_refused(
 ) -> None:
     table = open_table(LocalEngine(ROWS.append_column("wage", ROWS["emp"])), DATA, {opened.name: opened})
     policy, queries = Policy({"emp": asked}, Decimal(1)), [Query("total", (), {"emp": Decimal(1)}, "psi")]
-    if asked.signed:
-        queries = [replace(query, mechanism="auto") for query in queries]
     with pytest.raises(FaultsError, match=said):
         measure(table, policy, queries, out=tmp_path / "out")
     with pytest.raises(FaultsError, match=said):
