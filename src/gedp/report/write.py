@@ -5,7 +5,7 @@ from html import unescape
 from pathlib import Path
 
 from gedp.derived import BESIDE, MICRODATA, REPORT, drop_signature
-from gedp.files import real, write_text, writing
+from gedp.files import real, regular, write_text, writing
 from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_description
 from gedp.report.page import report_page
@@ -31,7 +31,7 @@ def write_report(microdata: Microdata, path: Path | None = None, *, title: str |
 def title_of(path: Path) -> str | None:
     """The heading that a report was given; None if there is no such file."""
     try:
-        found = re.search("<title>(.*?)</title>", path.read_text(encoding="utf-8"), re.DOTALL)
+        found = re.search("<title>(.*?)</title>", regular(path).read_text(encoding="utf-8"), re.DOTALL)
     except (OSError, ValueError):
         return None
     return unescape(found[1]) if found else None
