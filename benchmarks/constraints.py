@@ -18,15 +18,15 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from gedp import fit_microdata
+from gedp.confidential.run import plan_run, run
+from gedp.lab.synth.demo import make_demo
 from gedp.microdata.constraints.nonnegative import fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.constraints.rounding import Grouping, round_rows
 from gedp.microdata.solve import CodeArray, Marginal
 from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import SeededEntropy
-from gedp.run import plan_run, run
-from gedp.specs import find_spec
-from gedp.synth.demo import make_demo
+from gedp.policy.examples import find_spec
 
 BY = {"state": [], "county": ["cnty"], "county x NAICS-5": ["cnty", "naics5"]}
 SMALL = "the smallest quarter of these"

@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from gedp.specs import example_text, find_spec
+from gedp.policy.examples import example_text, find_spec
 
 QCEW = Path(__file__).parents[2] / "shared" / "data" / "qcew_2016q1.parquet"
 AIM_RATIO, AIM_GIGABYTES = 5, 6

@@ -35,8 +35,8 @@ AIM_SECONDS, AIM_DIFFERENCE = 1.0, 1e-8
 RELEASE = """
 import sys
 from pathlib import Path
-from gedp.run import plan_run, run
-from gedp.specs import find_spec
+from gedp.confidential.run import plan_run, run
+from gedp.policy.examples import find_spec
 run(plan_run(find_spec(sys.argv[1]), Path(sys.argv[1]).parent, Path(sys.argv[2])))
 """
 

@@ -22,10 +22,10 @@ from rich.table import Table
 
 from gedp.cli.synth.cbp import fits_table, sources_table
 from gedp.cli.synth.publish import withheld_table
-from gedp.synth.cbp import EmploymentOptions, Sources, cells_from_sources, read_sources
-from gedp.synth.cbp.codes import sector_sql
-from gedp.synth.publish import publish
-from gedp.synth.publish.leaves import OUTSIDE_CBP
+from gedp.lab.synth.cbp import EmploymentOptions, Sources, cells_from_sources, read_sources
+from gedp.lab.synth.cbp.codes import sector_sql
+from gedp.lab.synth.publish import publish
+from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
 
 QCEW = Path(__file__).parents[2] / "shared" / "data" / "qcew_2016q1.parquet"
 STATES = ("RI", "NJ")

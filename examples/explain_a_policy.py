@@ -2,7 +2,7 @@
 
 from gedp import Linear, PrivacyLoss, Promise, Protection, Sqrt, compose_publishers, parse_spec, price, widen
 from gedp.accounting.composition import power
-from gedp.specs import example_text
+from gedp.policy.examples import example_text
 
 employment = Protection(Sqrt(), gamma=0.5)
 for jobs in (3, 36, 360, 36_000):

@@ -24,7 +24,7 @@ settings.load_profile("ci" if os.environ.get("CI") else "default")
 @pytest.fixture(scope="module")
 def no_disk_waits() -> Iterator[None]:
     """Ledgers that would not survive a power failure: a busy disk may take a second for each commit."""
-    from gedp.accounting.ledger import store
+    from gedp.ledger import store
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "SYNCHRONOUS", "OFF")

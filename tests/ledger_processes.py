@@ -4,8 +4,8 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
-from gedp.accounting.ledger import Ledger
 from gedp.errors import BudgetExceededError
+from gedp.ledger import Ledger
 from tests.ledgers import MANIFEST, spend
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import DecidedBy, Ledger, LessPromisedError, Request, Reservation
-from gedp.accounting.ledger.store import TRIGGERS
+from gedp.ledger import DecidedBy, Ledger, LessPromisedError, Request, Reservation
+from gedp.ledger.store import TRIGGERS
 from gedp.policy import Attribute, Closeness, PriceLine, PriceList
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))

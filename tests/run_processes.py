@@ -9,9 +9,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-import gedp.cli.run
-import gedp.explain.terminal
-import gedp.run  # noqa: F401 - so that a signal hits a run, and not an import
 from tests.runs import gedp as command
 
 pa.array(np.zeros(1))  # imports pandas, where it is installed

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.accounting.ledger import Ledger
 from gedp.cli import main
+from gedp.ledger import Ledger
 
 SPEC = """
 [data]

@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.pretty import pretty_repr
 from rich.traceback import Traceback
 
-from gedp.accounting.ledger import Ledger
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.run import plan_run, run
+from gedp.confidential.sealing import UnexpectedError
 from gedp.errors import GedpError, TableChangedError
+from gedp.ledger import Ledger
 from gedp.policy import read_spec
 from gedp.release import ReleaseWriter, read_release
-from gedp.run import plan_run, run
-from gedp.sealing import UnexpectedError
 from tests.canaries import BROKEN, CANARY, PACKED, ROWS, emp, sings, with_canaries
 from tests.runs import all_files, gedp, write_case, write_spec
 
@@ -197,17 +197,17 @@ class find_objects:  # noqa: N801 - a context manager
 @pytest.mark.parametrize(
     "place",
     [
-        "gedp.table._combine",
-        "gedp.table._compact",
-        "gedp.tally.CellTally.add",
-        "gedp.tally.CellTally.add_identity",
-        "gedp.measure.clipping_bounds",
-        "gedp.measure.clipped_excess",
-        "gedp.measure.answer_pnc",
-        "gedp.measure.answer_table",
+        "gedp.confidential.table._combine",
+        "gedp.confidential.table._compact",
+        "gedp.confidential.tally.CellTally.add",
+        "gedp.confidential.tally.CellTally.add_identity",
+        "gedp.confidential.measure.clipping_bounds",
+        "gedp.confidential.measure.clipped_excess",
+        "gedp.confidential.measure.answer_pnc",
+        "gedp.confidential.measure.answer_table",
         "gedp.release.ReleaseWriter.write_identity",
-        "gedp.engines.local.Batch",
-        "gedp.table._attribute_faults",
+        "gedp.confidential.engines.local.Batch",
+        "gedp.confidential.table._attribute_faults",
     ],
 )
 def test_what_nobody_foresaw_says_where_and_not_what(

@@ -17,19 +17,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp._version import __version__
-from gedp.compare import Comparison, compare
-from gedp.compare import replicates as module
-from gedp.compare.comparison import Order, beyond_chance, compare_replicates
-from gedp.compare.rehearsals import Stage
-from gedp.compare.workflows import spec_for
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure
+from gedp.confidential.table import open_table
 from gedp.errors import DomainError, FaultsError, GedpError, Refused
-from gedp.evaluate.folder import FolderTakenError, Stamp
-from gedp.measure import measure
+from gedp.lab.compare import Comparison, compare
+from gedp.lab.compare import replicates as module
+from gedp.lab.compare.comparison import Order, beyond_chance, compare_replicates
+from gedp.lab.compare.rehearsals import Stage
+from gedp.lab.compare.workflows import spec_for
+from gedp.lab.evaluate.folder import FolderTakenError, Stamp
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Microdata, Spec, read_spec, write_spec
-from gedp.table import open_table
 from tests.runs import names, small_table, write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')

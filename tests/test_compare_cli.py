@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.compare import crew
+from gedp.lab.compare import crew
 from tests.canaries import sings, with_canaries
 from tests.runs import COMMAND, gedp, names, small_table, write_case
 from tests.test_evaluate_cli import environment, everything

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.compare.sweeps import AS_IS, settings_of
 from gedp.errors import DomainError
+from gedp.lab.compare.sweeps import AS_IS, settings_of
 from gedp.policy import Data, Policy, Query, Spec, price
 from tests.test_microdata import ATTRIBUTES
 

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gedp.compare.plan import make_plan
-from gedp.compare.rehearsals import replicate, set_stage
-from gedp.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
+from gedp.confidential.measure import rehearse
+from gedp.confidential.mechanisms import ZETA, no_clipping_tau
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
-from gedp.measure import rehearse
-from gedp.mechanisms import ZETA, no_clipping_tau
+from gedp.lab.compare.plan import make_plan
+from gedp.lab.compare.rehearsals import replicate, set_stage
+from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
 from tests.runs import small_table, write_case
 

@@ -25,8 +25,8 @@ from gedp.microdata.weights import fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Microdata as MicrodataSpec
 from gedp.policy import parse_spec, write_spec
+from gedp.policy.examples import find_spec
 from gedp.release import read_release
-from gedp.specs import find_spec
 from tests.runs import gedp
 from tests.test_microdata import EVERYTHING, IDENTITY, Row, dense_problem, query, release_of, rows_of_tables, some_rows
 from tests.test_tabulate import dense_covariance, group_of

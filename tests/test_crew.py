@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from gedp.compare.crew import Work, WorkerDiedError, done_by, usual_workers
 from gedp.errors import Fault, FaultsError, TableChangedError
 from gedp.files import WriteError
+from gedp.lab.compare.crew import Work, WorkerDiedError, done_by, usual_workers
 
 
 def write(folder: Path, number: int) -> None:

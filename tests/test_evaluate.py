@@ -14,20 +14,20 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure
+from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
-from gedp.evaluate import Evaluation, evaluate
-from gedp.evaluate.evaluation import stamp_of
-from gedp.evaluate.groups import ANSWERS, Comparison
-from gedp.evaluate.levels import chosen_levels, default_levels
-from gedp.evaluate.truth import read_truth
-from gedp.measure import measure
+from gedp.lab.evaluate import Evaluation, evaluate
+from gedp.lab.evaluate.evaluation import stamp_of
+from gedp.lab.evaluate.groups import ANSWERS, Comparison
+from gedp.lab.evaluate.levels import chosen_levels, default_levels
+from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_frame
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Data, Policy, Query
 from gedp.release import Release
-from gedp.table import open_table
 from tests.test_microdata import (
     ATTRIBUTES,
     EVERYTHING,

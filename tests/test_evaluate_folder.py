@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.evaluate.folder import INDEX, FolderTakenError, Stamp, private_file, results_folder
 from gedp.files import WriteError
+from gedp.lab.evaluate.folder import INDEX, FolderTakenError, Stamp, private_file, results_folder
 from tests.runs import names
 from tests.test_microdata import IDENTITY, release_of, some_rows
 

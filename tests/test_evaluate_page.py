@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from gedp.evaluate import Evaluation, evaluate
-from gedp.evaluate.report import evaluation_page, number, short_share
+from gedp.lab.evaluate import Evaluation, evaluate
+from gedp.lab.evaluate.report import evaluation_page, number, short_share
 from gedp.web.svg import MOST_POINTS, Axis, Panel, box_plot, short_number
 from tests.pages import labels_of, opened
 from tests.test_evaluate import not_synthetic, table_of

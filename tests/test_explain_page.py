@@ -13,10 +13,10 @@ from gedp import numbers
 from gedp.accounting.composition import PrivacyLoss, power
 from gedp.explain.facts import power_rows
 from gedp.explain.page import explain_page
+from gedp.lab.reproduce.frameworks import framework_ratios, frameworks_page
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt
 from gedp.policy import parse_spec, price
-from gedp.reproduce.frameworks import framework_ratios, frameworks_page
-from gedp.specs import find_spec
+from gedp.policy.examples import find_spec
 from tests.pages import labels_of, opened
 from tests.test_policy import changed
 

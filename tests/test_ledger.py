@@ -19,7 +19,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import (
+from gedp.errors import BudgetExceededError, DomainError, GedpError
+from gedp.ledger import (
     Ledger,
     LedgerError,
     LedgerLockedError,
@@ -29,7 +30,7 @@ from gedp.accounting.ledger import (
     spec_digest,
     store,
 )
-from gedp.accounting.ledger.amounts import (
+from gedp.ledger.amounts import (
     decimal_of,
     decimal_text,
     factor_within,
@@ -39,7 +40,6 @@ from gedp.accounting.ledger.amounts import (
     mu_down,
     mu_up,
 )
-from gedp.errors import BudgetExceededError, DomainError, GedpError
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, narrow
 from gedp.policy import Attribute, Closeness, PriceLine, PriceList, parse_spec, write_spec
 from tests.ledgers import EMP, MANIFEST, SPEC, WAGE, history, price_list, spend

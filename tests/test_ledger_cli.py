@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import pytest
 
-from gedp.accounting.ledger import DecidedBy, Ledger, Request
-from gedp.accounting.ledger import ledger as ledger_module
 from gedp.cli import ledger as ledger_cli
 from gedp.cli import main
+from gedp.ledger import DecidedBy, Ledger, Request
+from gedp.ledger import ledger as ledger_module
 from gedp.policy import Attribute, Closeness
 from tests.ledgers import EMP, SPEC, bodies, edit, history, price_list, rewrite, sealed, spend
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import Ledger, store
 from gedp.errors import BudgetExceededError
+from gedp.ledger import Ledger, store
 from tests.ledgers import MANIFEST, spend
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import Ledger, store
+from gedp.ledger import Ledger, store
 from tests.ledger_processes import keep_releasing, race
 from tests.ledgers import spend
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import Ledger, LedgerBrokenError, LedgerError, Verification
-from gedp.accounting.ledger.chain import Row, Stored, verify
-from gedp.accounting.ledger.store import TABLES, TRIGGERS
 from gedp.errors import DomainError, Refused
+from gedp.ledger import Ledger, LedgerBrokenError, LedgerError, Verification
+from gedp.ledger.chain import Row, Stored, verify
+from gedp.ledger.store import TABLES, TRIGGERS
 from tests.ledgers import MANIFEST, bodies, edit, history, rewrite, rewrite_all, sealed, spend
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
@@ -105,7 +105,7 @@ def test_a_change_of_any_field_shows(original: Path, tmp_path: Path, sequence: i
 
 
 def stored_rows(path: Path) -> Stored:
-    from gedp.accounting.ledger.store import read_stored, transaction
+    from gedp.ledger.store import read_stored, transaction
 
     with transaction(path, 1, write=False) as connection:
         return read_stored(connection)

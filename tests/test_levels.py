@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from gedp.compare import compare
-from gedp.engines.local import LocalEngine
-from gedp.evaluate.levels import chosen_levels, default_levels
-from gedp.measure import rehearse
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import rehearse
+from gedp.confidential.table import open_table
+from gedp.lab.compare import compare
+from gedp.lab.evaluate.levels import chosen_levels, default_levels
 from gedp.microdata.cells import Frame, read_frame
 from gedp.policy import read_spec
-from gedp.table import open_table
 from tests.runs import small_table, write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')

@@ -14,21 +14,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.accounting.ledger import Ledger
-from gedp.engines import local
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines import local
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure, rehearse
+from gedp.confidential.mechanisms import clipping_bounds, no_clipping_tau
+from gedp.confidential.table import ConfidentialTable, find_cells, open_table
+from gedp.confidential.tally import Clipping, clipped_excess
 from gedp.errors import GedpError, Refused, TableChangedError
-from gedp.estimates import psi_variance
-from gedp.measure import measure, rehearse
-from gedp.mechanisms import clipping_bounds, no_clipping_tau
+from gedp.lab.synth.demo import make_demo
+from gedp.ledger import Ledger
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query
+from gedp.policy.examples import find_spec
 from gedp.release import Release, read_release
-from gedp.specs import find_spec
-from gedp.synth.demo import make_demo
-from gedp.table import ConfidentialTable, find_cells, open_table
-from gedp.tally import Clipping, clipped_excess
+from gedp.release.estimates import psi_variance
 
 SYNTHETIC = Data("x", ("cnty", "naics"), "key", synthetic=True)
 GROUPERS = {"naics2": Grouper("naics2", "naics", prefix=2)}

@@ -12,9 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
-from gedp.errors import DomainError
-from gedp.estimates import PsiAnswers, psi_variance
-from gedp.mechanisms import (
+from gedp.confidential.mechanisms import (
     answer_pnc,
     clipping_bounds,
     estab_gaussian,
@@ -23,10 +21,12 @@ from gedp.mechanisms import (
     pnc_range,
     psi_mechanism,
 )
+from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
 from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness
+from gedp.release.estimates import PsiAnswers, psi_variance
 
 DRAWS = 200_000
 

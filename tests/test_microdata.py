@@ -18,10 +18,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gedp.cli import cli
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure
+from gedp.confidential.table import open_table
 from gedp.errors import GedpError
-from gedp.estimates import psi_variance
-from gedp.measure import measure
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.cells import read_frame
 from gedp.microdata.measured import fit_measured
@@ -31,7 +31,7 @@ from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.publish import publish
 from gedp.release import Release, read_release
-from gedp.table import open_table
+from gedp.release.estimates import psi_variance
 
 DATA = Data("x", ("cnty", "naics", "floor"), "key", synthetic=True)
 GROUPERS = {"naics2": Grouper("naics2", "naics", prefix=2), "sector": Grouper("sector", "naics", map="sectors.csv")}

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import gedp
 from gedp.accounting.composition import power
+from gedp.lab.reproduce.intervals import PRINTED_INTERVALS
 from gedp.numbers import bound, chance, interval, percent, size, strength
-from gedp.reproduce.intervals import PRINTED_INTERVALS
 
 
 def number(text: str) -> float:

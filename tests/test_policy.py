@@ -27,7 +27,7 @@ from gedp.policy import (
     require_within_budget,
     write_spec,
 )
-from gedp.specs import example_names, example_text, find_spec
+from gedp.policy.examples import example_names, example_text, find_spec
 
 GOOD = """\
 [data]

@@ -17,19 +17,19 @@ import pytest
 from click.testing import CliRunner, Result
 
 from gedp.cli import cli
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure
+from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
 from gedp.industries import ancestor_of, depth_of
-from gedp.measure import measure
+from gedp.lab.synth.establishments import write_establishments
+from gedp.lab.synth.qcew.fill import fill
+from gedp.lab.synth.qcew.read import read_qcew
+from gedp.lab.synth.qcew.tree import build_tree
 from gedp.microdata import Microdata, fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.release import Release
-from gedp.synth.establishments import write_establishments
-from gedp.synth.qcew.fill import fill
-from gedp.synth.qcew.read import read_qcew
-from gedp.synth.qcew.tree import build_tree
-from gedp.table import open_table
 from tests.runs import COMMAND
 
 QCEW = Path(__file__).parents[2] / "shared" / "data" / "qcew_2016q1.parquet"

@@ -15,14 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.engines import local
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines import local
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure
+from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
-from gedp.measure import measure
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.release import Release, ReleaseWriter, TamperedReleaseError, read_release
-from gedp.table import open_table
 
 ROWS = 20_000
 ATTRIBUTES = {name: Attribute(name, Closeness("sqrt", Decimal("0.5"))) for name in ("emp", "wage")}

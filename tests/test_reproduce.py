@@ -8,14 +8,14 @@ from click.testing import CliRunner
 from scipy.stats import ncx2
 
 from gedp.cli import cli
-from gedp.estimates import PsiAnswers
+from gedp.lab.reproduce import Comparison
+from gedp.lab.reproduce.coverage import coverage
+from gedp.lab.reproduce.frameworks import findings, framework_ratios, frameworks_page
+from gedp.lab.reproduce.intervals import intervals, people
 from gedp.noise import grid
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
-from gedp.reproduce import Comparison
-from gedp.reproduce.coverage import coverage
-from gedp.reproduce.frameworks import findings, framework_ratios, frameworks_page
-from gedp.reproduce.intervals import intervals, people
+from gedp.release.estimates import PsiAnswers
 
 
 def test_all_eight_intervals_agree() -> None:

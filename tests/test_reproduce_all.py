@@ -17,15 +17,15 @@ from playwright.sync_api import Browser
 from gedp.cli import cli
 from gedp.errors import FaultsError, GedpError, Refused
 from gedp.industries import sector_of, supersector_of
-from gedp.reproduce import everything
-from gedp.reproduce.compared import IN_THOUSANDS, equal_spec
-from gedp.reproduce.context import QCEW, Context, State
-from gedp.reproduce.everything import find_data, reproduce
-from gedp.reproduce.items.summaries import summaries
-from gedp.reproduce.page import index_page, item_page
-from gedp.reproduce.printed_summaries import PRINTED
-from gedp.reproduce.registry import SUMMARIES, item
-from gedp.reproduce.results import (
+from gedp.lab.reproduce import everything
+from gedp.lab.reproduce.compared import IN_THOUSANDS, equal_spec
+from gedp.lab.reproduce.context import QCEW, Context, State
+from gedp.lab.reproduce.everything import find_data, reproduce
+from gedp.lab.reproduce.items.summaries import summaries
+from gedp.lab.reproduce.page import index_page, item_page
+from gedp.lab.reproduce.printed_summaries import PRINTED
+from gedp.lab.reproduce.registry import SUMMARIES, item
+from gedp.lab.reproduce.results import (
     AGREES,
     DISAGREES,
     FAILED,
@@ -39,7 +39,7 @@ from gedp.reproduce.results import (
     result_of,
     verdict_of,
 )
-from gedp.synth.demo import make_demo
+from gedp.lab.synth.demo import make_demo
 from gedp.web.svg import svg
 from tests.pages import labels_of, opened
 
@@ -314,7 +314,7 @@ def test_the_command_refuses_what_is_not_there(tmp_path: Path) -> None:
 
 
 def test_disagreement_is_a_result_and_failure_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gedp.reproduce import registry
+    from gedp.lab.reproduce import registry
 
     monkeypatch.setattr(registry, "item", lambda name: Counted(name, replace(RESULT, verdict=DISAGREES)).item)
     command = ["reproduce", "all", "--only", "budgets", "--out"]

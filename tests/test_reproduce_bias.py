@@ -5,10 +5,10 @@ import pytest
 from click.testing import CliRunner
 
 from gedp.cli import cli
+from gedp.lab.reproduce.bias import EACH, PRINTED, SETTINGS, Setting, Trials, draw, fits, run_setting
 from gedp.microdata.cells import AttributeProblem, Cells, GroupAnswers, PsiNoise
 from gedp.microdata.weights import fit_attribute
 from gedp.neighbors import Log
-from gedp.reproduce.bias import EACH, PRINTED, SETTINGS, Setting, Trials, draw, fits, run_setting
 
 
 def problem_of(setting: Setting, answers: Trials, trial: int) -> AttributeProblem:

@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gedp.compare.comparison import Comparison, Line, Order
-from gedp.evaluate.folder import Stamp
-from gedp.reproduce import claims
-from gedp.reproduce.compared import GDP, LEVELS, ORACLES, PRIVATE
-from gedp.reproduce.items.comparison import our_claims, paper_claims
-from gedp.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER
+from gedp.lab.compare.comparison import Comparison, Line, Order
+from gedp.lab.evaluate.folder import Stamp
+from gedp.lab.reproduce import claims
+from gedp.lab.reproduce.compared import GDP, LEVELS, ORACLES, PRIVATE
+from gedp.lab.reproduce.items.comparison import our_claims, paper_claims
+from gedp.lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER
 
 PLACE = [("m1emp", "state total")]
 

@@ -15,10 +15,10 @@ from unittest.mock import Mock
 import duckdb
 import pytest
 
-from gedp.accounting.ledger import Ledger
 from gedp.cli.signals import interrupts
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
 from gedp.errors import GedpError
+from gedp.ledger import Ledger
 from gedp.release import read_release
 from tests import run_processes
 from tests.runs import PRICE, gedp, names, small_table, start, write_case

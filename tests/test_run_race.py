@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gedp.accounting.ledger import Ledger
+from gedp.ledger import Ledger
 from gedp.release import read_release
 from tests import run_processes
 from tests.runs import PRICE, gedp, names, write_case

@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.errors import DomainError
-from gedp.neighbors import Log, Protection, Sqrt
-from gedp.semantics import (
+from gedp.accounting.semantics import (
     Statement,
     establishment,
     existence_mu,
@@ -19,6 +17,8 @@ from gedp.semantics import (
     person,
     record_mu,
 )
+from gedp.errors import DomainError
+from gedp.neighbors import Log, Protection, Sqrt
 from tests.strategies import protections, values
 
 WAGES = Protection(Sqrt(), 100)

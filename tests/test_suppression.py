@@ -7,8 +7,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.baselines.suppression import Published
 from gedp.errors import FaultsError
+from gedp.lab.baselines.suppression import Published
 from tests.runs import gedp, names
 
 DATA = Path(__file__).parents[2] / "shared" / "data" / "qcew_2016q1.parquet"

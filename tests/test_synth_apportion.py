@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.synth.apportion import apportion
+from gedp.lab.synth.apportion import apportion
 
 Run = tuple[int, list[int]]
 

@@ -11,7 +11,7 @@ from gedp.files import WriteError
 from tests.synth_cbp_files import make_establishments, names_in
 
 needs_establishments = pytest.mark.skipif(
-    find_spec("gedp.synth.establishments") is None, reason="gedp.synth.establishments is not in this checkout"
+    find_spec("gedp.lab.synth.establishments") is None, reason="gedp.lab.synth.establishments is not in this checkout"
 )
 COLUMNS = """
 year qtr state cnty naics naics5 naics4 naics3 sector supersector own m1emp m2emp m3emp wage primary_key

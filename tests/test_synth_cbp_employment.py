@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.synth.apportion import Floats
-from gedp.synth.cbp.employment import (
+from gedp.lab.synth.apportion import Floats
+from gedp.lab.synth.cbp.employment import (
     EmploymentInput,
     EmploymentOptions,
     adjust_to_county,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gedp.errors import FaultsError
-from gedp.synth.cbp import Sources, read_sources
-from gedp.synth.cbp.county_patterns import cbp_year, efsy_year
+from gedp.lab.synth.cbp import Sources, read_sources
+from gedp.lab.synth.cbp.county_patterns import cbp_year, efsy_year
 from tests.synth_cbp_files import publish_world, read_rows, write_rows
 
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from gedp.synth.apportion import Floats, Ints
-from gedp.synth.cbp.divide import group_sum
-from gedp.synth.cbp.employment import Employment
-from gedp.synth.cbp.naics6 import Naics6Input, divide_wages, emp_scale, naics6_cells, scaled_month_three
-from gedp.synth.cbp.regression import FitSummary
+from gedp.lab.synth.apportion import Floats, Ints
+from gedp.lab.synth.cbp.divide import group_sum
+from gedp.lab.synth.cbp.employment import Employment
+from gedp.lab.synth.cbp.naics6 import Naics6Input, divide_wages, emp_scale, naics6_cells, scaled_month_three
+from gedp.lab.synth.cbp.regression import FitSummary
 
 NAN = np.nan
 

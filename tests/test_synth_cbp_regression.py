@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gedp.errors import FaultsError
-from gedp.synth.cbp.regression import (
+from gedp.lab.synth.cbp.regression import (
     Floats,
     Labels,
     MissingExtraError,

@@ -5,12 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gedp.synth.cbp import EmploymentOptions, RouteResult, Sources, cells_from_sources, read_sources
-from gedp.synth.cbp.codes import parent_of, sector_of
-from gedp.synth.cbp.gather import Gathered, gather
-from gedp.synth.cells import CELL_SCHEMA
-from gedp.synth.publish import Published
-from gedp.synth.publish.leaves import OUTSIDE_CBP
+from gedp.lab.synth.cbp import EmploymentOptions, RouteResult, Sources, cells_from_sources, read_sources
+from gedp.lab.synth.cbp.codes import parent_of, sector_of
+from gedp.lab.synth.cbp.gather import Gathered, gather
+from gedp.lab.synth.cells import CELL_SCHEMA
+from gedp.lab.synth.publish import Published
+from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
 from tests.synth_cbp_files import publish_world
 
 TruthAndFiles = tuple[pa.Table, Published]

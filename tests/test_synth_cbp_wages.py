@@ -3,10 +3,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gedp.synth.apportion import Floats
-from gedp.synth.cbp.employment import Employment
-from gedp.synth.cbp.regression import FitSummary
-from gedp.synth.cbp.wages import WageInput, earned, model_terms, wage_upper_bound, wages_naics4
+from gedp.lab.synth.apportion import Floats
+from gedp.lab.synth.cbp.employment import Employment
+from gedp.lab.synth.cbp.regression import FitSummary
+from gedp.lab.synth.cbp.wages import WageInput, earned, model_terms, wage_upper_bound, wages_naics4
 from tests.test_synth_cbp_employment import FixedNormals
 
 NAN = np.nan

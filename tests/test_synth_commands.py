@@ -17,10 +17,10 @@ import pytest
 
 from gedp.cli import main
 from gedp.industries import depth_of, parent_of
-from gedp.synth.demo import SECTORS, demo_cells, make_demo
-from gedp.synth.plots import _edges, _histograms
-from gedp.synth.shape import describe
-from gedp.synth.sizes import LOWER_EDGES
+from gedp.lab.synth.demo import SECTORS, demo_cells, make_demo
+from gedp.lab.synth.plots import _edges, _histograms
+from gedp.lab.synth.shape import describe
+from gedp.lab.synth.sizes import LOWER_EDGES
 
 HEADER = (
     "area_fips,own_code,industry_code,agglvl_code,size_code,year,qtr,disclosure_code,"
@@ -187,14 +187,14 @@ def test_bad_paths(
 
 def test_ctrl_c_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     program = (
-        "import signal, sys, time, gedp.synth.spreads as s, gedp.synth.establishments as e\n"
+        "import signal, sys, time, gedp.lab.synth.spreads as s, gedp.lab.synth.establishments as e\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job starts with it ignored
         "def slow(*a, made=s.divide_skewed):\n"
         "    time.sleep(0.2)\n"
         "    return made(*a)\n"
         "e.SPREADS['skewed'] = s.Spread(s.draw_skewed, slow)\n"
         "from pathlib import Path\n"
-        "from gedp.synth.demo import demo_cells\n"
+        "from gedp.lab.synth.demo import demo_cells\n"
         "e.write_establishments(demo_cells(), Path(sys.argv[1]), year=2016, quarter=1, seed=0, batch=200,\n"
         "                       progress=lambda n: print(n, flush=True))\n"
     )
@@ -283,8 +283,8 @@ def test_shape_by_plain_loops(tmp_path: Path) -> None:
 
 
 def test_a_shape_without_jobs(tmp_path: Path) -> None:
-    from gedp.synth.cells import CELL_SCHEMA
-    from gedp.synth.establishments import write_establishments
+    from gedp.lab.synth.cells import CELL_SCHEMA
+    from gedp.lab.synth.establishments import write_establishments
 
     row = ["44", "007", "722511", "5", 3, 0, 0, 0, 0]
     cells = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA)

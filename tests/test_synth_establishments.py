@@ -13,11 +13,11 @@ import pytest
 
 from gedp.errors import FaultsError, GedpError
 from gedp.files import WriteError
-from gedp.synth.cells import ATTRIBUTES, CELL_SCHEMA, check_cells
-from gedp.synth.demo import demo_cells
-from gedp.synth.establishments import SCHEMA, write_establishments
-from gedp.synth.output import check_writable
-from gedp.synth.sizes import count_by_size
+from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA, check_cells
+from gedp.lab.synth.demo import demo_cells
+from gedp.lab.synth.establishments import SCHEMA, write_establishments
+from gedp.lab.synth.output import check_writable
+from gedp.lab.synth.sizes import count_by_size
 
 
 def two_states() -> pa.Table:
@@ -110,7 +110,7 @@ def test_an_interrupt_leaves_no_file_and_spares_the_old_one(tmp_path: Path) -> N
 def test_a_full_disk_is_one_message_and_no_file(tmp_path: Path) -> None:
     program = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
-        "from pathlib import Path; from gedp.synth.demo import make_demo\n"
+        "from pathlib import Path; from gedp.lab.synth.demo import make_demo\n"
         "from gedp.files import WriteError\n"
         "try: make_demo(Path(sys.argv[1]))\n"
         "except WriteError as error: print(error)\n"

@@ -7,12 +7,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-import gedp.synth.publish
+import gedp.lab.synth.publish
 from gedp.errors import FaultsError
-from gedp.synth.cbp.codes import parent_of
-from gedp.synth.publish import Published, Rates, publish
-from gedp.synth.publish.county_patterns import EMPLOYMENT_FLAGS, employment_flag, noise_flag
-from gedp.synth.publish.leaves import (
+from gedp.lab.synth.cbp.codes import parent_of
+from gedp.lab.synth.publish import Published, Rates, publish
+from gedp.lab.synth.publish.county_patterns import EMPLOYMENT_FLAGS, employment_flag, noise_flag
+from gedp.lab.synth.publish.leaves import (
     LARGEST_NOISE,
     OUTSIDE_CBP,
     SIZE_CLASSES,
@@ -22,7 +22,7 @@ from gedp.synth.publish.leaves import (
     read_leaves,
     whole_at_random,
 )
-from gedp.synth.publish.tabulate import riskiest
+from gedp.lab.synth.publish.tabulate import riskiest
 from tests.synth_cbp_files import make_establishments, names_in, publish_world, read_rows
 
 LAYOUT = """
@@ -315,7 +315,7 @@ def test_an_interruption_leaves_nothing_behind(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gedp.synth.publish, "write_efsy", interrupt)
+    monkeypatch.setattr(gedp.lab.synth.publish, "write_efsy", interrupt)
     with pytest.raises(KeyboardInterrupt):
         publish(world[1].cbp.parents[1] / "world.parquet", tmp_path / "out")
     assert names_in(tmp_path) == []

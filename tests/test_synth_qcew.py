@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
 from gedp.industries import SUPERSECTOR_OF_SECTOR, depth_of, parent_of, sector_of
-from gedp.synth.qcew.fill import fill, fill_attribute, find_bounds
-from gedp.synth.qcew.read import read_qcew
-from gedp.synth.qcew.sources import TEXT, WHOLE
-from gedp.synth.qcew.tree import Tree, build_tree
-from gedp.synth.qcew.typical import typical_sizes
-from gedp.synth.states import find_states
+from gedp.lab.synth.qcew.fill import fill, fill_attribute, find_bounds
+from gedp.lab.synth.qcew.read import read_qcew
+from gedp.lab.synth.qcew.sources import TEXT, WHOLE
+from gedp.lab.synth.qcew.tree import Tree, build_tree
+from gedp.lab.synth.qcew.typical import typical_sizes
+from gedp.lab.synth.states import find_states
 
 LEAVES = ("238111", "238112", "311811", "311991", "325412", "722511", "722513", "721110", "523930", "999999")
 Values = tuple[int, ...]  # establishments, three months, wages

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.synth.draws import BLOCK, Stream
-from gedp.synth.spreads import SIZE_SPREAD, SPREADS, Attributes, draw_skewed, month2
+from gedp.lab.synth.draws import BLOCK, Stream
+from gedp.lab.synth.spreads import SIZE_SPREAD, SPREADS, Attributes, draw_skewed, month2
 
 cell = st.tuples(st.integers(1, 12), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(0, 10**6))
 

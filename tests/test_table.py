@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.engines import local
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines import local
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.table import ConfidentialTable, _compact, _runs, find_cells, open_table
 from gedp.errors import FaultsError, TableChangedError
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
-from gedp.table import ConfidentialTable, _compact, _runs, find_cells, open_table
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
 DATA = Data("x", ("cnty", "naics"), "key")

@@ -30,9 +30,10 @@ from gedp._version import __version__
 
 if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
-    from gedp.accounting.ledger import Ledger
+    from gedp.confidential.measure import measure
+    from gedp.confidential.table import ConfidentialTable, open_table
     from gedp.errors import GedpError
-    from gedp.measure import measure
+    from gedp.ledger import Ledger
     from gedp.microdata import Microdata, fit_microdata, read_microdata
     from gedp.neighbors import (
         Linear,
@@ -47,17 +48,16 @@ if TYPE_CHECKING:
     from gedp.policy import Spec, parse_spec, price, read_spec, write_spec
     from gedp.release import Release, read_release
     from gedp.report import write_report
-    from gedp.table import ConfidentialTable, open_table
 
 _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
-    "gedp.accounting.ledger": ("Ledger",),
+    "gedp.ledger": ("Ledger",),
     "gedp.errors": ("GedpError",),
-    "gedp.measure": ("measure",),
+    "gedp.confidential.measure": ("measure",),
     "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
     "gedp.release": ("Release", "read_release"),
     "gedp.report": ("write_report",),
-    "gedp.table": ("ConfidentialTable", "open_table"),
+    "gedp.confidential.table": ("ConfidentialTable", "open_table"),
     "gedp.neighbors": (
         "Linear",
         "Log",

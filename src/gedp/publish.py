@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gedp.derived import REPORT
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.fit import NO_ROWS
 from gedp.release import Release
+from gedp.release.derived import REPORT
 from gedp.report import write_report
 from gedp.report.write import title_of
 

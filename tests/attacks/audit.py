@@ -29,11 +29,11 @@ from scipy.stats import norm, rankdata
 import gedp.noise.grid
 import gedp.noise.sums
 from gedp.accounting.composition import exact
-from gedp.engines import IntArray
-from gedp.engines.local import LocalEngine
-from gedp.estimates import PsiAnswers
-from gedp.measure import measure, rehearse
-from gedp.mechanisms import ZETA, clipping_bounds, no_clipping_tau, pnc_range
+from gedp.confidential.engines import IntArray
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure, rehearse
+from gedp.confidential.mechanisms import ZETA, clipping_bounds, no_clipping_tau, pnc_range
+from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.microdata import fit_microdata
 from gedp.neighbors import NeighborFunction, Signed
 from gedp.neighbors.functions import FloatArray
@@ -41,7 +41,7 @@ from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.policy import Attribute, Closeness, Data, Policy, Query, Spec, price
 from gedp.release import Release, read_release
-from gedp.table import ConfidentialTable, open_table
+from gedp.release.estimates import PsiAnswers
 from tests.attacks.channels import LAYOUTS, audit_layout
 
 #: A correct program raises an alarm in one of two million audits of all cases.

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.accounting.ledger import Ledger, LedgerError
-from gedp.accounting.ledger.export import csv_text, json_lines
 from gedp.errors import BudgetExceededError, GedpError
+from gedp.ledger import Ledger, LedgerError
+from gedp.ledger.export import csv_text, json_lines
 from tests.ledgers import history, spend
 from tests.runs import gedp
 

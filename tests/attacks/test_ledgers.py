@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import gedp as library
-from gedp.accounting.ledger import Ledger
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.run import plan_run
 from gedp.errors import Refused
+from gedp.ledger import Ledger
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import read_spec
 from gedp.release import read_release
-from gedp.run import plan_run
 from tests.runs import PRICE, SYNTHETIC, gedp, names, small_table, spent, write_case, write_spec
 
 LEDGER = "t.parquet.ledger"

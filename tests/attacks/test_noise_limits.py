@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gedp.accounting.composition import exact
-from gedp.engines import MOST_UNITS
+from gedp.confidential.engines import MOST_UNITS
+from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.errors import DomainError
-from gedp.estimates import PsiAnswers, psi_variance
-from gedp.mechanisms import PsiMechanism, psi_mechanism
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, narrow, widen
 from gedp.noise.grid import psi_grid
 from gedp.policy import Attribute, Closeness
 from gedp.release import read_release
+from gedp.release.estimates import PsiAnswers, psi_variance
 from tests.runs import gedp, names, write_case
 
 LOG = Closeness("log", Decimal("0.1"))

@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from gedp.engines import local
-from gedp.engines.local import LocalEngine
-from gedp.measure import measure
+from gedp.confidential.engines import local
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure
+from gedp.confidential.table import open_table
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
 from gedp.release import Release, rows
-from gedp.table import open_table
 
 EMP = {"emp": Attribute("emp", Closeness("sqrt", Decimal("0.5")))}
 
@@ -127,7 +127,7 @@ def test_the_choice_of_mechanisms_does_not_depend_on_the_order_of_the_rows(
     tmp_path_factory: pytest.TempPathFactory, order: Sequence[int], with_id: bool
 ) -> None:
     """Sums in floating point depend on it; those of the estimates, which decide between mechanisms, must not."""
-    from gedp.tally import CellTally
+    from gedp.confidential.tally import CellTally
 
     rng = np.random.default_rng(5)
     estimates = np.concatenate([rng.normal(0, 1e15, 6), rng.normal(0, 1e-3, 3), [np.inf, -np.inf, 2.0**60]])

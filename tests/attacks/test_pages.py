@@ -16,14 +16,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.accounting.composition import PrivacyLoss, power
+from gedp.accounting.semantics import existence_mu
 from gedp.csvfiles import unguarded
 from gedp.explain.facts import existence_rows, protection_groups, warnings
 from gedp.explain.page import explain_page
 from gedp.explain.wording import existence_sentences
 from gedp.numbers import bound
 from gedp.policy import Spec, parse_spec, price
-from gedp.semantics import existence_mu
-from gedp.specs import find_spec
+from gedp.policy.examples import find_spec
 from tests.runs import gedp as command
 from tests.runs import small_table, write_case
 from tests.strategies import gammas

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.accounting.ledger import DecidedBy, Ledger, Permit
 from gedp.errors import DomainError, FaultsError
+from gedp.ledger import DecidedBy, Ledger, Permit
 from gedp.neighbors import Linear, Log, Protection, Sqrt, widen
 from gedp.neighbors.combine import is_narrower
 from gedp.release import read_release

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
 from gedp.policy import Attribute, Closeness, Data
 from gedp.release import read_release
-from gedp.table import open_table
 from tests.runs import Ended, gedp, names, small_table, write_case, write_spec
 
 CANARY = "918273645"

@@ -15,13 +15,13 @@ from click.testing import CliRunner, Result
 
 from gedp import fit_microdata, read_microdata, read_release, write_report
 from gedp.cli import cli
-from gedp.derived import derived_files
 from gedp.errors import GedpError
 from gedp.files import WriteError, sha256
 from gedp.microdata.on_file import find_microdata
 from gedp.policy import Query
 from gedp.publish import publish, replace_microdata
 from gedp.release import Release
+from gedp.release.derived import derived_files
 from tests.test_microdata import query, release_of, some_rows
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")

@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gedp.engines.local import LocalEngine
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import measure, rehearse
+from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
-from gedp.measure import measure, rehearse
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
-from gedp.table import open_table
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
 SIGNED = replace(EMP, signed=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from gedp.accounting.ledger import Ledger
 from gedp.cli.streams import BROKEN_PIPE, LOST
 from gedp.errors import GedpError
+from gedp.ledger import Ledger
 from gedp.policy import price, read_spec
 from gedp.release import read_release
 from tests.faults.inject import Ended, Fault, calls, hit_a_reader, run

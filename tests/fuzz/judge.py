@@ -13,12 +13,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.accounting.ledger import Ledger
 from gedp.cli import OURS
 from gedp.cli.streams import BROKEN_PIPE, LOST
 from gedp.errors import GedpError
+from gedp.ledger import Ledger
 from gedp.policy import price
-from gedp.specs import find_spec
+from gedp.policy.examples import find_spec
 from tests.canaries import sings
 from tests.fuzz.kinds import Kind
 from tests.fuzz.tables import SECRET

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import tests.fuzz.__main__ as fuzz
-from gedp import specs
-from gedp.accounting.ledger import Ledger
+from gedp.ledger import Ledger
+from gedp.policy import examples
 from tests.canaries import CANARY
 from tests.fuzz import kinds
 from tests.fuzz.tables import SECRET
@@ -60,7 +60,7 @@ def main() -> None:
         plants[int(Path.cwd().parents[2].name)]()  # the folder of a case has its number
         return []
 
-    specs.example_names = names
+    examples.example_names = names
     kinds.KINDS = (kinds.Kind("planted", 1, lambda chance, folder: [["examples"]]),)
     results = fuzz.run(1, range(len(plants)), limit=10.0)
     fuzz.print_results(results, 1, 0.0)

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from gedp.accounting.ledger import store
+from gedp.ledger import store
 from tests.fuzz.tables import csv_text, table
 from tests.runs import gedp
 

@@ -59,11 +59,11 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.compare import compare
-    from gedp.compare.terminal import WIDEST, print_comparison
-    from gedp.compare.workflows import DEFAULT
-    from gedp.evaluate.levels import parse_groupings
-    from gedp.specs import find_spec
+    from gedp.lab.compare import compare
+    from gedp.lab.compare.terminal import WIDEST, print_comparison
+    from gedp.lab.compare.workflows import DEFAULT
+    from gedp.lab.evaluate.levels import parse_groupings
+    from gedp.policy.examples import find_spec
 
     read, path = find_spec(spec), Path(spec)
     with steps() as at:

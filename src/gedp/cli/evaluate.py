@@ -46,10 +46,10 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
-    from gedp.evaluate.folder import results_folder
-    from gedp.evaluate.levels import parse_groupings
-    from gedp.evaluate.report import print_evaluation
+    from gedp.lab.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
+    from gedp.lab.evaluate.folder import results_folder
+    from gedp.lab.evaluate.levels import parse_groupings
+    from gedp.lab.evaluate.report import print_evaluation
     from gedp.release import read_release
 
     named = folder if folder.name not in ("", "..") else folder.resolve()

@@ -13,7 +13,7 @@ def command(name: str | None) -> None:
       gedp examples
       gedp examples paper-equal > my.toml
     """
-    from gedp.specs import example_names, example_text
+    from gedp.policy.examples import example_names, example_text
 
     if name:
         click.echo(example_text(name), nl=False)

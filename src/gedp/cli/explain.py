@@ -39,7 +39,7 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
     from gedp.explain.facts import both_publishers, protection_groups, warnings
     from gedp.files import real
     from gedp.policy import price, require_within_budget
-    from gedp.specs import find_spec
+    from gedp.policy.examples import find_spec
 
     console = make_console()
     read = find_spec(spec)

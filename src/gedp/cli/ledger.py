@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gedp.accounting.composition import PrivacyLoss
-    from gedp.accounting.ledger import Entry, Ledger, LedgerState
+    from gedp.ledger import Entry, Ledger, LedgerState
 
 _LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Path))
 
@@ -41,8 +41,8 @@ def show(path: Path) -> None:
       gedp ledger show ri.parquet.ledger
     """
 
-    from gedp.accounting.ledger.amounts import mu_down, mu_up
     from gedp.cli.console import make_console
+    from gedp.ledger.amounts import mu_down, mu_up
 
     console = make_console()
     state = _open(path).state()
@@ -111,7 +111,7 @@ def remaining(path: Path, budget: str | None) -> None:
       gedp ledger remaining ri.parquet.ledger
       gedp ledger remaining ri.parquet.ledger --budget 2.31
     """
-    from gedp.accounting.ledger.amounts import loss_text, mu_down, mu_up
+    from gedp.ledger.amounts import loss_text, mu_down, mu_up
 
     state = _open(path).state()
     _end_if_broken(state)
@@ -137,8 +137,8 @@ def export(path: Path, out: Path) -> None:
       gedp ledger export ri.parquet.ledger --out ledger.jsonl
       gedp ledger export ri.parquet.ledger --out ledger.csv
     """
-    from gedp.accounting.ledger.export import csv_text, json_lines
     from gedp.files import write_text
+    from gedp.ledger.export import csv_text, json_lines
 
     writers = {".jsonl": json_lines, ".csv": csv_text}
     if out.suffix not in writers:
@@ -163,8 +163,8 @@ def decide(path: Path, note: str, add_mu: str | None) -> None:
       gedp ledger decide ri.parquet.ledger --note "A. Weber: entry 3 edited by mistake, see memo 12"
       gedp ledger decide ri.parquet.ledger --note "back to Monday's copy; one release lost" --add-mu 0.7
     """
-    from gedp.accounting.ledger.amounts import mu_up
-    from gedp.accounting.ledger.state import NOTHING
+    from gedp.ledger.amounts import mu_up
+    from gedp.ledger.state import NOTHING
 
     added = NOTHING if add_mu is None else _mu("--add-mu", add_mu)
     entry = _open(path).decide(note, add=added)
@@ -194,7 +194,7 @@ def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
 
 
 def _open(path: Path) -> "Ledger":
-    from gedp.accounting.ledger import Ledger
+    from gedp.ledger import Ledger
 
     return Ledger.open(path, create=False)
 
@@ -212,7 +212,7 @@ def _mu(option: str, text: str) -> "PrivacyLoss":
 def _print_releases(console: "Console", state: "LedgerState") -> None:
     from rich.table import Table
 
-    from gedp.accounting.ledger.amounts import mu_up
+    from gedp.ledger.amounts import mu_up
 
     table = Table(title="Releases", title_justify="left")
     for heading in ("when (UTC)", "who", "release", "queries", "mu", "state"):
@@ -234,8 +234,8 @@ def _minute(time: str) -> str:
 
 
 def _print_decision(entry: "Entry") -> None:
-    from gedp.accounting.ledger import Decision
-    from gedp.accounting.ledger.amounts import mu_up
+    from gedp.ledger import Decision
+    from gedp.ledger.amounts import mu_up
 
     if not isinstance(entry.event, Decision):
         return

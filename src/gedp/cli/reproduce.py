@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gedp.cli.reproduce_all import everything, item_command
-from gedp.reproduce.registry import SUMMARIES
+from gedp.lab.reproduce.registry import SUMMARIES
 
 
 @click.group()
@@ -32,7 +32,7 @@ def intervals() -> None:
     from rich.table import Table
 
     from gedp.cli.console import make_console
-    from gedp.reproduce.intervals import intervals
+    from gedp.lab.reproduce.intervals import intervals
 
     rows = intervals()
     table = Table(title="Uncertainty intervals: the paper's and ours", title_justify="left")
@@ -52,7 +52,7 @@ def semantics() -> None:
     from rich.table import Table
 
     from gedp.cli.console import make_console
-    from gedp.reproduce.intervals import people
+    from gedp.lab.reproduce.intervals import people
 
     rows = people()
     table = Table(title="A person who earns 20,000 a quarter: the paper's numbers and ours", title_justify="left")
@@ -68,7 +68,7 @@ def semantics() -> None:
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the figure as a page.")
 def frameworks(html: Path | None) -> None:
     """The variance that epsilon-DP and rho-zCDP need, relative to Gaussian DP, for 1, 3 and 5 queries."""
-    from gedp.reproduce.frameworks import QUERIES, findings, framework_ratios, frameworks_page
+    from gedp.lab.reproduce.frameworks import QUERIES, findings, framework_ratios, frameworks_page
 
     ratios = [framework_ratios(queries) for queries in QUERIES]
     for sentence in findings(ratios):
@@ -96,7 +96,7 @@ def bias(trials: int, seed: int) -> None:
 
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.reproduce.bias import COLUMNS, ROWS, SETTINGS, run_setting
+    from gedp.lab.reproduce.bias import COLUMNS, ROWS, SETTINGS, run_setting
 
     console = make_console()
     click.echo(
@@ -144,7 +144,7 @@ def coverage(draws: int, seed: int) -> None:
     from rich.table import Table
 
     from gedp.cli.console import make_console
-    from gedp.reproduce.coverage import coverage
+    from gedp.lab.reproduce.coverage import coverage
 
     console = make_console()
     rows = list(coverage(draws, seed))

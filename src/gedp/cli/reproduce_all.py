@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gedp.reproduce.context import REPLICATES, SEED, STATES
-from gedp.reproduce.registry import SUMMARIES
+from gedp.lab.reproduce.context import REPLICATES, SEED, STATES
+from gedp.lab.reproduce.registry import SUMMARIES
 
 if TYPE_CHECKING:
-    from gedp.reproduce.everything import Outcome
+    from gedp.lab.reproduce.everything import Outcome
 
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _OPTIONS = (
@@ -71,11 +71,11 @@ def run(only: Sequence[str], out: Path, data: Path | None, replicates: int, stat
     """Runs items, prints what they come to, and says what to open."""
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.reproduce.context import Context
-    from gedp.reproduce.everything import INDEX, find_data, reproduce
-    from gedp.reproduce.registry import item
-    from gedp.reproduce.results import FAILED
-    from gedp.synth.states import POSTAL_OF_FIPS, state_fips
+    from gedp.lab.reproduce.context import Context
+    from gedp.lab.reproduce.everything import INDEX, find_data, reproduce
+    from gedp.lab.reproduce.registry import item
+    from gedp.lab.reproduce.results import FAILED
+    from gedp.lab.synth.states import POSTAL_OF_FIPS, state_fips
 
     state_fips(states)  # every unknown name at once
     names = tuple(POSTAL_OF_FIPS[state_fips([name])[0]] for name in states) or STATES

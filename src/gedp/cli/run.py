@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from gedp.confidential.run import Plan
     from gedp.release import Release
-    from gedp.run import Plan
 
 _PATH = click.Path(path_type=Path)
 
@@ -51,15 +51,15 @@ def command(
 
     Exit codes: 0 released, 1 refused (budget, ledger, folder taken), 2 faults in the spec or the table.
     """
-    from gedp.accounting.ledger import DecidedBy
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.confidential.run import plan_run, run
     from gedp.explain import terminal
     from gedp.explain.facts import warnings
+    from gedp.ledger import DecidedBy
     from gedp.noise.entropy import SeededEntropy
+    from gedp.policy.examples import find_spec
     from gedp.publish import publish
-    from gedp.run import plan_run, run
-    from gedp.specs import find_spec
 
     console = make_console()
     read = find_spec(spec)
@@ -97,7 +97,7 @@ def command(
 
 
 def _released(release: "Release", plan: "Plan") -> str:
-    from gedp.accounting.ledger.amounts import mu_down, mu_up
+    from gedp.ledger.amounts import mu_down, mu_up
     from gedp.numbers import strength
 
     prices, manifest = plan.prices, release.manifest
@@ -123,7 +123,7 @@ def _released(release: "Release", plan: "Plan") -> str:
 
 def _dry_sentence(plan: "Plan") -> str:
     """What a release would leave."""
-    from gedp.accounting.ledger.amounts import mu_down
+    from gedp.ledger.amounts import mu_down
 
     if plan.ledger is None:
         return "The table is sound. Nothing was spent; synthetic data needs no ledger."

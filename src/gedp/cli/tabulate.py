@@ -68,13 +68,13 @@ def command(
       gedp tabulate out --agglvl 75 --out counties.csv
     """
     from gedp.cli.progress import steps
-    from gedp.derived import DERIVED
     from gedp.microdata.cells import read_frame
     from gedp.microdata.on_file import find_microdata, is_on_file
     from gedp.microdata.qcew import find_layout
     from gedp.microdata.ratios import parse_ratios
     from gedp.microdata.tabulate import require_keys
     from gedp.release import read_release
+    from gedp.release.derived import DERIVED
 
     if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
         raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")

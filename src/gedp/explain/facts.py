@@ -9,10 +9,10 @@ import numpy as np
 from gedp import numbers
 from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers, epsilon, power
 from gedp.accounting.frameworks import query_variances
+from gedp.accounting.semantics import existence_mu, firm_loss, hidden_existence, person
 from gedp.errors import Refused
 from gedp.neighbors import Protection
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
-from gedp.semantics import existence_mu, firm_loss, hidden_existence, person
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)

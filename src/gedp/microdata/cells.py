@@ -16,13 +16,13 @@ import pyarrow.compute
 from scipy.special import ndtri
 
 from gedp.errors import Fault, FaultsError
-from gedp.estimates import PsiAnswers, psi_variance
 from gedp.industries import ancestor_of
 from gedp.microdata.solve import CodeArray, max_by
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Attribute, Grouper, Query, Spec
 from gedp.release import Release
+from gedp.release.estimates import PsiAnswers, psi_variance
 
 MOST_JOINED_CELLS = 50_000_000
 NAICS = "naics"  # a public column of this name can be grouped by these without a map file

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
-from gedp.derived import MICRODATA, REPORT, drop_signature
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, replacing, sha256, write_text, writing
 from gedp.microdata.cells import Frame, read_frame
@@ -22,6 +21,7 @@ from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
 from gedp.neighbors.functions import FloatArray
 from gedp.release import MANIFEST, Release
+from gedp.release.derived import MICRODATA, REPORT, drop_signature
 
 if TYPE_CHECKING:
     from gedp.microdata.ratios import Ratio

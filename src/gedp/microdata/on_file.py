@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.derived import BESIDE, MICRODATA
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
 from gedp.microdata.cells import read_frame
@@ -20,6 +19,7 @@ from gedp.microdata.weights import AttributeFit
 from gedp.neighbors.functions import FloatArray
 from gedp.policy.model import WEIGHTS
 from gedp.release import MANIFEST, Release, TamperedReleaseError
+from gedp.release.derived import BESIDE, MICRODATA
 
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 

@@ -19,7 +19,6 @@ from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
 from gedp.errors import DomainError
-from gedp.estimates import psi_variance
 from gedp.microdata.cells import AttributeProblem, Cells, is_exact
 from gedp.microdata.solve import (
     CellFit,
@@ -32,6 +31,7 @@ from gedp.microdata.solve import (
     sum_by,
 )
 from gedp.neighbors.functions import FloatArray
+from gedp.release.estimates import psi_variance
 
 #: Of the last step of a query's fitted values (root mean square), in standard deviations of its answers.
 TOLERANCE = 1e-4

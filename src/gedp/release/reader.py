@@ -10,9 +10,9 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.csvfiles import read_rows
-from gedp.derived import DERIVED
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, regular, sha256
+from gedp.release.derived import DERIVED
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
 
 MECHANISMS = ("psi", "pnc")

@@ -11,9 +11,9 @@ from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from gedp.derived import DERIVED, SIGNATURE, SUMS
 from gedp.errors import Fault, FaultsError
 from gedp.files import WriteError, regular, replacing, sha256, write_text, writing
+from gedp.release.derived import DERIVED, SIGNATURE, SUMS
 from gedp.release.manifest import MANIFEST, Manifest
 from gedp.release.reader import Release, TamperedReleaseError, foreign_files, read_release
 

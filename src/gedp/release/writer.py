@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.csvfiles import write_csv, write_rows
-from gedp.derived import DERIVED
 from gedp.errors import FaultsError, Refused
 from gedp.files import WriteError, real, sha256, swap, writing
 from gedp.release.claim import Claim
+from gedp.release.derived import DERIVED
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
 from gedp.release.reader import Release, foreign_files, wrong_files
 from gedp.release.rows import SortedRows, Ties

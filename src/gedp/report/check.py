@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from gedp.derived import MICRODATA, SIGNATURE, SUMS
 from gedp.files import sha256
 from gedp.release import MANIFEST, Manifest, Release
+from gedp.release.derived import MICRODATA, SIGNATURE, SUMS
 from gedp.web import Html, table
 
 CHECK = (

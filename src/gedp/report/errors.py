@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.estimates import psi_variance
 from gedp.neighbors.functions import FloatArray
 from gedp.policy import Attribute, Spec
 from gedp.release import Release
+from gedp.release.estimates import psi_variance
 
 MOST_CLASSES = 7
 BINS_A_DECADE = 4

@@ -3,8 +3,8 @@
 import shlex
 from html import escape
 
-from gedp.derived import MICRODATA
 from gedp.microdata import Microdata
+from gedp.release.derived import MICRODATA
 
 
 def texts(microdata: Microdata) -> dict[str, str]:

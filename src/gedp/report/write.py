@@ -4,10 +4,10 @@ import re
 from html import unescape
 from pathlib import Path
 
-from gedp.derived import BESIDE, MICRODATA, REPORT, drop_signature
 from gedp.files import real, regular, write_text, writing
 from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_description
+from gedp.release.derived import BESIDE, MICRODATA, REPORT, drop_signature
 from gedp.report.page import report_page
 
 

@@ -36,7 +36,7 @@ def command(out: Path, seed: int, details: bool) -> None:
     import textwrap
 
     from gedp.cli.demo import lines, picture
-    from gedp.synth.shape import describe
+    from gedp.lab.synth.shape import describe
 
     policy = write_policy(out)
     establishments = make_state(out, seed)
@@ -65,7 +65,7 @@ def done(what: str, *paths: Path) -> None:
 
 def make_state(folder: Path, seed: int) -> Path:
     """Writes the establishments of the demonstration state and returns their file."""
-    from gedp.synth.demo import make_demo
+    from gedp.lab.synth.demo import make_demo
 
     return make_demo(folder, seed).path
 
@@ -77,8 +77,8 @@ def write_policy(folder: Path) -> Path:
     """
     from gedp.errors import Refused
     from gedp.files import write_text
-    from gedp.specs import example_text
-    from gedp.synth.output import make_folder
+    from gedp.lab.synth.output import make_folder
+    from gedp.policy.examples import example_text
 
     path = folder / "policy.toml"
     source = 'source = "establishments.parquet"\n'
@@ -102,9 +102,9 @@ def write_policy_page(policy: Path) -> None:
 def release(policy: Path) -> "Published":
     """Measures, fits and reports; in the place of a release of an earlier demonstration, as its data are synthetic."""
     from gedp.cli.progress import steps
+    from gedp.confidential.run import plan_run, run
     from gedp.policy import read_spec
     from gedp.publish import publish
-    from gedp.run import plan_run, run
 
     with steps() as at:
         at.step("checking the table")
@@ -128,9 +128,9 @@ def show_details(establishments: Path, policy: Path) -> None:
     from gedp.cli.console import make_console
     from gedp.explain import terminal
     from gedp.explain.facts import protection_groups
+    from gedp.lab.synth.shape import describe
+    from gedp.lab.synth.tables import shape_tables
     from gedp.policy import price, read_spec
-    from gedp.synth.shape import describe
-    from gedp.synth.tables import shape_tables
 
     console = make_console()
     spec = read_spec(policy)

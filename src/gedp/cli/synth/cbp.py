@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from gedp.synth.cbp import RouteResult
+    from gedp.lab.synth.cbp import RouteResult
 
 _PATH = click.Path(path_type=Path)
 
@@ -58,10 +58,10 @@ def command(
       gedp synth cbp --cbp cbp16co.txt --qwi qwi/ --efsy efsy_cbp_2016.csv --state RI --out ri.parquet
     """
     from gedp.cli.progress import steps
-    from gedp.synth.cbp import EmploymentOptions, cells_from_sources, read_sources
-    from gedp.synth.establishments import write_establishments
-    from gedp.synth.output import check_writable
-    from gedp.synth.plots import check_plot, plot_sizes
+    from gedp.lab.synth.cbp import EmploymentOptions, cells_from_sources, read_sources
+    from gedp.lab.synth.establishments import write_establishments
+    from gedp.lab.synth.output import check_writable
+    from gedp.lab.synth.plots import check_plot, plot_sizes
 
     check_writable(out)
     if plot is not None:

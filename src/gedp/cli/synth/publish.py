@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from gedp.synth.publish import Published
+    from gedp.lab.synth.publish import Published
 
 
 @click.command(name="publish")
@@ -25,7 +25,7 @@ def command(establishments: Path, out: Path, seed: int) -> None:
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.synth.publish import publish
+    from gedp.lab.synth.publish import publish
 
     with steps() as at:
         published = publish(establishments, out, seed=seed, progress=at.reach)

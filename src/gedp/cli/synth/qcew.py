@@ -55,15 +55,15 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.synth.establishments import write_establishments
-    from gedp.synth.output import check_writable
-    from gedp.synth.plots import check_plot, plot_sizes
-    from gedp.synth.qcew.fill import fill
-    from gedp.synth.qcew.read import read_qcew
-    from gedp.synth.qcew.sources import find_sources
-    from gedp.synth.qcew.tree import build_tree
-    from gedp.synth.states import state_fips
-    from gedp.synth.tables import filling_notes, filling_table, sizes_table
+    from gedp.lab.synth.establishments import write_establishments
+    from gedp.lab.synth.output import check_writable
+    from gedp.lab.synth.plots import check_plot, plot_sizes
+    from gedp.lab.synth.qcew.fill import fill
+    from gedp.lab.synth.qcew.read import read_qcew
+    from gedp.lab.synth.qcew.sources import find_sources
+    from gedp.lab.synth.qcew.tree import build_tree
+    from gedp.lab.synth.states import state_fips
+    from gedp.lab.synth.tables import filling_notes, filling_table, sizes_table
 
     began = time.perf_counter()
     wanted = state_fips(states)

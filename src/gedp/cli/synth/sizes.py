@@ -22,8 +22,8 @@ def command(establishments: Path, zbp: Path, states: tuple[str, ...]) -> None:
       gedp synth sizes ri.parquet --zbp zbp.parquet --state RI
     """
     from gedp.cli.console import make_console
-    from gedp.synth.compare import compare_sizes
-    from gedp.synth.states import state_fips
-    from gedp.synth.tables import comparison_table
+    from gedp.lab.synth.compare import compare_sizes
+    from gedp.lab.synth.states import state_fips
+    from gedp.lab.synth.tables import comparison_table
 
     make_console().print(comparison_table(compare_sizes(establishments, zbp, state_fips(states))))

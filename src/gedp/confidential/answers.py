@@ -1,0 +1,73 @@
+"""The answers of one query, attribute by attribute and group by group, as columns of the release."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gedp.confidential.table import Groups
+from gedp.neighbors.functions import FloatArray
+from gedp.policy import Query
+from gedp.release import ANSWER_SCHEMA, MECHANISMS, VARIANCE_KINDS
+
+Positions = npt.NDArray[np.int8]
+
+
+@dataclass(frozen=True, repr=False)
+class Answers:
+    """Columns to be filled in by the mechanism of each group."""
+
+    estimate: FloatArray
+    variance: FloatArray
+    ci_low: FloatArray
+    ci_high: FloatArray
+    mechanism: Positions  # in MECHANISMS
+    variance_kind: Positions  # in VARIANCE_KINDS
+
+    @classmethod
+    def empty(cls, groups: int) -> "Answers":
+        """Nothing answered yet."""
+        mechanism, variance_kind = np.full((2, groups), -1, dtype=np.int8)
+        estimate, variance, low, high = np.zeros((4, groups))
+        return cls(estimate, variance, low, high, mechanism, variance_kind)
+
+    def put(
+        self,
+        where: npt.NDArray[np.bool_],
+        estimate: FloatArray,
+        variance: FloatArray,
+        interval: tuple[FloatArray, FloatArray],
+        mechanism: str,
+        variance_kind: str,
+    ) -> None:
+        """Fills in the answers of some groups."""
+        self.estimate[where], self.variance[where] = estimate, variance
+        self.ci_low[where], self.ci_high[where] = interval
+        self.mechanism[where] = MECHANISMS.index(mechanism)
+        self.variance_kind[where] = VARIANCE_KINDS.index(variance_kind)
+
+
+def answer_table(query: Query, groups: Groups, answers: Mapping[str, Answers]) -> pa.Table:
+    """The answers for each attribute with their keys, as a release holds them."""
+    keys = {key: pa.array(groups.keys[key], pa.string()) for key in query.by}
+    tables = []
+    for attribute, found in answers.items():
+        columns = {
+            "attribute": pa.repeat(attribute, groups.count),
+            "estimate": pa.array(found.estimate),
+            "variance": pa.array(found.variance),
+            "std_error": pa.array(np.sqrt(found.variance)),
+            "ci_low": pa.array(found.ci_low),
+            "ci_high": pa.array(found.ci_high),
+            "mechanism": _texts(MECHANISMS, found.mechanism),
+            "variance_kind": _texts(VARIANCE_KINDS, found.variance_kind),
+        }
+        schema = pa.schema([*((key, pa.string()) for key in keys), *ANSWER_SCHEMA])
+        tables.append(pa.table({**keys, **columns}, schema=schema))
+    return pa.concat_tables(tables)
+
+
+def _texts(names: Sequence[str], positions: Positions) -> pa.Array:
+    return pa.array(names, pa.string()).take(pa.array(positions))

@@ -1,0 +1,166 @@
+"""How group sums are answered: ψ of the sum plus noise (psi), clipped sums plus noise (pnc), the choice between them.
+
+Sums come in as exact whole numbers of units. What leaves is noisy on an exact grid (docs/proofs/noise.md); estimates,
+variances, intervals and the choice are computed from what left, so they are post-processing.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri
+
+from gedp.accounting.composition import exact
+from gedp.confidential.engines import MOST_UNITS, IntArray
+from gedp.errors import DomainError
+from gedp.neighbors import Linear, NeighborFunction, Signed
+from gedp.neighbors.functions import FloatArray
+from gedp.noise.entropy import Entropy
+from gedp.noise.gaussian import LARGEST_SCALE
+from gedp.noise.grid import Grid, grid_for, psi_grid
+from gedp.noise.rounding import float_up
+from gedp.noise.sums import SumGrid, sum_grid_for
+from gedp.policy import Attribute
+from gedp.policy.model import MOST_CONFIDENCE
+from gedp.release.estimates import PsiAnswers
+
+BITS = 24
+#: No draw is farther than this from its mean, in standard deviations, in 10^30 draws.
+FARTHEST_DRAW = 12
+#: No answer, error or end of an interval may be larger: products of two variances must not overflow in what follows.
+LARGEST_ANSWER = 1e75
+ZETA = Fraction(1, 100)
+#: Relative error bound of ψ and its inverse, with room to spare; sensitivities computed from them are raised by it.
+_RAISE = 1 + 1e-11
+
+
+@dataclass(frozen=True)
+class PsiMechanism:
+    """ω = ψ(sum) + noise on a grid. Sensitivity γ: adding the rest of a group never spreads two values apart."""
+
+    psi: NeighborFunction
+    unit: float
+    grid: Grid | SumGrid
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation of the noise on ψ, what the grid costs included."""
+        return float(self.grid.sigma) * (self.unit if isinstance(self.grid, SumGrid) else 1.0)
+
+    def answer(self, sums: IntArray, entropy: Entropy) -> PsiAnswers:
+        """ψ of each sum (in units) with noise of its own."""
+        if isinstance(self.grid, SumGrid):
+            return PsiAnswers(self.psi, self.grid.noisy(sums, entropy) * self.unit, self.sigma)
+        return PsiAnswers(self.psi, self.grid.noisy(self.psi(sums * self.unit), entropy), self.sigma)
+
+
+def psi_mechanism(attribute: Attribute, mu: Fraction) -> PsiMechanism:
+    """The ψ-mechanism for one attribute. Where ψ is linear its values are sums, which have a grid without charges."""
+    protection, unit = attribute.protection, exact(attribute.unit)
+    base = protection.psi.base if isinstance(protection.psi, Signed) else protection.psi
+    if isinstance(base, Linear):
+        sensitivity = float_up(exact(attribute.closeness.gamma) / unit)
+        return PsiMechanism(protection.psi, float(unit), sum_grid_for(sensitivity, mu, BITS, MOST_UNITS))
+    grid = psi_grid(protection, mu, BITS, math.ceil(MOST_UNITS * unit), float(unit))
+    mechanism = PsiMechanism(protection.psi, float(unit), grid)
+    _require_useful(mechanism, attribute.name, mu)
+    return mechanism
+
+
+def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
+    """Refuses noise under which an answer could be no number that can be computed with, whatever the truth."""
+    psi, sigma = mechanism.psi, mechanism.sigma
+    highest = float(psi(MOST_UNITS * mechanism.unit))
+    lowest = psi.at_zero if math.isfinite(psi.at_zero) else float(psi(mechanism.unit))
+    lowest = -highest if isinstance(psi, Signed) else lowest
+    omega = np.linspace(lowest - FARTHEST_DRAW * sigma, highest + FARTHEST_DRAW * sigma, 1001)
+    answers = PsiAnswers(psi, omega, sigma)
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.abs([answers.estimate(), np.sqrt(answers.variance()), *answers.interval(MOST_CONFIDENCE)])
+    if not (sizes <= LARGEST_ANSWER).all():  # nor is NaN
+        raise DomainError(
+            f"{name} at mu = {float(mu):g}: noise of deviation {sigma:.3g} in {psi} drowns everything: answers "
+            f"or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
+        )
+
+
+def no_clipping_tau(establishments: int, attributes: int, zeta: Fraction, *, signed: bool = False) -> float:
+    """τ such that no bound of any establishment and attribute fails, with probability 1 − ζ."""
+    each = -np.expm1(np.log1p(-float(zeta)) / (establishments * attributes))
+    return float(-ndtri(each / 2 if signed else each))
+
+
+@dataclass(frozen=True, repr=False)
+class ClippingBounds:
+    """For every group the public bound on one establishment, in whole units, and what it makes of the sensitivity."""
+
+    bounds: IntArray
+    sensitivity: FloatArray  # in units
+
+    def sigma(self, mu: Fraction) -> FloatArray:
+        """The standard deviation of the noise, in units, before the grid rounds it up."""
+        return self.sensitivity / float(mu)
+
+
+def clipping_bounds(
+    attribute: Attribute, upper: FloatArray, *, most: float = float(MOST_UNITS), least: float = 0.0
+) -> ClippingBounds:
+    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit, at most `most`; Δ at least `least`."""
+    unit = float(attribute.unit)
+    bounds = np.maximum(np.ceil(np.minimum(upper / unit * _RAISE, most)), 1.0)
+    protection = attribute.protection
+    low = protection.interval(bounds * unit).low / unit
+    floor = -bounds if isinstance(protection.psi, Signed) else 0.0
+    reach = bounds - np.maximum(low, floor)
+    # The difference of two close numbers keeps only their absolute error.
+    sensitivity = np.minimum(reach + bounds * (_RAISE - 1), 2 * bounds)
+    return ClippingBounds(bounds.astype(np.int64), np.maximum(sensitivity, least))
+
+
+def pnc_range(mu: Fraction) -> tuple[float, float]:
+    """The largest bound and the least sensitivity, in units, whose noise the grid of sums can carry.
+
+    Bounds are known only after the identity answers were drawn and paid for, so none may fail then: a smaller bound and
+    a larger sensitivity are as safe.
+    """
+    finest = 2.0 ** ((MOST_UNITS - 1).bit_length() - 62)
+    return min(math.floor(LARGEST_SCALE * float(mu) / 2.001), MOST_UNITS), finest * float(mu) * _RAISE
+
+
+def answer_pnc(
+    bounds: ClippingBounds, clipped_sums: IntArray, mu: Fraction, entropy: Entropy
+) -> tuple[FloatArray, FloatArray]:
+    """The pnc-mechanism: sums of values cut off at the bounds, with noise, in units; and its exact variance."""
+    grid = sum_grid_for(bounds.sensitivity, mu, BITS, MOST_UNITS)
+    return grid.noisy(clipped_sums, entropy), grid.variance
+
+
+def estab_gaussian(
+    query: Callable[[], npt.ArrayLike],
+    sensitivity: float | Fraction,
+    mu: Fraction | str,
+    entropy: Entropy,
+    *,
+    largest: float,
+    relative_error: float = 1e-12,
+) -> FloatArray:
+    """The paper's general mechanism, for a query of your own with a stated ψ-neighbor sensitivity (L2 norm).
+
+    `largest` bounds every entry of the answer over all possible tables and must not come from the data. Rounding d
+    entries moves their L2 distance by √d steps, which is charged too.
+    """
+    values = np.atleast_1d(np.asarray(query(), dtype=np.float64))
+    if not np.isfinite(values).all():
+        raise DomainError("the query's answer has entries that are missing or infinite")
+    root = math.isqrt(values.size - 1) + 1
+    coarse = grid_for(sensitivity, exact(mu), BITS, largest, relative_error * root)
+    with_rounding = exact(sensitivity) + 2 * root * Fraction(coarse.step)
+    return grid_for(with_rounding, exact(mu), BITS, largest, relative_error * root).noisy(values, entropy)
+
+
+def gaussian_baseline(sums: IntArray, largest_establishment: int, mu: Fraction, entropy: Entropy) -> FloatArray:
+    """Establishment-level Gaussian DP: hides a whole establishment of up to this size. For comparison only."""
+    return sum_grid_for(float(largest_establishment), mu, BITS, MOST_UNITS).noisy(sums, entropy)

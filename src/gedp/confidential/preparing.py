@@ -1,0 +1,84 @@
+"""Every check that can be made before anything is spent: the spec, its price, its noise, its table, its groups."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gedp.accounting.composition import exact
+from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
+from gedp.confidential.sealing import sealed
+from gedp.confidential.table import Cells, ConfidentialTable, find_cells
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.noise.entropy import Entropy, SystemEntropy
+from gedp.policy import Attribute, PriceList, Spec, parse_spec, price, require_within_budget, write_spec
+
+
+@dataclass(frozen=True, repr=False)
+class Prepared:
+    """A table and what is asked of it, after every check that can be made before anything is spent."""
+
+    table: ConfidentialTable
+    spec: Spec
+    prices: PriceList
+    mechanisms: Mapping[tuple[str, str], PsiMechanism]
+    cells: Cells
+
+
+@sealed
+def prepare(table: ConfidentialTable, spec: Spec) -> Prepared:
+    """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart."""
+    require_sound(spec)
+    _require_opened_for(table, spec)
+    prices = price(spec)
+    require_within_budget(prices)
+    return Prepared(table, spec, prices, psi_mechanisms(spec), find_cells(table, spec.queries))
+
+
+def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
+    """Values are counted in the units that the table was opened with, and checked for what was known of them then."""
+    attributes = spec.policy.attributes
+    faults = [
+        Fault(f"attribute {name}", problem, "Open the table with the attributes of the policy")
+        for name in spec.asked
+        if (problem := _mismatch(table.attributes.get(name), attributes[name]))
+    ]
+    if faults:
+        raise FaultsError("the policy", faults)
+
+
+def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
+    """Why values that were read as one attribute must not be answered as another; None where they may."""
+    if opened is None:
+        return "the table was opened without it"
+    if opened.unit != asked.unit:
+        return "the table was opened with another unit"
+    has_zero = np.isfinite([a.protection.psi.at_zero for a in (opened, asked)])
+    if (opened.signed and not asked.signed) or (has_zero[0] and not has_zero[1]):
+        return "the table may hold values for which it has no psi"
+    return None
+
+
+def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
+    """The system's randomness unless another source is named, which only a synthetic table may have."""
+    if entropy is not None and entropy.kind != "system" and not spec.data.synthetic:
+        raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
+    return entropy or SystemEntropy()
+
+
+def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
+    """For every query and attribute its ψ-mechanism; refuses settings without one, before anything is spent."""
+    return {
+        (query.name, name): psi_mechanism(spec.policy.attributes[name], exact(mu))
+        for query in spec.queries
+        for name, mu in query.mu.items()
+    }
+
+
+def require_sound(spec: Spec) -> None:
+    """What the reader refuses in a file is refused for queries made in Python too: a release must be read again."""
+    try:
+        parse_spec(write_spec(spec))
+    except FaultsError as error:  # lines of a text that nobody wrote say nothing
+        faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
+        raise FaultsError("the queries", faults) from None

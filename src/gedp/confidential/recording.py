@@ -1,0 +1,93 @@
+"""The ledger's part in a release: the price on disk before noise is drawn, and afterwards what became of it."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from gedp.errors import GedpError
+from gedp.files import sha256
+from gedp.ledger import (
+    DecidedBy,
+    Decision,
+    Entry,
+    Ledger,
+    LedgerState,
+    Permit,
+    Request,
+    Reservation,
+    spec_digest,
+)
+from gedp.ledger.amounts import mu_up
+from gedp.ledger.finding import leave_pointer
+from gedp.policy import Spec
+from gedp.release import MANIFEST, DecisionMade, Together, read_release
+
+
+@dataclass(frozen=True)
+class Record:
+    """A release that the ledger knows of."""
+
+    ledger: Ledger
+    reservation: Reservation
+    together: Together
+
+    def finish(self, folder: Path) -> None:
+        """The release is in its folder."""
+        self.ledger.commit(self.reservation.release_id, sha256(folder / MANIFEST))
+
+    def fail(self, folder: Path, failure: BaseException) -> None:
+        """Something went wrong: says what counts, and tells the ledger whether the release got its name before."""
+        release = self.reservation.release_id
+        if _release_in(folder) == release:
+            failure.add_note(f"The release in {folder} is whole and paid for; the ledger may not call it finished")
+            if not isinstance(failure, GedpError):  # an interrupt, and not the ledger's own refusal
+                with suppress(GedpError):
+                    self.finish(folder)
+            return
+        spent = mu_up(self.reservation.loss)
+        failure.add_note(f"Noise may have been drawn, so mu = {spent} counts as spent (release {release})")
+        with suppress(GedpError):  # then it stays a reservation, which counts as well
+            self.ledger.abandon(release, type(failure).__name__)
+
+
+def record(
+    ledger: Ledger, files: Sequence[Path], spec: Spec, decided_by: DecidedBy | None = None, *, seeded: bool = False
+) -> Record:
+    """Sets the price aside, on disk when this returns, or refuses."""
+    if files:
+        leave_pointer(ledger, files)
+    try:
+        reservation = ledger.reserve(
+            Request.of(spec, seeded=seeded), files=files, spec_digest=spec_digest(spec), decided_by=decided_by
+        )
+        return Record(ledger, reservation, _together(reservation.state))
+    except KeyboardInterrupt as interrupt:
+        interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
+        raise
+
+
+def _together(state: LedgerState) -> Together:
+    """What holds for all releases up to this one."""
+    combined = state.combined
+    return Together(
+        combined.releases,
+        mu_up(combined.promise.loss),
+        {name: str(protection) for name, protection in combined.promise.protections.items()},
+        tuple(map(_made, (e for e in state.verification.entries if isinstance(e.event, Permit | Decision)))),
+    )
+
+
+def _made(entry: Entry) -> DecisionMade:
+    """A decision as it is published: to promise less, or to go on with a ledger that was damaged or lacks releases."""
+    if isinstance(entry.event, Permit):
+        return DecisionMade(entry.time[:10], entry.event.by, entry.event.reason, entry.event.what)
+    assert isinstance(entry.event, Decision)
+    broken = [f"the ledger was damaged: {found}" for found in entry.event.breaks]
+    return DecisionMade(entry.time[:10], entry.who, entry.event.note, tuple(broken) or ("budget counted in addition",))
+
+
+def _release_in(folder: Path) -> str | None:
+    with suppress(GedpError):
+        return read_release(folder, check=False).manifest.release
+    return None

@@ -1,0 +1,147 @@
+"""What every replicate does, and whether it can be done at all: everything is refused before the first draw."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from gedp._version import __version__
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.mechanisms import ZETA
+from gedp.confidential.preparing import require_sound
+from gedp.confidential.table import ConfidentialTable, open_table
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.lab.compare.sweeps import Setting, settings_of
+from gedp.lab.compare.workflows import DEFAULT, ORACLE, Workflow, parse_workflows, with_attributes
+from gedp.lab.evaluate.folder import Stamp
+from gedp.ledger.digests import fingerprint
+from gedp.policy import Spec, price, require_within_budget, write_spec
+
+FORMAT = 3  # of replicates: folders of another are refused
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The table, the ways to spend the budget on it, and what is compared."""
+
+    whole: Spec  # as it was given
+    settings: tuple[Setting, ...]  # of the attributes that are compared, at their prices
+    workflows: tuple[Workflow, ...]
+    attributes: tuple[str, ...]
+    by: tuple[tuple[str, ...], ...] | None  # None: the levels of the QCEW and the queries' own groupings
+    source: str
+    folder: Path  # of the map files that the spec names
+    zeta: Fraction
+    seed: int | None = None
+
+    @property
+    def spec(self) -> Spec:
+        """Of the first setting. Data, groupings and attributes are those of all."""
+        return self.settings[0].spec
+
+    @property
+    def stamp(self) -> Stamp:
+        """CONFIDENTIAL, unless the spec says that the data is synthetic."""
+        return Stamp(confidential=not self.spec.data.synthetic)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Each once."""
+        return tuple(dict.fromkeys(workflow.mechanism for workflow in self.workflows))
+
+    def open_table(self) -> ConfidentialTable:
+        """The table, validated."""
+        spec = self.spec
+        return open_table(LocalEngine(self.source), spec.data, spec.policy.attributes, spec.groupers, self.folder)
+
+    def described(self) -> dict[str, Any]:
+        """What it is of, in words that need no other file."""
+        return {
+            "table": Path(self.source).name,
+            "budget_mu": str(self.whole.policy.mu),
+            "settings": [setting.name for setting in self.settings],
+            "workflows": [workflow.name for workflow in self.workflows],
+            "attributes": list(self.attributes),
+            "seed": self.seed,
+            "spec": write_spec(self.whole),
+        }
+
+    def fingerprint(self, key: bytes) -> str:
+        """Of everything that shapes a replicate, the content of the table and of map files among it.
+
+        Keyed, since a plain hash of the table could confirm a guess. The key stays in the folder of the comparison.
+        """
+        files = LocalEngine(self.source).files()
+        maps = [self.folder / grouper.map for grouper in self.spec.groupers.values() if grouper.map]
+        parts = [
+            __version__,
+            FORMAT,
+            [[setting.name, write_spec(_nameless(setting.spec))] for setting in self.settings],
+            [workflow.name for workflow in self.workflows],
+            self.attributes,
+            self.by,
+            [fingerprint(paths, key) for paths in (files, *([path] for path in maps))],
+            str(self.zeta),
+            self.seed,
+        ]
+        return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
+
+
+def make_plan(
+    spec: Spec,
+    source: str,
+    *,
+    folder: Path = Path(),
+    workflows: Sequence[str] = DEFAULT,
+    attributes: Sequence[str] | None = None,
+    by: Sequence[Sequence[str]] | None = None,
+    sweep: str | None = None,
+    seed: int | None = None,
+) -> Plan:
+    """A plan, or why there is none. Map files are looked up from `folder`."""
+    chosen = parse_workflows(workflows)
+    if not spec.data.synthetic:
+        if any(workflow.weights == ORACLE for workflow in chosen):
+            raise Refused(
+                f"{ORACLE} weights are made of the true values, so no release can have them, and how well they do is "
+                "more about the truth than a comparison should tell. They are for data that the spec declares synthetic"
+            )
+        if seed is not None:
+            raise Refused("a seed makes noise that can be subtracted again; it is for data declared synthetic")
+    names = _attributes(spec, attributes)
+    whole = settings_of(spec, sweep)
+    for setting in whole:
+        require_sound(setting.spec)
+        require_within_budget(price(setting.spec))
+    settings = [Setting(each.name, with_attributes(each.spec, names)) for each in whole]
+    groupings = None if by is None else tuple(tuple(keys) for keys in by)
+    zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
+    return Plan(spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)
+
+
+def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:
+    """Those that the queries ask for in the spec's order, or of them the chosen."""
+    names = spec.asked
+    unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
+    if unknown:
+        faults = [Fault("attribute", f"no query asks for {n!r}", f"There are: {', '.join(names)}") for n in unknown]
+        raise FaultsError("the comparison", faults)
+    return [name for name in names if chosen is None or name in chosen]
+
+
+def _identities(spec: Spec) -> int:
+    """How many attributes have answers for establishments.
+
+    The chance ζ that clipping bounds fail is divided among them, so that each has the bounds of the whole release even
+    where others are left out.
+    """
+    return sum(len(query.mu) for query in spec.queries if query.is_identity)
+
+
+def _nameless(spec: Spec) -> Spec:
+    """Without the names of files and folders, which change no result."""
+    return replace(spec, data=replace(spec.data, source="table"), output=replace(spec.output, dir="out"))

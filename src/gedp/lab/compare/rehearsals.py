@@ -1,0 +1,184 @@
+"""One replicate: the table rehearsed under every workflow, and how far every group is from the truth."""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+from scipy.special import ndtri
+
+from gedp.accounting.composition import exact
+from gedp.confidential.measure import rehearse
+from gedp.confidential.preparing import psi_mechanisms, require_sound
+from gedp.confidential.sealing import sealed
+from gedp.confidential.table import ConfidentialTable
+from gedp.errors import Fault, FaultsError
+from gedp.lab.compare.plan import Plan
+from gedp.lab.compare.sweeps import Setting
+from gedp.lab.compare.workflows import GDP, ORACLE, Workflow, spec_for
+from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
+from gedp.lab.evaluate.truth import Truth, truth_of
+from gedp.microdata.cells import Cells, Frame, read_frame
+from gedp.microdata.constraints.apply import Constraints, constrain
+from gedp.microdata.solve import sum_by
+from gedp.microdata.variances import group_variances
+from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
+from gedp.noise.entropy import SeededEntropy
+from gedp.policy import Spec
+from gedp.release import Release
+
+
+@dataclass(frozen=True, repr=False)
+class Stage:
+    """What is the same in every replicate: rows, levels, true values, and the specs of all workflows."""
+
+    frame: Frame
+    levels: tuple[Level, ...]
+    truth: Truth
+    specs: Mapping[tuple[str, str], Spec]  # by setting and mechanism
+    level_of_group: pa.DictionaryArray  # of all levels, one after the other
+    group: pa.Array  # numbers from 0 in every level
+
+    def cells(self) -> Iterator[tuple[Level, Cells]]:
+        """The groups of every level."""
+        for level in self.levels:
+            yield level, self.frame.cells(level.by)
+
+    def described(self, attributes: tuple[str, ...]) -> pa.Table:
+        """Every group with its keys and its true value."""
+        codes = pa.concat_arrays([_codes(self.frame, level, cells) for level, cells in self.cells()])
+        parts = []
+        for name in attributes:
+            truth = np.concatenate([self.truth.sums(name, cells) for _, cells in self.cells()])
+            columns = {"level": self.level_of_group, "group": self.group, "keys": codes, "truth": pa.array(truth)}
+            parts.append(pa.table({"attribute": pa.repeat(name, len(truth)), **columns}))
+        return pa.concat_tables(parts)
+
+
+@sealed
+def set_stage(plan: Plan, table: ConfidentialTable) -> Stage:
+    """Rehearses once to know the rows; refuses what some setting or workflow could not answer."""
+    largest = _largest(table) if GDP in plan.mechanisms else {}
+    specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
+    _require_possible(plan, specs)
+    for spec in specs.values():
+        psi_mechanisms(spec)
+    first = next(iter(specs.values()))
+    frame = read_frame(_rehearsed(plan, table, first, 0))
+    levels = default_levels(frame) if plan.by is None else chosen_levels(frame, plan.by)
+    counts = [frame.cells(level.by).count for level in levels]
+    names = pa.array([level.name for level in levels], pa.string())
+    of_group = pa.array(np.repeat(np.arange(len(levels), dtype=np.int32), counts))
+    return Stage(
+        frame,
+        tuple(levels),
+        truth_of(frame, table, plan.attributes),
+        specs,
+        pa.DictionaryArray.from_arrays(of_group, names),
+        pa.array(np.concatenate([np.arange(count, dtype=np.int32) for count in counts])),
+    )
+
+
+@sealed
+def replicate(plan: Plan, table: ConfidentialTable, stage: Stage, number: int) -> pa.Table:
+    """The errors of all groups: setting, workflow, attribute, level, group, error, whether the interval covered."""
+    parts = []
+    for setting in plan.settings:
+        for mechanism in plan.mechanisms:
+            parts += list(_compared(plan, table, stage, setting, mechanism, number))
+    return pa.concat_tables(parts)
+
+
+def _require_possible(plan: Plan, specs: Mapping[tuple[str, str], Spec]) -> None:
+    """Refuses workflows that cannot answer the queries, and names those that can."""
+    faults: dict[Fault, str] = {}
+    for (_, mechanism), spec in specs.items():
+        try:
+            require_sound(spec)
+        except FaultsError as error:
+            place = f"workflow {', '.join(w.name for w in plan.workflows if w.mechanism == mechanism)}"
+            faults.update({Fault(place, each.problem, each.suggestion): mechanism for each in error.faults})
+    if not faults:
+        return
+    refusal = FaultsError("the comparison", list(faults))
+    possible = [f"--workflow {w.name}" for w in plan.workflows if w.mechanism not in faults.values()]
+    if possible:
+        refusal.add_note(f"Or compare those that work: {' '.join(possible)}")
+    raise refusal
+
+
+def _compared(
+    plan: Plan, table: ConfidentialTable, stage: Stage, setting: Setting, mechanism: str, number: int
+) -> Iterator[pa.Table]:
+    """One rehearsal, fitted with the weights of each workflow that has this mechanism."""
+    spec = stage.specs[setting.name, mechanism]
+    started = time.perf_counter()
+    frame = replace(stage.frame, release=_rehearsed(plan, table, spec, number), spec=spec)
+    drawn = (time.perf_counter() - started) / len(plan.attributes)
+    for attribute in plan.attributes:
+        for workflow in plan.workflows:
+            if workflow.mechanism == mechanism:
+                started = time.perf_counter()
+                fit = _fitted(stage, frame, workflow, attribute)
+                seconds = drawn + time.perf_counter() - started
+                yield _errors(stage, frame, fit, setting, workflow, attribute, seconds)
+
+
+def _fitted(stage: Stage, frame: Frame, workflow: Workflow, attribute: str) -> AttributeFit:
+    """As the microdata of a release, with the constraints of the spec. The variances are those without them."""
+    problem, said = frame.problem(attribute), frame.spec.microdata
+    if workflow.weights == ORACLE:
+        best = fit_at(problem, stage.truth.values(attribute))
+    else:
+        best = fit_attribute(problem, workflow.weights)
+    return constrain(problem, frame.spec.policy.attributes[attribute], best, Constraints(said.nonnegative, said.whole))
+
+
+def _errors(
+    stage: Stage, frame: Frame, fit: AttributeFit, setting: Setting, workflow: Workflow, attribute: str, seconds: float
+) -> pa.Table:
+    errors, variances = [], []
+    for _, groups in stage.cells():
+        errors.append(sum_by(groups.of_row, fit.values, groups.count) - stage.truth.sums(attribute, groups))
+        variances.append(group_variances(fit, frame.cells_of(attribute), groups))
+    error, variance = np.concatenate(errors), np.concatenate(variances)
+    reach = float(ndtri((1 + float(setting.spec.output.confidence)) / 2)) * np.sqrt(variance)
+    names = {"setting": setting.name, "workflow": workflow.name, "attribute": attribute}
+    return pa.table(
+        {
+            **{column: pa.repeat(text, len(error)) for column, text in names.items()},
+            "level": stage.level_of_group,
+            "group": stage.group,
+            "error": pa.array(error),
+            "covered": pa.array(np.abs(error) <= reach, mask=np.isnan(variance)),
+            "seconds": pa.repeat(seconds, len(error)),
+        }
+    )
+
+
+def _rehearsed(plan: Plan, table: ConfidentialTable, spec: Spec, number: int) -> Release:
+    """With a seed, all workflows of a replicate share the noise of their establishments: it cancels when compared."""
+    entropy = None if plan.seed is None else SeededEntropy(plan.seed * 1_000_003 + number)
+    return rehearse(table, spec.policy, spec.queries, entropy=entropy, zeta=plan.zeta)
+
+
+def _largest(table: ConfidentialTable) -> dict[str, Fraction]:
+    """The reach of one establishment in each attribute, from 0 or below to the largest: Gaussian DP has to hide it."""
+    units = {name: exact(attribute.unit) for name, attribute in table.attributes.items()}
+    ends = dict.fromkeys(units, (0, 0))
+    for batch in table.engine.scan(amounts=units):
+        for name, amounts in batch.amounts.items():
+            low, high = ends[name]
+            ends[name] = int(amounts.min(initial=low)), int(amounts.max(initial=high))
+    return {name: (high - low) * units[name] for name, (low, high) in ends.items()}
+
+
+def _codes(frame: Frame, level: Level, cells: Cells) -> pa.Array:
+    """The keys of every group with commas between them."""
+    if not level.by:
+        return pa.repeat("", cells.count)
+    labels = [pa.array(frame.key(key)[1], pa.string()).take(pa.array(cells.codes[key])) for key in level.by]
+    return pa.compute.binary_join_element_wise(*labels, ",")

@@ -1,0 +1,229 @@
+"""Many replicates, each a file in a closed folder that is written when it is whole.
+
+So an interrupted run goes on where it stopped, and a finished one is summarised again without drawing. Replicates have
+noise of their own; what they draw stays in memory and is forgotten as soon as it is compared.
+"""
+
+import json
+import os
+import secrets
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from gedp._version import __version__
+from gedp.confidential.sealing import sealed
+from gedp.errors import DomainError, GedpError, Refused
+from gedp.lab.compare.comparison import Comparison, Order, compare_replicates
+from gedp.lab.compare.crew import Work, done_by, usual_workers
+from gedp.lab.compare.plan import Plan, make_plan
+from gedp.lab.compare.rehearsals import Stage, replicate, set_stage
+from gedp.lab.compare.workflows import DEFAULT
+from gedp.lab.evaluate.folder import Stamp, close_folder, private_file, require_private, write_stamped
+from gedp.policy import Spec
+
+if sys.platform != "win32":
+    import fcntl
+
+REPLICATES = 34  # the paper's
+PLAN, KEY, FILES, GROUPS = "plan.json", "fingerprint.key", "replicates", "groups.parquet"
+KEY_BYTES = 32
+Progress = Callable[[int, int], None]  # finished, of how many
+
+
+@dataclass(frozen=True)
+class ReplicateFolder:
+    """Where the replicates of one plan are."""
+
+    path: Path
+    stamp: Stamp
+
+    def file(self, number: int) -> Path:
+        """The errors of one replicate."""
+        return self.path / FILES / f"{self.stamp.prefix}{number:04d}.parquet"
+
+    @property
+    def groups(self) -> Path:
+        """The keys and true values of all groups."""
+        return self.path / FILES / f"{self.stamp.prefix}{GROUPS}"
+
+    def missing(self, count: int) -> list[int]:
+        """Which of the first `count` replicates are not there yet."""
+        return [number for number in range(count) if not self.file(number).exists()]
+
+    def key(self) -> bytes:
+        """That of the fingerprint: random, and known in this folder alone. A new one if nothing was begun."""
+        try:
+            return bytes.fromhex((self.path / KEY).read_text(encoding="ascii"))
+        except (OSError, ValueError):
+            return secrets.token_bytes(KEY_BYTES)
+
+    def levels(self, fingerprint: str) -> list[str] | None:
+        """The names of the levels, if replicates were begun. Refuses those of another plan, and a folder of others."""
+        require_private(self.path)
+        try:
+            if not self.path.exists() or all(_is_begun(p) for p in self.path.iterdir()):
+                return None
+            noted = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
+            found, levels = noted["fingerprint"], [str(name) for name in noted["levels"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise Refused(f"{self.path} exists already and holds something else. Choose another folder") from None
+        if found != fingerprint:
+            raise Refused(
+                f"{self.path} has replicates of another table, spec or choice of options, or of another version. "
+                "Repeat the command that made it, or name another folder with --out"
+            )
+        return levels
+
+    def begin(self, plan: Plan, stage: Stage, fingerprint: str, key: bytes) -> list[str]:
+        """Notes what the replicates are of; returns the names of the levels."""
+        levels = [level.name for level in stage.levels]
+        noted = {
+            "gedp": __version__,
+            "created": _now(),
+            "classification": self.stamp.text,
+            "fingerprint": fingerprint,
+            "levels": levels,
+            "keys": {level.name: level.by for level in stage.levels},
+            **plan.described(),
+        }
+        close_folder(self.path)
+        with private_file(self.path / KEY) as file:  # first: without it, the plan could not be told from another
+            file.write(key.hex().encode())
+        with private_file(self.path / PLAN) as file:
+            file.write((json.dumps(noted, indent=2, ensure_ascii=False) + "\n").encode())
+        close_folder(self.groups.parent)
+        write_stamped(self.groups, stage.described(plan.attributes), self.stamp)
+        return levels
+
+    @contextmanager
+    def claimed(self) -> Iterator[None]:
+        """Refuses a folder that another process fills now. The system lets go of it however that process ends."""
+        if sys.platform == "win32":
+            yield
+            return
+        place = os.open(self.path, os.O_RDONLY)
+        try:
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise Refused(f"{self.path}: another comparison is at work there. Wait until it has ended") from None
+            yield
+        finally:
+            os.close(place)
+
+    def tidy(self) -> None:
+        """Removes what was being written when a process was killed."""
+        with suppress(OSError):
+            for path in (self.path / FILES).glob(".*.tmp"):
+                path.unlink(missing_ok=True)
+
+
+def compare(
+    spec: Spec,
+    truth: str | Path,
+    *,
+    out: str | Path,
+    replicates: int = REPLICATES,
+    workflows: Sequence[str] = DEFAULT,
+    attributes: Sequence[str] | None = None,
+    by: Sequence[Sequence[str]] | None = None,
+    sweep: str | None = None,
+    seed: int | None = None,
+    maps: Path = Path(),
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Draws as many replicates of every workflow as are not in the folder `out` yet, and compares them with the truth.
+
+    `truth` is the table that a release would be made from: a Parquet or CSV file or a glob. `maps` is the folder of the
+    map files that the spec names. With more than one worker, processes are started, so a script that calls this needs
+    the usual `if __name__ == "__main__"`.
+    """
+    if replicates < 1:
+        raise DomainError("at least one replicate is needed")
+    if workers is not None and workers < 1:
+        raise DomainError("at least one worker is needed")
+    plan = make_plan(
+        spec,
+        str(truth),
+        folder=maps,
+        workflows=workflows,
+        attributes=attributes,
+        by=by,
+        sweep=sweep,
+        seed=seed,
+    )
+    folder = ReplicateFolder(Path(out), plan.stamp)
+    levels = run_replicates(plan, folder, replicates, workers or usual_workers(), progress or _silent)
+    order = Order(
+        [setting.name for setting in plan.settings],
+        [workflow.name for workflow in plan.workflows],
+        list(plan.attributes),
+        levels,
+    )
+    confidence = float(plan.spec.output.confidence)
+    files = [folder.file(number) for number in range(replicates)]
+    about = {"created": _now(), "levels": levels, **plan.described()}
+    return compare_replicates(files, folder.groups, order, folder.path, plan.stamp, confidence, about)
+
+
+@sealed
+def run_replicates(plan: Plan, folder: ReplicateFolder, count: int, workers: int, progress: Progress) -> list[str]:
+    """Makes the replicates that are not there yet, and lost groups; returns the names of the levels."""
+    key = folder.key()
+    fingerprint = plan.fingerprint(key)
+    levels = folder.levels(fingerprint)
+    if levels is not None and folder.groups.exists() and not folder.missing(count):
+        return levels
+    table = plan.open_table()
+    stage = set_stage(plan, table)
+    levels = folder.begin(plan, stage, fingerprint, key)
+    with folder.claimed():
+        _fill(plan, stage, folder, count, workers, progress)
+    return levels
+
+
+def _fill(plan: Plan, stage: Stage, folder: ReplicateFolder, count: int, workers: int, progress: Progress) -> None:
+    missing = folder.missing(count)
+    done = count - len(missing)
+    progress(done, count)
+    try:
+        with closing(done_by(partial(_begun, plan, stage, folder), missing, workers)) as finished:
+            for _ in finished:
+                done += 1
+                progress(done, count)
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | GedpError):
+            error.add_note(f"{done} of {count} replicates are finished and kept; the same command goes on from there")
+        raise
+    finally:
+        folder.tidy()
+
+
+def _begun(plan: Plan, stage: Stage, folder: ReplicateFolder) -> Work:
+    """A worker opens the table once."""
+    table = plan.open_table()
+
+    @sealed
+    def work(number: int) -> None:
+        write_stamped(folder.file(number), replicate(plan, table, stage, number), folder.stamp)
+
+    return work
+
+
+def _is_begun(path: Path) -> bool:
+    """Whether this is what a comparison leaves that was stopped before its plan was there."""
+    return path.name == KEY or path.name.startswith((f".{KEY}.", f".{PLAN}."))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _silent(done: int, count: int) -> None:
+    """No progress is shown."""

@@ -1,0 +1,156 @@
+"""A release beside the truth: every level, every attribute."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from gedp.confidential.sealing import sealed
+from gedp.lab.evaluate.folder import Results, Stamp, results_folder
+from gedp.lab.evaluate.groups import (
+    ANSWERS,
+    MICRODATA,
+    Comparison,
+    compare_answers,
+    compare_microdata,
+    error_table,
+    group_table,
+    worst_table,
+)
+from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
+from gedp.lab.evaluate.published import suppression_beside
+from gedp.lab.evaluate.truth import read_truth
+from gedp.microdata import fit_microdata
+from gedp.microdata.cells import read_frame
+from gedp.microdata.constraints.apply import Constraints
+from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.on_file import is_on_file, read_microdata
+from gedp.release import Release
+
+COMMAND = "evaluate"
+WORST = 10
+PAGE = "evaluation.html"
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """How far a release is from the truth. Confidential, unless the release is of synthetic data."""
+
+    release: Release
+    weights: str
+    constraints: Constraints
+    confidence: float
+    levels: tuple[Level, ...]
+    comparisons: tuple[Comparison, ...]
+    suppression: pa.Table | None = None  # beside the published QCEW
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.release.folder}, {len(self.levels)} levels, {self.stamp.text})"
+
+    @property
+    def stamp(self) -> Stamp:
+        """What is to be written on everything."""
+        return stamp_of(self.release)
+
+    @property
+    def attributes(self) -> list[str]:
+        """Those that were evaluated."""
+        return list(dict.fromkeys(each.attribute for each in self.comparisons))
+
+    def of(self, attribute: str, source: str = MICRODATA) -> list[Comparison]:
+        """The comparisons of one attribute, in the order of the levels."""
+        return [each for each in self.comparisons if each.attribute == attribute and each.source == source]
+
+    def answers_at(self, level: Level, attribute: str) -> list[Comparison]:
+        """The answers as they were released, where the level was measured."""
+        return [each for each in self.of(attribute, ANSWERS) if each.level == level]
+
+    def errors(self) -> pa.Table:
+        """Tidy: a line for each level, attribute, source and size."""
+        return error_table(self.comparisons)
+
+    def worst(self, count: int = WORST) -> pa.Table:
+        """The groups with the largest absolute errors."""
+        return worst_table(self.comparisons, count)
+
+    def groups(self) -> pa.Table:
+        """Every group with its truth."""
+        return group_table(self.comparisons)
+
+    def write(self, folder: Path, *, force: bool = False) -> Path:
+        """Writes everything into a folder of its own, closed to others; returns the page."""
+        with results_folder(folder, self.stamp, COMMAND, force=force) as results:
+            self.write_into(results)
+        return folder / f"{self.stamp.prefix}{PAGE}"
+
+    @sealed
+    def write_into(self, results: Results) -> None:
+        """The same into a folder that is being filled."""
+        from gedp.lab.evaluate.report import evaluation_page
+
+        constraints = self.constraints.described()
+        results.about.update(release=str(self.release.folder), weights=self.weights, constraints=constraints)
+        for name, table in (("errors", self.errors()), ("worst", self.worst()), ("suppression", self.suppression)):
+            if table is not None:
+                results.write_parquet(f"{name}.parquet", table)
+                results.write_csv(f"{name}.csv", table)
+        results.write_parquet("groups.parquet", self.groups())
+        results.write_text(PAGE, evaluation_page(self))
+
+
+def stamp_of(release: Release) -> Stamp:
+    """CONFIDENTIAL, unless the manifest says that the data is synthetic, and its spec does too."""
+    return Stamp(confidential=not release.manifest.spec.data.synthetic)
+
+
+@sealed
+def evaluate(
+    release: Release,
+    truth: str | Path | Any,
+    *,
+    by: Sequence[Sequence[str]] | None = None,
+    attributes: Sequence[str] | None = None,
+    weights: str | None = None,
+    fixed: Sequence[Given] = (),
+    published: Path | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Compares the microdata and the answers of a release with the table that it was made from.
+
+    `by` are groupings to evaluate, each a sequence of keys; by default the levels of the QCEW and what was measured.
+    The microdata are those on file in the release, with the public totals `fixed` that they were fitted to, if any;
+    where there are none, or other `weights` are asked for, they are fitted. `published` is a QCEW file to set the same
+    cells beside what suppression left of them.
+    """
+    at = progress or _silent
+    at("reading the truth", 0, 0)
+    frame = read_frame(release)
+    names = frame.attributes(attributes)
+    levels = default_levels(frame) if by is None else chosen_levels(frame, by)
+    found = read_truth(frame, truth, names)
+    at("fitting", 0, 0)
+    if is_on_file(release) and weights is None:
+        microdata = read_microdata(release, fixed, names)
+    else:
+        microdata = fit_microdata(release, weights=weights, attributes=names, fixed=fixed)
+    comparisons: list[Comparison] = []
+    for done, level in enumerate(levels):
+        at("comparing", done, len(levels))
+        comparisons += compare_microdata(microdata, found, level, names)
+        for query in frame.spec.queries:
+            if not query.is_identity and set(query.by) == set(level.by):
+                comparisons += [
+                    compare_answers(microdata, found, level, query, name) for name in names if name in query.mu
+                ]
+    beside = None if published is None else suppression_beside(microdata.frame, comparisons, published)
+    confidence = float(frame.spec.output.confidence)
+    return Evaluation(
+        release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside
+    )
+
+
+def _silent(name: str, done: int, total: int) -> None:
+    """No progress is shown."""

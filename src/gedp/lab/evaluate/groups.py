@@ -1,0 +1,136 @@
+"""Protected numbers beside true ones, group by group: of the microdata, and of the answers as they were released."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from gedp.lab.evaluate.levels import Level
+from gedp.lab.evaluate.metrics import ERROR_NAMES, Errors, errors_of, largest_errors, relative_errors, size_classes
+from gedp.lab.evaluate.truth import Truth
+from gedp.microdata import Microdata
+from gedp.neighbors.functions import FloatArray
+from gedp.policy import Query
+
+MICRODATA, ANSWERS = "microdata", "answers"
+ALL_SIZES = "all"
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """One grouping and attribute: keys, truth, what is protected, and its interval (NaN where there is none)."""
+
+    level: Level
+    attribute: str
+    source: str  # microdata, or answers: those of the query as released
+    keys: Mapping[str, pa.Array]
+    truth: FloatArray
+    protected: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    @property
+    def groups(self) -> int:
+        """Their number."""
+        return len(self.truth)
+
+    def errors(self) -> Errors:
+        """Of all groups."""
+        return errors_of(self.truth, self.protected, self.low, self.high)
+
+    def errors_by_size(self) -> dict[str, Errors]:
+        """Of the groups of each class of size, smallest first."""
+        classes = size_classes(self.truth)
+        parts = [classes.of_group == place for place in range(len(classes.labels))]
+        return {
+            label: errors_of(self.truth[part], self.protected[part], self.low[part], self.high[part])
+            for label, part in zip(classes.labels, parts, strict=True)
+        }
+
+    def codes(self) -> pa.Array:
+        """The keys of every group with commas between them, in the order of the level's."""
+        if not self.keys:
+            return pa.array([""] * self.groups, pa.string())
+        return pa.compute.binary_join_element_wise(*self.keys.values(), ",")
+
+
+def compare_microdata(
+    microdata: Microdata, truth: Truth, level: Level, attributes: Sequence[str]
+) -> Iterator[Comparison]:
+    """The groups of one level in the microdata, with intervals from the covariance of the fit."""
+    attributes = [name for name in attributes if microdata.allows(level.by, name)]
+    if not attributes:
+        return
+    groups = microdata.frame.cells(level.by)
+    table = microdata.tabulate(level.by, attributes)
+    for name in attributes:
+        rows = table.filter(pa.compute.equal(table["attribute"], name))
+        yield _compared(level, name, MICRODATA, rows, truth.sums(name, groups))
+
+
+def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> Comparison:
+    """The answers of a query with the keys of the level, as released."""
+    groups = microdata.frame.cells(query.by)
+    table, of_group = microdata.frame.answers(query, attribute, groups)
+    return _compared(level, attribute, ANSWERS, table.take(pa.array(of_group)), truth.sums(attribute, groups))
+
+
+def _compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> Comparison:
+    keys = {key: rows[key].combine_chunks() for key in level.by}
+    numbers = (_numbers(rows[column]) for column in ("estimate", "ci_low", "ci_high"))
+    return Comparison(level, attribute, source, keys, truth, *numbers)
+
+
+def error_table(comparisons: Sequence[Comparison]) -> pa.Table:
+    """Tidy: one line for each level, attribute, source and class of size, and one for all sizes together."""
+    lines = []
+    for each in comparisons:
+        for size, errors in {ALL_SIZES: each.errors(), **each.errors_by_size()}.items():
+            lines.append({**_names(each), "size": size, **asdict(errors)})
+    texts = ("level", "by", "attribute", "source", "size")
+    whole = ("groups", "intervals")
+    schema = pa.schema(
+        [
+            *((name, pa.string()) for name in texts),
+            *((name, pa.int64() if name in whole else pa.float64()) for name in ERROR_NAMES),
+        ]
+    )
+    columns = {name: pa.array([line[name] for line in lines], from_pandas=True) for name in schema.names}
+    return pa.table(columns).cast(schema)
+
+
+def worst_table(comparisons: Sequence[Comparison], count: int) -> pa.Table:
+    """The groups of the microdata with the largest absolute errors, for each level and attribute."""
+    parts = [_lines(c, largest_errors(c.truth, c.protected, count)) for c in comparisons if c.source == MICRODATA]
+    return pa.concat_tables(parts)
+
+
+def group_table(comparisons: Sequence[Comparison]) -> pa.Table:
+    """Every group of every level."""
+    return pa.concat_tables([_lines(each, np.arange(each.groups)) for each in comparisons])
+
+
+def _lines(each: Comparison, places: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> pa.Table:
+    truth, protected = each.truth[places], each.protected[places]
+    columns = {name: pa.repeat(text, len(places)) for name, text in _names(each).items()}
+    numbers = {
+        "truth": truth,
+        "protected": protected,
+        "difference": protected - truth,
+        "relative": relative_errors(truth, protected),
+        "ci_low": each.low[places],
+        "ci_high": each.high[places],
+    }
+    columns["group"] = each.codes().take(pa.array(places))
+    return pa.table({**columns, **{k: pa.array(v, pa.float64(), from_pandas=True) for k, v in numbers.items()}})
+
+
+def _names(each: Comparison) -> dict[str, str]:
+    by = ",".join(each.level.by)
+    return {"level": each.level.name, "by": by, "attribute": each.attribute, "source": each.source}
+
+
+def _numbers(column: pa.ChunkedArray) -> FloatArray:
+    return np.asarray(column.to_numpy(), dtype=np.float64)

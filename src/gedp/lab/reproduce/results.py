@@ -1,0 +1,97 @@
+"""What an item of the paper comes to: the printed result, ours, and claims with their outcome. Plain data."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from gedp.lab.reproduce.context import Context
+
+AGREES, IN_PART, DISAGREES, SKIPPED, FAILED = "agrees", "in part", "disagrees", "skipped", "failed"
+PAPER, OURS = "the paper", "ours"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence that was checked, with the numbers that decide it."""
+
+    text: str
+    source: str  # the paper, or ours
+    outcome: str  # agrees, in part, disagrees
+    evidence: str
+    reason: str = ""  # the likely one, where it does not hold
+
+
+@dataclass(frozen=True)
+class ResultTable:
+    """A table of texts."""
+
+    caption: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A drawing with alternative text, as SVG."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """One item: what is printed in the paper, what we get, and whether that agrees."""
+
+    printed: str
+    ours: str
+    verdict: str
+    why: str = ""  # what explains a difference, or why it was skipped
+    claims: Sequence[Claim] = ()
+    tables: Sequence[ResultTable] = ()
+    figures: Sequence[Figure] = ()
+    links: Mapping[str, str] = field(default_factory=dict)  # text, and a path relative to the folder of results
+    data: Mapping[str, pa.Table] = field(default_factory=dict)  # to be written as Parquet
+
+    def plain(self) -> dict[str, Any]:
+        """Without the data, which has files of its own; as JSON can hold it."""
+        parts = ("claims", "tables", "figures")
+        return {
+            **{name: getattr(self, name) for name in ("printed", "ours", "verdict", "why")},
+            **{name: [asdict(each) for each in getattr(self, name)] for name in parts},
+            "links": dict(self.links),
+            "files": sorted(f"{name}.parquet" for name in self.data),
+        }
+
+
+def result_of(plain: Mapping[str, Any]) -> Result:
+    """A result from its plain form; its data stays in its files."""
+    return Result(
+        **{name: plain[name] for name in ("printed", "ours", "verdict", "why", "links")},
+        claims=[Claim(**each) for each in plain["claims"]],
+        tables=[ResultTable(**each) for each in plain["tables"]],
+        figures=[Figure(**each) for each in plain["figures"]],
+    )
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table, a figure or a set of claims of the paper. `run` must give the same for the same context."""
+
+    name: str
+    title: str
+    run: Callable[[Context], Result]
+
+
+def verdict_of(outcomes: Sequence[str | bool]) -> str:
+    """Agrees if all do, disagrees if none does, else in part."""
+    fine = [outcome in (True, AGREES) for outcome in outcomes]
+    if all(fine):
+        return AGREES
+    return IN_PART if any(fine) or IN_PART in outcomes else DISAGREES
+
+
+def skipped(printed: str, why: str) -> Result:
+    """An item that could not be computed."""
+    return Result(printed, "not computed", SKIPPED, why)

@@ -1,0 +1,153 @@
+"""Monthly employment of county x NAICS-4 cells: the paper's Algorithms "Employment for County by NAICS-4" and
+"Month 2 Employment".
+
+Two departures, both in `docs/synthetic-data-cbp.md`: as printed, the county adjustment adds the missing
+employment to modelled cells that already hold an estimate of it, so that a county ends up with too much;
+`adjust_to_county` makes them add up to it instead, unless `as_printed`. And a modelled month 1 below zero is
+raised to zero before month 2 is drawn, whose variance is otherwise undefined.
+"""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gedp.lab.synth.apportion import Floats, Ints
+from gedp.lab.synth.cbp.divide import group_sum
+from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
+
+PredictionNoise = Literal["prediction", "mean"]
+ETA_NAICS4 = 1.69
+
+
+@dataclass(frozen=True)
+class EmploymentInput:
+    """County x NAICS-4 cells that QWI and the imputed CBP share; NaN where QWI withholds a figure."""
+
+    state: Labels
+    sector: Labels
+    county: Ints  # index into the county arrays
+    establishments: Floats
+    emp: Floats  # QWI, beginning of the quarter
+    emp_end: Floats  # QWI, end of the quarter
+    emp_stable: Floats  # QWI, employed through the whole quarter
+    imputed_emp: Floats  # imputed CBP, month 3
+    county_emp: Floats  # per county: QWI, all industries
+    county_emp_elsewhere: Floats  # per county: QWI's published cells of industries outside CBP
+
+
+@dataclass(frozen=True)
+class EmploymentOptions:
+    """`noise`: add the error of a single prediction, or only that of the fitted mean. `as_printed`: the
+    county adjustment of the paper to the letter.
+    """
+
+    eta: float = ETA_NAICS4
+    noise: PredictionNoise = "prediction"
+    as_printed: bool = False
+    outliers: OutlierRule = field(default_factory=OutlierRule)
+
+
+@dataclass(frozen=True)
+class Employment:
+    """Employment of the three months, and where month 1 came from the model."""
+
+    m1: Floats
+    m2: Floats
+    m3: Floats
+    modelled: NDArray[np.bool_]
+    fit: FitSummary
+
+
+def month_two(eta: float, m1: Floats, m3: Floats, rng: np.random.Generator) -> Floats:
+    """Algorithm "Month 2 Employment": midway between the months, with normal noise of variance
+    2 eta |m3 - m1| / (m3 + m1); where that is not positive, 1, or 0 if a month has nobody."""
+    total = m1 + m3
+    nobody = total == 0
+    variance = 2 * eta * np.abs(m3 - m1) / np.where(nobody, 1.0, total)
+    drawn = (m1 + m3) / 2 + rng.standard_normal(len(m1)) * np.sqrt(variance)
+    floor = np.where((m1 == 0) | (m3 == 0), 0.0, 1.0)
+    result: Floats = np.where(nobody, 0.0, np.where(drawn <= 0, floor, drawn))
+    return result
+
+
+def stable_floor(month: Floats, emp_stable: Floats) -> Floats:
+    """A month employs at least those who work the whole quarter, where published, and never fewer than 0."""
+    return np.maximum(month, np.where(np.isnan(emp_stable), 0.0, emp_stable))
+
+
+def adjust_to_county(
+    m1: Floats,
+    modelled: NDArray[np.bool_],
+    county: Ints,
+    county_emp: Floats,
+    county_emp_elsewhere: Floats,
+    *,
+    as_printed: bool = False,
+) -> Floats:
+    """Modelled cells share what the county's published total leaves after its published cells: in
+    proportion to the model, equally where the model says 0 for all. A county whose total is withheld is
+    left alone.
+
+    As printed in the paper, that remainder is added to what the model said rather than replacing it, and
+    published cells of industries outside CBP are not taken off first.
+    """
+    counties = len(county_emp)
+    published = group_sum(np.where(modelled, 0.0, m1), county, counties)
+    from_model = group_sum(np.where(modelled, m1, 0.0), county, counties)
+    cells = group_sum(modelled.astype(np.float64), county, counties)
+    remainder = county_emp - published
+    if not as_printed:
+        remainder = np.maximum(remainder - county_emp_elsewhere, 0.0)
+    share = np.where(
+        from_model[county] != 0,
+        m1 / np.where(from_model == 0, 1.0, from_model)[county],
+        1.0 / np.maximum(cells, 1.0)[county],
+    )
+    kept = m1 if as_printed else 0.0
+    adjusted = kept + remainder[county] * share
+    result: Floats = np.maximum(np.where(modelled & ~np.isnan(county_emp)[county], adjusted, m1), 0.0)
+    return result
+
+
+def employment_naics4(
+    cells: EmploymentInput, rng: np.random.Generator, options: EmploymentOptions | None = None
+) -> Employment:
+    """Algorithm "Employment for County by NAICS-4".
+
+    Month 3 is QWI's end of quarter, or the imputed CBP. Month 1 is QWI's beginning of quarter, or a draw
+    from a linear model in month 3, establishments, state and sector, fitted where QWI publishes both ends.
+    """
+    options = options or EmploymentOptions()
+    m3 = np.where(np.isnan(cells.emp_end), cells.imputed_emp, cells.emp_end)
+    modelled = np.isnan(cells.emp)
+    both = ~modelled & ~np.isnan(cells.emp_end)
+    numbers = {"month 3": m3, "establishments": cells.establishments}
+    labels = {"state": cells.state, "sector": cells.sector}
+    model = fit_regression(
+        "employment",
+        cells.emp[both],
+        {name: column[both] for name, column in numbers.items()},
+        {name: column[both] for name, column in labels.items()},
+        options.outliers,
+    )
+    m1 = cells.emp.copy()
+    if modelled.any():
+        fitted, se_prediction, se_mean = model.predict(
+            {name: column[modelled] for name, column in numbers.items()},
+            {name: column[modelled] for name, column in labels.items()},
+        )
+        spread = se_prediction if options.noise == "prediction" else se_mean
+        m1[modelled] = np.maximum(fitted + rng.standard_normal(len(fitted)) * spread, 0.0)
+    m2 = month_two(options.eta, m1, m3, rng)
+    m1, m2, m3 = (stable_floor(month, cells.emp_stable) for month in (m1, m2, m3))
+    m1 = adjust_to_county(
+        m1,
+        modelled,
+        cells.county,
+        cells.county_emp,
+        cells.county_emp_elsewhere,
+        as_printed=options.as_printed,
+    )
+    return Employment(m1, m2, m3, modelled, model.summary)

@@ -1,0 +1,102 @@
+"""The whole route: CBP, QWI and the imputed CBP to a table of county x NAICS-6 cells."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.lab.synth.cbp.employment import Employment, EmploymentOptions, employment_naics4
+from gedp.lab.synth.cbp.gather import Gathered, gather
+from gedp.lab.synth.cbp.inputs import Sources
+from gedp.lab.synth.cbp.naics6 import Naics6Cells, naics6_cells
+from gedp.lab.synth.cbp.regression import FitSummary
+from gedp.lab.synth.cbp.wages import Wages, wages_naics4
+from gedp.lab.synth.cells import CELL_SCHEMA
+
+PRIVATE = "5"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """How many county x NAICS-4 cells got their figures from where, and what CBP has that QWI lacks."""
+
+    naics4_cells: int
+    month1_published: int
+    month1_modelled: int
+    month3_published: int
+    month3_imputed: int
+    wage_from_payroll: int
+    wage_from_earnings: int
+    wage_from_model: int
+    left_out_cells: int
+    left_out_establishments: int
+
+
+@dataclass(frozen=True)
+class RouteResult:
+    """Cells in CELL_SCHEMA, the fit of the two regressions, and where the figures came from."""
+
+    cells: pa.Table
+    employment_fit: FitSummary
+    wage_fit: FitSummary
+    provenance: Provenance
+
+
+def cells_from_sources(
+    sources: Sources,
+    *,
+    seed: int = 0,
+    options: EmploymentOptions | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> RouteResult:
+    """Runs the paper's algorithms one after the other. The same sources and seed give the same cells."""
+    say = progress or (lambda _: None)
+    options = options or EmploymentOptions()
+    for_employment, for_wages, for_naics6 = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
+    say("joining the sources")
+    gathered = gather(sources)
+    say("employment by county and NAICS-4")
+    employment = employment_naics4(gathered.employment, for_employment, options)
+    say("wages by county and NAICS-4")
+    wages = wages_naics4(gathered.wages, employment, for_wages, options.noise, options.outliers)
+    say("dividing into NAICS-6")
+    imputed = gathered.employment.imputed_emp
+    figures = naics6_cells(gathered.naics6, imputed, employment, wages.wage, for_naics6)
+    return RouteResult(
+        _cell_table(gathered, figures), employment.fit, wages.fit, _provenance(gathered, employment, wages)
+    )
+
+
+def _cell_table(gathered: Gathered, figures: Naics6Cells) -> pa.Table:
+    keys = gathered.naics6_keys
+    columns = {
+        "state": keys["state"],
+        "cnty": keys["cnty"],
+        "naics": keys["naics"],
+        "own": pa.array([PRIVATE] * keys.num_rows, pa.string()),
+        "estabs": gathered.naics6.establishments.astype(np.int64),
+        "m1emp": figures.m1,
+        "m2emp": figures.m2,
+        "m3emp": figures.m3,
+        "wage": figures.wage,
+    }
+    return pa.table([columns[name] for name in CELL_SCHEMA.names], schema=CELL_SCHEMA)
+
+
+def _provenance(gathered: Gathered, employment: Employment, wages: Wages) -> Provenance:
+    imputed = int(np.isnan(gathered.employment.emp_end).sum())
+    cells = len(employment.m1)
+    modelled = int(employment.modelled.sum())
+    return Provenance(
+        naics4_cells=cells,
+        month1_published=cells - modelled,
+        month1_modelled=modelled,
+        month3_published=cells - imputed,
+        month3_imputed=imputed,
+        wage_from_payroll=int(wages.from_payroll.sum()),
+        wage_from_earnings=int(wages.from_earnings.sum()),
+        wage_from_model=int(wages.from_model.sum()),
+        left_out_cells=gathered.left_out_cells,
+        left_out_establishments=gathered.left_out_establishments,
+    )

@@ -1,0 +1,109 @@
+"""Quarterly wages of county x NAICS-4 cells: the paper's Algorithms "Wage for County by NAICS-4" and "Wage
+Upper Bound". Everything is in dollars: CBP's payroll was converted when it was read, QWI's earnings are
+dollars a month.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gedp.lab.synth.apportion import Floats
+from gedp.lab.synth.cbp.employment import Employment, PredictionNoise
+from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
+
+
+@dataclass(frozen=True)
+class WageInput:
+    """Cells of QWI and CBP; NaN where a figure is withheld. `known` sums run over published figures only."""
+
+    state: Labels
+    sector: Labels
+    earnings: Floats  # QWI, average monthly earnings
+    payroll: Floats  # CBP, the cell's own
+    known_naics6: Floats  # sum of the published payrolls of the NAICS-6 cells inside
+    withheld_naics6: Floats  # how many NAICS-6 cells inside are withheld
+    payroll_naics3: Floats
+    known_in_naics3: Floats  # sum over the NAICS-4 cells of that NAICS-3
+    payroll_sector: Floats
+    known_in_sector: Floats  # sum over the NAICS-3 cells of that sector
+    payroll_county: Floats
+    known_in_county: Floats  # sum over the sectors of that county
+
+
+@dataclass(frozen=True)
+class Wages:
+    """Wages in dollars, and where each came from."""
+
+    wage: Floats
+    from_payroll: NDArray[np.bool_]
+    from_earnings: NDArray[np.bool_]
+    from_model: NDArray[np.bool_]
+    fit: FitSummary
+
+
+def wage_upper_bound(cells: WageInput) -> Floats:
+    """Algorithm "Wage Upper Bound": what the closest published ancestor leaves after its published children:
+    NAICS-3, else the sector, else the county. Infinite where none is published."""
+    bound = cells.payroll_county - cells.known_in_county
+    bound = np.where(np.isnan(cells.payroll_sector), bound, cells.payroll_sector - cells.known_in_sector)
+    bound = np.where(np.isnan(cells.payroll_naics3), bound, cells.payroll_naics3 - cells.known_in_naics3)
+    return np.where(np.isnan(bound), np.inf, bound)
+
+
+def earned(earnings: Floats, employment: Employment) -> Floats:
+    """Average monthly earnings times the employment of the three months."""
+    return earnings * (employment.m1 + employment.m2 + employment.m3)
+
+
+def model_terms(m3: Floats, withheld_naics6: Floats) -> dict[str, Floats]:
+    """The wage model's numbers: withheld cells M, month 3, their interaction, and month 3 squared and
+    cubed.
+    """
+    return {
+        "withheld": withheld_naics6,
+        "month 3": m3,
+        "month 3 x withheld": m3 * withheld_naics6,
+        "month 3 squared": m3**2,
+        "month 3 cubed": m3**3,
+    }
+
+
+def wages_naics4(
+    cells: WageInput,
+    employment: Employment,
+    rng: np.random.Generator,
+    noise: PredictionNoise = "prediction",
+    outliers: OutlierRule | None = None,
+) -> Wages:
+    """Algorithm "Wage for County by NAICS-4".
+
+    CBP's payroll where published; else earnings times employment; else a draw from a linear model of the
+    square root of what the cell's published NAICS-6 cells leave of it. The last two are at least those
+    NAICS-6 cells' payroll and at most the upper bound; where rounding in the published figures puts the
+    bounds at odds, the lower one holds.
+    """
+    published = ~np.isnan(cells.payroll)
+    from_earnings = ~published & ~np.isnan(cells.earnings)
+    from_model = ~published & ~from_earnings
+    numbers = model_terms(employment.m3, cells.withheld_naics6)
+    labels = {"state": cells.state, "sector": cells.sector}
+    unexplained = np.maximum(cells.payroll - cells.known_naics6, 0.0)
+    model = fit_regression(
+        "wage",
+        np.sqrt(unexplained[published]),
+        {name: column[published] for name, column in numbers.items()},
+        {name: column[published] for name, column in labels.items()},
+        outliers,
+    )
+    wage = np.where(published, cells.payroll, earned(cells.earnings, employment))
+    if from_model.any():
+        fitted, se_prediction, se_mean = model.predict(
+            {name: column[from_model] for name, column in numbers.items()},
+            {name: column[from_model] for name, column in labels.items()},
+        )
+        spread = se_prediction if noise == "prediction" else se_mean
+        root = fitted + rng.standard_normal(len(fitted)) * spread
+        wage[from_model] = root**2 + cells.known_naics6[from_model]
+    bounded = np.maximum(np.minimum(wage, wage_upper_bound(cells)), cells.known_naics6)
+    return Wages(np.where(published, wage, bounded), published, from_earnings, from_model, model.summary)

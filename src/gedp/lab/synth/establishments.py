@@ -1,0 +1,224 @@
+"""The common last step: a table of cells to a Parquet file of establishments with the paper's 18 columns."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from gedp.errors import GedpError
+from gedp.files import replacing
+from gedp.industries import sector_of, supersector_of
+from gedp.lab.synth.apportion import Ints
+from gedp.lab.synth.cells import ATTRIBUTES, check_cells
+from gedp.lab.synth.draws import Stream
+from gedp.lab.synth.sizes import count_by_size
+from gedp.lab.synth.spreads import SPREADS, Attributes, Spread
+
+SCHEMA = pa.schema(
+    [
+        ("year", pa.int16()),
+        ("qtr", pa.int8()),
+        *((name, pa.string()) for name in ("state", "cnty", "naics", "naics5", "naics4", "naics3")),
+        *((name, pa.string()) for name in ("sector", "supersector", "own")),
+        *((name, pa.int64()) for name in (*ATTRIBUTES, "primary_key")),
+        *((name, pa.string()) for name in ("can_agg", "rectype")),
+    ]
+)
+BATCH = 262_144  # establishments made and written at a time
+_WORKERS = 2
+_CODES = pa.dictionary(pa.int32(), pa.string())
+_PLAIN = (*ATTRIBUTES, "primary_key")
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Progress = Callable[[int], object]  # called with the number of establishments just written
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was written."""
+
+    path: Path
+    establishments: int
+    cells: int
+    counties: int
+    m1emp: int
+    m2emp: int
+    m3emp: int
+    wage: int
+    sizes: tuple[int, ...]  # without jobs in month 3, then by size class
+    largest: int  # jobs in month 3 of the largest establishment
+
+
+def write_establishments(
+    cells: pa.Table,
+    out: Path,
+    *,
+    year: int,
+    quarter: int,
+    seed: int,
+    spread: str = "skewed",
+    progress: Progress | None = None,
+    batch: int = BATCH,
+) -> Summary:
+    """Makes the establishments of `cells` (schema `gedp.lab.synth.cells.CELL_SCHEMA`) and writes them to `out`.
+
+    Rows are ordered by state, county, NAICS and ownership, and adding them up gives every cell back exactly.
+    The same seed gives the same file whatever `batch` is, and a state is the same alone or among others. The
+    file appears only when it is whole.
+    """
+    if spread not in SPREADS:
+        raise GedpError(f"spread {spread!r}: no such spread. Use one of {', '.join(SPREADS)}.")
+    if seed < 0:
+        raise GedpError(f"seed {seed}: must not be negative.")
+    check_cells(cells)
+    cells = cells.sort_by([(name, "ascending") for name in ("state", "cnty", "naics", "own")])
+    work = _Work(cells, year, quarter, seed, SPREADS[spread])
+    summary = Summary(out, 0, cells.num_rows, work.counties, 0, 0, 0, 0, (0,) * 10, 0)
+    with replacing(out) as temporary, _writer(temporary) as writer:
+        for made in _in_order(work.make, work.ranges(batch)):
+            writer.write_table(made)
+            summary = _add(summary, made)
+            if progress is not None:
+                progress(made.num_rows)
+    return summary
+
+
+def _writer(path: Path) -> pq.ParquetWriter:
+    """Codes become dictionaries of a few bits a row; without the Arrow schema readers see plain strings."""
+    coded = [name for name in SCHEMA.names if name not in _PLAIN]
+    return pq.ParquetWriter(
+        path,
+        pa.schema([(field.name, _CODES if pa.types.is_string(field.type) else field.type) for field in SCHEMA]),
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=coded,
+        column_encoding={"primary_key": "DELTA_BINARY_PACKED"},
+        store_schema=False,
+        write_statistics=True,
+    )
+
+
+def _in_order(make: Callable[[Task], Result], tasks: Iterator[Task]) -> Iterator[Result]:
+    """Results in the order of their tasks, made by a few threads that never run far ahead of the reader."""
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        pending: deque[Future[Result]] = deque()
+        try:
+            for task in tasks:
+                pending.append(pool.submit(make, task))
+                if len(pending) > _WORKERS:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
+        finally:
+            for future in pending:
+                future.cancel()
+
+
+class _Work:
+    """Cells as NumPy arrays and code lists, ready to be turned into establishments range by range."""
+
+    def __init__(self, cells: pa.Table, year: int, quarter: int, seed: int, spread: Spread) -> None:
+        self.year, self.quarter, self.seed, self.spread = year, quarter, seed, spread
+        self.estabs: Ints = cells["estabs"].to_numpy()
+        self.totals = {name: cells[name].to_numpy() for name in ATTRIBUTES}
+        self.codes = {name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")}
+        self.codes |= _industry_codes(self.codes["naics"])
+        state = self.codes["state"].index
+        self.state_starts = np.flatnonzero(np.diff(state, prepend=-1))
+        self.ends = np.cumsum(self.estabs)
+        pairs = state.astype(np.int64) * 1000 + self.codes["cnty"].index
+        self.counties = len(np.unique(pairs))
+
+    def ranges(self, batch: int) -> Iterator[tuple[int, int]]:
+        """Runs of cells of one state with about `batch` establishments, at least one cell each."""
+        borders = [*self.state_starts.tolist(), len(self.estabs)]
+        for first, last in pairwise(borders):
+            while first < last:
+                before = self.ends[first] - self.estabs[first]
+                stop = int(np.searchsorted(self.ends, before + batch, side="right"))
+                stop = min(max(stop, first + 1), last)
+                yield first, stop
+                first = stop
+
+    def make(self, cell_range: tuple[int, int]) -> pa.Table:
+        """The establishments of cells first … last - 1, all of one state."""
+        first, last = cell_range
+        cells = slice(first, last)
+        estabs = self.estabs[cells]
+        start = int(self.ends[first] - self.estabs[first])
+        count = int(self.ends[last - 1]) - start
+        state_cell = self.state_starts[np.searchsorted(self.state_starts, first, side="right") - 1]
+        in_state = start - int(self.ends[state_cell] - self.estabs[state_cell])
+        stream = Stream(self.seed, int(self.codes["state"].words[self.codes["state"].index[first]]))
+        draws = stream.draw(self.spread.recipe, in_state, count)
+        totals = Attributes(**{name: values[cells] for name, values in self.totals.items()})
+        made = self.spread.divide(totals, estabs, draws)
+        columns = {name: coded.repeat(cells, estabs) for name, coded in self.codes.items()}
+        columns |= {name: pa.array(getattr(made, name)) for name in ATTRIBUTES}
+        columns["year"] = pa.array(np.full(count, self.year, np.int16))
+        columns["qtr"] = pa.array(np.full(count, self.quarter, np.int8))
+        columns["primary_key"] = pa.array(np.arange(start + 1, start + count + 1))
+        columns["can_agg"], columns["rectype"] = _constant("Y", count), _constant("C", count)
+        return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """A column of few distinct words: an index a cell into the words."""
+
+    index: NDArray[np.int32]
+    words: list[str]
+
+    def repeat(self, cells: slice, estabs: Ints) -> pa.DictionaryArray:
+        """The column for the establishments of some cells."""
+        return pa.DictionaryArray.from_arrays(np.repeat(self.index[cells], estabs), pa.array(self.words, pa.string()))
+
+
+def _encode(column: pa.Array) -> _Coded:
+    encoded = column.dictionary_encode()
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.combine_chunks()
+    return _Coded(encoded.indices.to_numpy(), encoded.dictionary.to_pylist())
+
+
+def _industry_codes(naics: _Coded) -> dict[str, _Coded]:
+    """The coarser industry columns, worked out once a distinct NAICS code."""
+    coarser = {
+        "naics5": [code[:5] for code in naics.words],
+        "naics4": [code[:4] for code in naics.words],
+        "naics3": [code[:3] for code in naics.words],
+        "sector": [sector_of(code) or "" for code in naics.words],
+        "supersector": [supersector_of(code) or "" for code in naics.words],
+    }
+    coded = {}
+    for name, words in coarser.items():
+        distinct, index = np.unique(words, return_inverse=True)
+        coded[name] = _Coded(index.astype(np.int32)[naics.index], distinct.tolist())
+    return coded
+
+
+def _constant(word: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(np.zeros(count, np.int32), pa.array([word]))
+
+
+def _add(summary: Summary, made: pa.Table) -> Summary:
+    """The summary with one more batch in it."""
+    sums = {name: getattr(summary, name) + int(made[name].to_numpy().sum()) for name in ATTRIBUTES}
+    jobs = made["m3emp"].to_numpy()
+    sizes = np.array(summary.sizes) + count_by_size(jobs)
+    return replace(
+        summary,
+        establishments=summary.establishments + made.num_rows,
+        sizes=tuple(sizes.tolist()),
+        largest=max(summary.largest, int(jobs.max())),
+        **sums,
+    )

@@ -1,0 +1,132 @@
+"""Fills what the QCEW suppresses, top-down, in whole numbers, keeping every disclosed county figure.
+
+A suppressed node holds at least what its disclosed descendants hold. So lower bounds are added up first, from
+the cells to the state; then, from the state down, what a node has above the lower bounds of its children is
+divided among those children that hold undisclosed cells, in proportion to the weight of these cells.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.errors import Fault, FaultsError
+from gedp.lab.synth.apportion import Floats, Ints, apportion
+from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA
+from gedp.lab.synth.qcew.tree import Bools, Tree
+from gedp.lab.synth.qcew.typical import typical_sizes
+
+
+@dataclass(frozen=True)
+class Filling:
+    """The filled cells and what had to be filled."""
+
+    cells: pa.Table
+    disclosed: Bools  # per cell: its figures were published
+    counties_from_state: tuple[str, ...]  # suppressed county totals that share what their state's total leaves
+    counties_estimated: tuple[str, ...]  # suppressed county totals whose state has no usable total
+    states_without_rows: tuple[str, ...]  # states of which only counties were published
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the disclosed figures say of every node, level by level."""
+
+    least: list[Ints]  # shape (4, nodes): the value of a disclosed node, else what its disclosed descendants hold
+    free: list[Ints]  # establishments in suppressed cells reached through suppressed nodes alone
+    state_total: Bools  # level 0: the published total is there, is needed, and leaves something for the suppressed
+
+
+def fill(tree: Tree) -> Filling:
+    """The county × NAICS-6 cells of a tree, nothing suppressed any more.
+
+    Jobs of a suppressed cell weigh establishments × the industry's typical size in that state and month;
+    wages weigh the jobs it got × the industry's typical pay there.
+    """
+    bounds = find_bounds(tree)
+    typical = typical_sizes(tree)
+    leaves = tree.levels[-1]
+    state = tree.state_of_area()[leaves.area]
+    months = [
+        fill_attribute(tree, bounds, month, leaves.estabs * typical.jobs[month, state, leaves.industry])
+        for month in range(3)
+    ]
+    jobs = months[0] + months[1] + months[2]
+    wage = fill_attribute(tree, bounds, 3, jobs * typical.pay[state, leaves.industry])
+    return _filling(tree, bounds, [*months, wage])
+
+
+def find_bounds(tree: Tree) -> Bounds:
+    """Lower bounds, from the cells up; raises FaultsError where disclosed parts contradict their whole."""
+    leaves = tree.levels[-1]
+    least = [np.where(leaves.known, leaves.values, 0)]
+    free = [np.where(leaves.known, 0, leaves.estabs)]
+    faults = []
+    for depth in range(len(tree.levels) - 2, 0, -1):
+        above, below = tree.levels[depth], tree.levels[depth + 1]
+        parts, free_parts = below.sum_by_parent(least[-1]), below.sum_by_parent(free[-1])
+        excess = above.values - parts
+        wrong = above.known & ((excess < 0) | ((excess > 0) & (free_parts == 0))).any(axis=0)
+        if wrong.any():
+            one = int(np.flatnonzero(wrong)[0])
+            name = f"{tree.areas[above.area[one]][0]} industry {tree.industries[above.industry[one]]}"
+            problem = f"{wrong.sum()} rows that their disclosed parts exceed or do not add up to, such as {name}"
+            faults.append(Fault(f"level {70 + depth}", problem, "Use rows of one release; figures must nest"))
+        least.append(np.where(above.known, above.values, parts))
+        free.append(np.where(above.known, 0, free_parts))
+    if faults:
+        raise FaultsError("QCEW rows", faults)
+    counties, top = tree.levels[1], tree.levels[0]
+    least.append(counties.sum_by_parent(least[-1]))
+    free.append(counties.sum_by_parent(free[-1]))
+    state_total = top.known & (free[-1] > 0) & (top.values >= least[-1]).all(axis=0)
+    return Bounds(least[::-1], free[::-1], state_total)
+
+
+def fill_attribute(tree: Tree, bounds: Bounds, which: int, cell_weights: Floats) -> Ints:
+    """One attribute of every cell; `cell_weights` count at suppressed cells (all zero: by establishments)."""
+    weights = [np.where(bounds.free[-1] > 0, cell_weights, 0.0)]
+    for level, free in zip(tree.levels[:0:-1], bounds.free[-2::-1], strict=True):
+        weights.append(np.where(free > 0, level.sum_by_parent(weights[-1]), 0.0))
+    weights.reverse()
+    least = [level_least[which] for level_least in bounds.least]
+    estimated = np.rint(weights[0]).astype(np.int64)
+    values: Ints = np.where(bounds.state_total, tree.levels[0].values[which], least[0] + estimated)
+    for depth, level in enumerate(tree.levels[1:], start=1):
+        excess = values - level.sum_by_parent(least[depth])
+        open_nodes = np.flatnonzero(bounds.free[depth])
+        sizes = np.bincount(level.parent[open_nodes], minlength=len(values))
+        parents = sizes > 0
+        values = least[depth].copy()
+        values[open_nodes] += apportion(
+            excess[parents],
+            weights[depth][open_nodes],
+            sizes[parents],
+            fallback=bounds.free[depth][open_nodes].astype(np.float64),
+        )
+    return values
+
+
+def _filling(tree: Tree, bounds: Bounds, attributes: list[Ints]) -> Filling:
+    leaves, counties = tree.levels[-1], tree.levels[1]
+    area = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[:2] for code, _ in tree.areas]))
+    county = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[2:] for code, _ in tree.areas]))
+    own = pa.DictionaryArray.from_arrays(leaves.area, pa.array([own for _, own in tree.areas]))
+    naics = pa.DictionaryArray.from_arrays(leaves.industry, pa.array(tree.industries))
+    keys = [column.cast(pa.string()) for column in (area, county, naics, own)]
+    columns = dict(zip(("state", "cnty", "naics", "own"), keys, strict=True)) | {"estabs": pa.array(leaves.estabs)}
+    columns |= {name: pa.array(values) for name, values in zip(ATTRIBUTES, attributes, strict=True)}
+    suppressed = np.flatnonzero(bounds.free[1])
+    from_state = bounds.state_total[counties.parent[suppressed]]
+    with_rows = {tree.areas[area] for area in np.unique(tree.state_rows.area).tolist()}
+    return Filling(
+        pa.table(columns, schema=CELL_SCHEMA),
+        leaves.known,
+        _codes(tree, counties.area[suppressed[from_state]]),
+        _codes(tree, counties.area[suppressed[~from_state]]),
+        tuple(sorted({tree.areas[a][0][:2] for a in tree.levels[0].area.tolist() if tree.areas[a] not in with_rows})),
+    )
+
+
+def _codes(tree: Tree, areas: Ints) -> tuple[str, ...]:
+    return tuple(sorted({tree.areas[area][0] for area in areas.tolist()}))

@@ -1,0 +1,144 @@
+"""What the commands print: rich tables of summaries, comparisons and shapes."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from rich.box import SIMPLE_HEAD
+from rich.console import Group, RenderableType
+from rich.table import Table
+
+from gedp.lab.synth.apportion import Ints
+from gedp.lab.synth.compare import SizeComparison
+from gedp.lab.synth.establishments import Summary
+from gedp.lab.synth.qcew.fill import Filling
+from gedp.lab.synth.qcew.tree import Bools
+from gedp.lab.synth.shape import Shape
+from gedp.lab.synth.sizes import LABELS
+from gedp.lab.synth.states import POSTAL_OF_FIPS
+
+
+def _table(title: str, columns: Iterable[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place == 0 else "right")
+    return table
+
+
+def filling_table(filling: Filling, title: str) -> Table:
+    """One line a state: cells, establishments (and the share with published figures), jobs, wages."""
+    columns = ("state", "counties", "cells", "known", "estabs", "known", "jobs, m3", "wages, $M")
+    table = _table(title, columns)
+    cells = filling.cells
+    states = sorted(pc.unique(cells["state"]).to_pylist())
+    state = pc.index_in(cells["state"], pa.array(states)).to_numpy()
+    county = pc.cast(cells["cnty"], pa.int64()).to_numpy()
+    estabs, jobs, wage = (cells[name].to_numpy() for name in ("estabs", "m3emp", "wage"))
+    counties = np.bincount(np.unique(state * 1000 + county) // 1000)
+    for place, code in enumerate(states):
+        rows = state == place
+        numbers = _numbers(filling.disclosed[rows], estabs[rows], jobs[rows], wage[rows])
+        table.add_row(POSTAL_OF_FIPS.get(code, code), f"{counties[place]:,}", *numbers)
+    if len(states) > 1:
+        table.add_section()
+        table.add_row("all", f"{counties.sum():,}", *_numbers(filling.disclosed, estabs, jobs, wage))
+    return table
+
+
+def _numbers(known: Bools, estabs: Ints, jobs: Ints, wage: Ints) -> tuple[str, ...]:
+    return (
+        f"{len(known):,}",
+        f"{known.mean():.1%}",
+        f"{estabs.sum():,}",
+        f"{estabs[known].sum() / estabs.sum():.1%}",
+        f"{jobs.sum():,}",
+        f"{wage.sum() / 1e6:,.0f}",
+    )
+
+
+def filling_notes(filling: Filling) -> list[str]:
+    """What a reader should know of how the gaps were filled."""
+    notes = []
+    if filling.counties_from_state:
+        notes.append(
+            f"Suppressed county totals, filled from what the state's total leaves: "
+            f"{_some(filling.counties_from_state)}."
+        )
+    if filling.counties_estimated:
+        notes.append(
+            f"Suppressed county totals, estimated because no statewide total was given: "
+            f"{_some(filling.counties_estimated)}."
+        )
+    if filling.states_without_rows:
+        names = [POSTAL_OF_FIPS.get(code, code) for code in filling.states_without_rows]
+        notes.append(
+            f"No statewide rows were given for {_some(names)}: typical sizes there are those of its disclosed counties."
+        )
+    return notes
+
+
+def _some(names: Iterable[str], most: int = 6) -> str:
+    names = list(names)
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+
+
+def sizes_table(summary: Summary) -> Table:
+    """Establishments by size class."""
+    table = _table("Establishments by jobs in month 3", ("jobs", "establishments", "share"))
+    for label, count in zip(("none", *LABELS), summary.sizes, strict=True):
+        table.add_row(label, f"{count:,}", f"{count / summary.establishments:.2%}")
+    return table
+
+
+def comparison_table(comparison: SizeComparison) -> RenderableType:
+    """Published and synthetic size classes side by side."""
+    names = ", ".join(POSTAL_OF_FIPS[fips] for fips in comparison.states)
+    columns = ("jobs, month 3", "published", "share", "synthetic", "share", "difference")
+    table = _table(f"Establishments by size class: {names}", columns)
+    published, synthetic = sum(comparison.published), sum(comparison.synthetic)
+    rows = zip(LABELS, comparison.published, comparison.synthetic, comparison.differences, strict=True)
+    for label, there, here, difference in rows:
+        shares = (f"{there / published:.4f}", f"{here:,}", f"{here / synthetic:.4f}")
+        table.add_row(label, f"{there:,}", *shares, f"{difference:+.4f}")
+    table.add_section()
+    table.add_row("any", f"{published:,}", "", f"{synthetic:,}")
+    worst = max(map(abs, comparison.differences))
+    note = (
+        f"Largest difference of a share: {worst:.4f}. "
+        f"{comparison.without_jobs:,} synthetic establishments without a job are left out, "
+        "as the published counts do."
+    )
+    return Group(table, note)
+
+
+def shape_tables(shape: Shape) -> RenderableType:
+    """The shape of a file of establishments."""
+    totals = _table("Totals", ("what", "number"))
+    for label, number in (
+        ("establishments", shape.establishments),
+        ("counties", shape.counties),
+        ("industries (6 digits)", shape.industries),
+        ("county × industry cells", shape.cells),
+        ("jobs, month 1", shape.m1emp),
+        ("jobs, month 2", shape.m2emp),
+        ("jobs, month 3", shape.m3emp),
+        ("wages in the quarter, $", shape.wage),
+    ):
+        totals.add_row(label, f"{number:,}")
+    sizes = _table("Establishments by jobs in month 3", ("jobs", "establishments", "share", "jobs held", "share"))
+    for size in shape.sizes:
+        share, jobs_share = (
+            size.establishments / max(shape.establishments, 1),
+            size.jobs / max(shape.m3emp, 1),
+        )
+        sizes.add_row(size.label, f"{size.establishments:,}", f"{share:.1%}", f"{size.jobs:,}", f"{jobs_share:.1%}")
+    largest = shape.dominance
+    note = (
+        f"In {largest.cells:,} cells of two or more establishments with jobs, the largest holds "
+        f"{largest.median_share:.0%} of the cell's jobs (median); more than half in {largest.over_half:.0%} "
+        f"of cells, more than four fifths in {largest.over_four_fifths:.0%}. "
+        "That is why a cell total can give a business away."
+    )
+    return Group(totals, sizes, note)

@@ -1,0 +1,54 @@
+"""The ledger: one append-only, hash-chained file per dataset, in which every release is recorded before its noise is
+drawn.
+
+    amounts      exact numbers as text
+    digests      fingerprints of data and specs
+    entries      what is written down
+    chain        whether it still is what was written
+    state        what it says: releases, total, the promise over all of them
+    export       its entries as files for other programs
+    store        the SQLite file
+    judging      whether a release may be recorded
+    ledger       reserve, commit, abandon, decide
+    finding      which ledger is a dataset's
+"""
+
+from gedp.ledger.chain import Verification
+from gedp.ledger.digests import fingerprint, spec_digest
+from gedp.ledger.entries import Abandon, Break, Commit, Decision, Entry, Permit, Reserve
+from gedp.ledger.finding import find_ledger, ledgers_of, new_ledger, require_own_ledger
+from gedp.ledger.judging import DecidedBy, LessPromisedError, Request, left_after
+from gedp.ledger.ledger import Ledger, Reservation
+from gedp.ledger.state import EMPTY, CombinedPromise, LedgerState, Release
+from gedp.ledger.store import LedgerBrokenError, LedgerError, LedgerLockedError, NotALedgerError
+
+__all__ = [
+    "EMPTY",
+    "Abandon",
+    "Break",
+    "CombinedPromise",
+    "Commit",
+    "DecidedBy",
+    "Decision",
+    "Entry",
+    "Ledger",
+    "LedgerBrokenError",
+    "LedgerError",
+    "LedgerLockedError",
+    "LedgerState",
+    "LessPromisedError",
+    "NotALedgerError",
+    "Permit",
+    "Release",
+    "Request",
+    "Reservation",
+    "Reserve",
+    "Verification",
+    "find_ledger",
+    "fingerprint",
+    "ledgers_of",
+    "left_after",
+    "new_ledger",
+    "require_own_ledger",
+    "spec_digest",
+]

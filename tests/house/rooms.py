@@ -1,0 +1,103 @@
+"""Which room of the house imports which, read from the source: `python -m tests.house.rooms` prints it.
+
+A room is what lies directly in the package: a folder, or a module of the floor. Imports inside functions count, and so
+do names of modules in strings, as `import_module` takes them.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+#: Where people come in: the command line, and what `import gedp` offers.
+DOORS = {"cli", "api", "__init__", "__main__"}
+SEES_TRUTH_OR_NOISE = {"confidential", "noise"}
+
+Imports = Mapping[str, set[str]]  # of every module, by dotted name
+
+
+def read_imports(package: Path) -> dict[str, set[str]]:
+    """The modules of ours that each module imports."""
+    modules = {_name(path, package): path for path in sorted(package.rglob("*.py"))}
+    return {
+        name: {module for mentioned in _mentioned(path, name) if (module := _module(mentioned, modules))}
+        for name, path in modules.items()
+    }
+
+
+def rooms(imports: Imports) -> dict[str, set[str]]:
+    """The other rooms that each room imports."""
+    result: dict[str, set[str]] = {}
+    for module, imported in imports.items():
+        result.setdefault(room_of(module), set()).update(map(room_of, imported))
+    return {room: others - {room} for room, others in result.items()}
+
+
+def room_of(module: str) -> str:
+    """The room in which a module is; `__init__` for the package itself."""
+    return [*module.split("."), "__init__"][1]
+
+
+def broken_rules(imports: Imports) -> list[str]:
+    """Where the three rules are broken."""
+    broken = []
+    for module, imported in imports.items():
+        room, others = room_of(module), set(map(room_of, imported))
+        if room not in {"confidential", "noise", "lab", *DOORS} and (seen := others & SEES_TRUTH_OR_NOISE):
+            broken.append(f"1. {module} imports {', '.join(sorted(seen))}, which only confidential, lab and doors may")
+        if room not in {"lab", "cli"} and "lab" in others:
+            broken.append(f"2. {module} imports lab, which only cli may")
+    try:
+        TopologicalSorter(rooms(imports)).prepare()
+    except CycleError as cycle:
+        broken.append(f"3. rooms import each other in a cycle: {' -> '.join(cycle.args[1])}")
+    return broken
+
+
+def _name(path: Path, package: Path) -> str:
+    parts = (package.name, *path.relative_to(package).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def _mentioned(path: Path, name: str) -> Iterator[str]:
+    """Every dotted name that an import or a string of a module mentions."""
+    parent = name if path.stem == "__init__" else name.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = parent.split(".")[: len(parent.split(".")) - node.level + 1] if node.level else []
+            start = ".".join([*above, *([node.module] if node.module else [])])
+            yield from (f"{start}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value:
+            yield node.value
+
+
+def _module(mentioned: str, modules: Mapping[str, Path]) -> str | None:
+    """The module that a dotted name is, or is in."""
+    while mentioned and mentioned not in modules:
+        mentioned = mentioned.rpartition(".")[0]
+    return mentioned if "." in mentioned else None  # the package itself is no room
+
+
+def main() -> None:
+    import gedp
+
+    package = Path(gedp.__file__).parent
+    imports = read_imports(package)
+    lines: dict[str, int] = {}
+    for path in package.rglob("*.py"):
+        room = room_of(_name(path, package))
+        lines[room] = lines.get(room, 0) + len(path.read_text(encoding="utf-8").splitlines())
+    graph = rooms(imports)
+    for room in TopologicalSorter(graph).static_order():
+        print(f"{room:<14}{lines[room]:>7,}  {' '.join(sorted(graph[room]))}")
+    seen = sum(lines[room] for room in SEES_TRUTH_OR_NOISE)
+    print(f"\n{seen:,} of {sum(lines.values()):,} lines can see the truth or the noise and lead to a release")
+    print("\n".join(broken_rules(imports)) or "the three rules hold")
+    sys.exit(bool(broken_rules(imports)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""The three rules of the house, and that a broken one is noticed."""
+
+from pathlib import Path
+
+import pytest
+
+import gedp
+from tests.house.rooms import broken_rules, read_imports
+
+
+def test_the_three_rules_hold() -> None:
+    assert broken_rules(read_imports(Path(gedp.__file__).parent)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "rule"),
+    [
+        (
+            "report/page.py",
+            "from gedp.confidential.table import open_table",
+            "1. gedp.report.page imports confidential",
+        ),
+        ("report/page.py", "from gedp import noise", "1. gedp.report.page imports noise"),
+        ("report/page.py", "def later():\n    import gedp.noise.entropy", "1. gedp.report.page imports noise"),
+        ("report/page.py", "from ..noise import entropy", "1. gedp.report.page imports noise"),
+        ("report/page.py", "found = import_module('gedp.noise.entropy')", "1. gedp.report.page imports noise"),
+        ("release/reader.py", "from gedp.lab.evaluate import evaluate", "2. gedp.release.reader imports lab"),
+        ("confidential/table.py", "import gedp.lab", "2. gedp.confidential.table imports lab"),
+        ("__init__.py", "import gedp.lab", "2. gedp imports lab"),
+        ("release/reader.py", "def f():\n    from gedp.report import page", "3. rooms import each other in a cycle"),
+    ],
+)
+def test_a_broken_rule_is_noticed_wherever_the_import_stands(tmp_path: Path, module: str, line: str, rule: str) -> None:
+    package = tmp_path / "gedp"
+    for name in ("confidential/table", "noise/entropy", "lab/evaluate", "release/reader", "report/page", "cli/run"):
+        path = package / f"{name}.py"
+        path.parent.mkdir(parents=True)
+        path.touch()
+        (path.parent / "__init__.py").touch()
+    (package / "__init__.py").touch()
+    (package / "report/page.py").write_text("from gedp.release import reader\n", encoding="utf-8")
+    (package / "cli/run.py").write_text("import gedp.lab.evaluate, gedp.noise, gedp.confidential\n", encoding="utf-8")
+    assert broken_rules(read_imports(package)) == []
+    with (package / module).open("a", encoding="utf-8") as file:
+        file.write(f"{line}\n")
+    (broken,) = broken_rules(read_imports(package))
+    assert broken.startswith(rule)
