@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gedp.arrays import FloatArray
 from gedp.neighbors import Linear, Log, NotANeighborFunctionError, Sqrt, check_neighbor_function
 from gedp.neighbors.check import require_neighbor_function
-from gedp.neighbors.functions import FloatArray
 
 GOOD: dict[str, Callable[..., object]] = {
     "sqrt": Sqrt(),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors import (
     Linear,
@@ -21,7 +22,6 @@ from gedp.neighbors import (
     narrow,
     widen,
 )
-from gedp.neighbors.functions import FloatArray
 from tests.strategies import basic_protections, combined_protections, positive_values, protections
 
 X = np.geomspace(1e-2, 1e12, 300)

@@ -8,12 +8,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
+from gedp.arrays import FloatArray
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.nonnegative import MOST_STEPS, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem, fit_cells
 from gedp.microdata.variances import _of_cell_totals
-from gedp.neighbors.functions import FloatArray
 
 
 def dense(problem: Reduced) -> tuple[FloatArray, FloatArray]:

@@ -16,13 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
+from gedp.arrays import FloatArray
 from gedp.cli import cli
 from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_frame
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.weights import fit_attribute
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Microdata as MicrodataSpec
 from gedp.policy import parse_spec, write_spec
 from gedp.policy.examples import find_spec

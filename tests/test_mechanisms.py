@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest, norm
 
+from gedp.arrays import FloatArray
 from gedp.confidential.mechanisms import (
     answer_pnc,
     clipping_bounds,
@@ -23,7 +24,6 @@ from gedp.confidential.mechanisms import (
 )
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness
 from gedp.release.estimates import PsiAnswers, psi_variance

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from gedp.arrays import FloatArray
 from gedp.cli import cli
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import measure
@@ -26,7 +27,6 @@ from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.cells import read_frame
 from gedp.microdata.measured import fit_measured
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.publish import publish

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, Marginal, fit_cells, pool
 from gedp.microdata.weights import least_norm
-from gedp.neighbors.functions import FloatArray
 
 Direct = list[tuple[FloatArray, FloatArray]]
 

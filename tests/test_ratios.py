@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.formulas import parse_formula
 from gedp.microdata.ratios import BUILT_IN, CLEAR, Estimates, Ratio, Totals, estimate, parse_ratios
-from gedp.neighbors.functions import FloatArray
 from tests.test_microdata import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
 from tests.test_tabulate import dense_covariance, group_of
 

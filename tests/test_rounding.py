@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gedp.arrays import CodeArray, FloatArray
 from gedp.microdata.constraints.chains import chains_of, refines
 from gedp.microdata.constraints.flow import Bounds, Crossings, repaired
 from gedp.microdata.constraints.rounding import ONE, Grouping, round_rows, share_out
-from gedp.microdata.solve import CodeArray, ConvergenceError
-from gedp.neighbors.functions import FloatArray
+from gedp.microdata.solve import ConvergenceError
 
 
 def coarser(rng: np.random.Generator, of_cell: CodeArray, groups: int) -> CodeArray:

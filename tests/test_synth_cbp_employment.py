@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.lab.synth.apportion import Floats
+from gedp.arrays import FloatArray
 from gedp.lab.synth.cbp.employment import (
     EmploymentInput,
     EmploymentOptions,
@@ -25,7 +25,7 @@ class FixedNormals(np.random.Generator):
         super().__init__(np.random.PCG64(0))
         self.value = value
 
-    def standard_normal(self, size: int) -> Floats:  # type: ignore[override]
+    def standard_normal(self, size: int) -> FloatArray:  # type: ignore[override]
         return np.full(size, self.value)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from gedp.lab.synth.apportion import Floats, Ints
+from gedp.arrays import FloatArray, IntArray
 from gedp.lab.synth.cbp.divide import group_sum
 from gedp.lab.synth.cbp.employment import Employment
 from gedp.lab.synth.cbp.naics6 import Naics6Input, divide_wages, emp_scale, naics6_cells, scaled_month_three
@@ -84,8 +84,8 @@ def test_published_payroll_above_the_parents_wage_leaves_nothing_to_divide() -> 
 def test_every_month_and_the_wage_add_up_to_the_parent() -> None:
     rng = np.random.default_rng(9)
     parents = 300
-    parent: Ints = np.sort(rng.integers(0, parents, 1000))
-    imputed: Floats = rng.poisson(20, 1000).astype(np.float64)
+    parent: IntArray = np.sort(rng.integers(0, parents, 1000))
+    imputed: FloatArray = rng.poisson(20, 1000).astype(np.float64)
     imputed4 = group_sum(imputed, parent, parents)
     m1, m2, m3, wage = (rng.integers(1, 10**6, parents).astype(np.float64) for _ in range(4))
     cells = Naics6Input(parent, np.ones(1000), imputed, np.full(1000, NAN))

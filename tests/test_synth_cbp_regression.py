@@ -3,9 +3,9 @@ import sys
 import numpy as np
 import pytest
 
+from gedp.arrays import FloatArray
 from gedp.errors import FaultsError
 from gedp.lab.synth.cbp.regression import (
-    Floats,
     Labels,
     MissingExtraError,
     OutlierRule,
@@ -15,7 +15,7 @@ from gedp.lab.synth.cbp.regression import (
 )
 
 
-def line_with_noise(count: int = 60) -> tuple[Floats, dict[str, Floats], dict[str, Labels]]:
+def line_with_noise(count: int = 60) -> tuple[FloatArray, dict[str, FloatArray], dict[str, Labels]]:
     rng = np.random.default_rng(7)
     x = rng.uniform(0, 1000, count)
     sector = np.array(["23", "31", "44"])[rng.integers(0, 3, count)]

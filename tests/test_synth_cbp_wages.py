@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gedp.lab.synth.apportion import Floats
+from gedp.arrays import FloatArray
 from gedp.lab.synth.cbp.employment import Employment
 from gedp.lab.synth.cbp.regression import FitSummary
 from gedp.lab.synth.cbp.wages import WageInput, earned, model_terms, wage_upper_bound, wages_naics4
@@ -12,7 +12,7 @@ from tests.test_synth_cbp_employment import FixedNormals
 NAN = np.nan
 
 
-def cells_like(count: int, **changed: Floats) -> WageInput:
+def cells_like(count: int, **changed: FloatArray) -> WageInput:
     """Cells with nothing published above or inside them but what is given."""
     columns = {name: np.full(count, NAN) for name in WageInput.__dataclass_fields__ if "known" not in name}
     columns |= {name: np.zeros(count) for name in WageInput.__dataclass_fields__ if "known" in name}
@@ -21,7 +21,7 @@ def cells_like(count: int, **changed: Floats) -> WageInput:
     return WageInput(**(columns | labels | changed))
 
 
-def employment_of(m1: Floats, m2: Floats, m3: Floats) -> Employment:
+def employment_of(m1: FloatArray, m2: FloatArray, m3: FloatArray) -> Employment:
     return Employment(m1, m2, m3, np.zeros(len(m1), bool), FitSummary("employment", 1, 0, 0, 0, 0))
 
 

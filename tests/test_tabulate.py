@@ -17,11 +17,11 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gedp.arrays import FloatArray
 from gedp.cli import cli
 from gedp.cli.tabulate import _show
 from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
 from gedp.publish import publish
 from gedp.release import Release, read_release

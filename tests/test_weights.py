@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gedp.arrays import FloatArray
 from gedp.microdata.weights import LEAST_SHARE, MOST_SHARE, Change, Stride
-from gedp.neighbors.functions import FloatArray
 
 START = np.array([5.0, -3.0, 0.5])
 

@@ -29,14 +29,13 @@ from scipy.stats import norm, rankdata
 import gedp.noise.grid
 import gedp.noise.sums
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import IntArray
+from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import measure, rehearse
 from gedp.confidential.mechanisms import ZETA, clipping_bounds, no_clipping_tau, pnc_range
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.microdata import fit_microdata
 from gedp.neighbors import NeighborFunction, Signed
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.policy import Attribute, Closeness, Data, Policy, Query, Spec, price

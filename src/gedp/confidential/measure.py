@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +15,8 @@ from scipy.special import ndtri
 
 from gedp._version import __version__
 from gedp.accounting.composition import exact
+from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers, answer_table
-from gedp.confidential.engines import IntArray
 from gedp.confidential.mechanisms import (
     ZETA,
     ClippingBounds,
@@ -316,7 +315,7 @@ class _Job:
 class _Plan:
     """Which groups are clipped, and at which bounds."""
 
-    clip: np.ndarray[Any, np.dtype[np.bool_]]
+    clip: BoolArray
     bounds: ClippingBounds | None
 
 

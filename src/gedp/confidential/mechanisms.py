@@ -14,10 +14,10 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import MOST_UNITS, IntArray
+from gedp.arrays import FloatArray, IntArray
+from gedp.confidential.engines import MOST_UNITS
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, NeighborFunction, Signed
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import Grid, grid_for, psi_grid

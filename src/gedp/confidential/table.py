@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine, IntArray
+from gedp.arrays import CodeArray, IntArray
+from gedp.confidential.engines import MOST_UNITS, ColumnCounts, Engine
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, TableChangedError

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import MOST_UNITS, Batch, CodeArray, IntArray
+from gedp.arrays import CodeArray, FloatArray, IntArray
+from gedp.confidential.engines import MOST_UNITS, Batch
 from gedp.confidential.table import Cells, ConfidentialTable
 from gedp.errors import TableChangedError
-from gedp.neighbors.functions import FloatArray
 
 HALF = 2**31
 

@@ -10,16 +10,15 @@ from dataclasses import dataclass, field, replace
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 from scipy.special import ndtri
 
+from gedp.arrays import BoolArray, CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import ancestor_of
-from gedp.microdata.solve import CodeArray, max_by
+from gedp.microdata.solve import max_by
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Attribute, Grouper, Query, Spec
 from gedp.release import Release
 from gedp.release.estimates import PsiAnswers, psi_variance
@@ -66,7 +65,7 @@ class GroupAnswers:
     of_cell: CodeArray
     answers: FloatArray
     variances: FloatArray  # as released: exact for pnc, at the estimate for psi
-    by_psi: npt.NDArray[np.bool_]
+    by_psi: BoolArray
     noise: PsiNoise
     sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
 

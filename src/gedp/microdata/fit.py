@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, replacing, sha256, write_text, writing
 from gedp.microdata.cells import Frame, read_frame
@@ -19,7 +20,6 @@ from gedp.microdata.constraints.apply import Constraints, constrain, read_constr
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
-from gedp.neighbors.functions import FloatArray
 from gedp.release import MANIFEST, Release
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
 

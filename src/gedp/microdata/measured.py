@@ -17,18 +17,17 @@ from itertools import combinations as pairs
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import TOTAL_KEY, Cells, Frame, PsiNoise, is_exact, keys_of_groups, noise_of
 from gedp.microdata.solve import require_variances, rows_times, sum_by
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
 from gedp.microdata.weights import require_weights, settle
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
 
 MOST_AGREEMENTS = 2_000  # groups in which queries are made to agree, the coarsest groupings first
@@ -44,7 +43,7 @@ class Measurement:
     frame: Frame
     answers: FloatArray
     variances: FloatArray  # as released
-    by_psi: npt.NDArray[np.bool_]
+    by_psi: BoolArray
     noise: PsiNoise
 
     def groups(self, by: Sequence[str]) -> Cells | None:
@@ -176,7 +175,7 @@ class Agreement:
             blocks.append(sparse.coo_array((signs, (lines, columns)), shape=shape).tocsr())
         return blocks
 
-    def _columns(self, place: int) -> npt.NDArray[np.int64]:
+    def _columns(self, place: int) -> IntArray:
         return np.arange(self.starts[place], self.starts[place + 1])
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
 from gedp.microdata.cells import read_frame
@@ -16,7 +17,6 @@ from gedp.microdata.constraints.fixed import Given, read_totals
 from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
 from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
-from gedp.neighbors.functions import FloatArray
 from gedp.policy.model import WEIGHTS
 from gedp.release import MANIFEST, Release, TamperedReleaseError
 from gedp.release.derived import BESIDE, MICRODATA

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from gedp.arrays import CodeArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL, ancestor_of
 from gedp.microdata.cells import Cells, Frame, combinations
 from gedp.microdata.fit import NO_ROWS, Microdata
 from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
-from gedp.microdata.solve import CodeArray
 from gedp.microdata.tabulate import estimate_groups
 
 Key = tuple[CodeArray, list[str]]  # of every row the place of its text, and the texts

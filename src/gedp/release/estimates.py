@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from gedp.arrays import FloatArray
 from gedp.neighbors import Linear, Log, NeighborFunction, Signed, Sqrt
-from gedp.neighbors.functions import FloatArray
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.neighbors.functions import FloatArray
+from gedp.arrays import FloatArray
 from gedp.policy import Attribute, Spec
 from gedp.release import Release
 from gedp.release.estimates import psi_variance

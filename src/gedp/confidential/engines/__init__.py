@@ -6,11 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
+from gedp.arrays import CodeArray, IntArray
 
 #: No sum of magnitudes may exceed this many units: floats are exact up to here, and noise has room in 64 bits.
 MOST_UNITS = 2**53

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
-from gedp.neighbors.functions import FloatArray
+from gedp.arrays import FloatArray, IntArray
 
 CLOSE, CLOSER = 0.10, 0.03
 _DECADES = 10.0 ** np.arange(20)  # exact as floats
@@ -84,7 +83,7 @@ class SizeClasses:
     """Groups by the size of the truth: 0, then decades."""
 
     labels: tuple[str, ...]
-    of_group: npt.NDArray[np.int64]
+    of_group: IntArray
 
 
 def size_classes(truth: FloatArray) -> SizeClasses:
@@ -96,7 +95,7 @@ def size_classes(truth: FloatArray) -> SizeClasses:
     return SizeClasses(tuple(_label(int(d)) for d in present), of_group)
 
 
-def largest_errors(truth: FloatArray, protected: FloatArray, count: int) -> npt.NDArray[np.int64]:
+def largest_errors(truth: FloatArray, protected: FloatArray, count: int) -> IntArray:
     """The groups with the largest absolute errors, largest first; the earlier one where two are alike."""
     absolute = np.abs(protected - truth)
     return np.argsort(-absolute, kind="stable")[:count]

@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import CodeArray
+from gedp.arrays import CodeArray, FloatArray
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, Frame
 from gedp.microdata.solve import sum_by
-from gedp.neighbors.functions import FloatArray
 
 SUGGESTION = "Name the table that the release was made from"
 

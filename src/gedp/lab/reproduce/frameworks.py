@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.accounting.frameworks import query_variances
-from gedp.neighbors.functions import FloatArray
+from gedp.arrays import FloatArray
 from gedp.web import page
 
 QUERIES = (1, 3, 5)
