@@ -17,7 +17,7 @@ from gedp.ledger import Ledger
 from gedp.policy import read_spec
 from gedp.release import read_release
 from gedp.release.claim import Claim, PlaceTakenError
-from tests.runs import COMMAND, PRICE, all_files, gedp, names, small_table, spent, write_case, write_spec
+from tests.helpers.runs import COMMAND, PRICE, all_files, gedp, names, small_table, spent, write_case, write_spec
 
 
 def contents(folder: Path) -> dict[Path, bytes]:

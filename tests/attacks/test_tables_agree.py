@@ -22,7 +22,7 @@ from gedp.policy import Query
 from gedp.publish import publish, replace_microdata
 from gedp.release import Release
 from gedp.release.derived import derived_files
-from tests.test_microdata import query, release_of, some_rows
+from tests.microdata.test_fit import query, release_of, some_rows
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
