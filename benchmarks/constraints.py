@@ -36,7 +36,7 @@ def replicate(folder: Path, attribute: str, seed: int) -> dict[str, dict[str, Fl
     """The errors of all group totals, by grouping and way of fitting."""
     spec = find_spec("paper-equal")
     spec = replace(spec, data=replace(spec.data, synthetic=True))
-    plan = plan_run(spec, folder, replace=True, entropy=SeededEntropy(seed))
+    plan = plan_run(spec, replace=True, entropy=SeededEntropy(seed))
     release = run(plan)
     truth = pq.read_table(folder / "establishments.parquet")
     counties = truth.group_by("cnty").aggregate([(attribute, "sum")]).rename_columns(["cnty", attribute])

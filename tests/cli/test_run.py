@@ -225,7 +225,7 @@ def test_folders_are_swapped_or_left_as_they_were(system: str, tmp_path: Path, m
 
 def test_of_two_runs_into_one_folder_the_second_is_refused_and_pays_nothing(tmp_path: Path) -> None:
     """Also where both had found the folder free, and whether or not a release may be replaced."""
-    plan = plan_run(read_spec(write_case(tmp_path)), tmp_path)
+    plan = plan_run(read_spec(write_case(tmp_path)))
     refusals = []
 
     def other(what: str, done: int, of: int) -> None:
@@ -308,7 +308,7 @@ def test_parquet_csv_and_globs_of_both_agree(tmp_path: Path) -> None:
     seen = []
     for i, source in enumerate(sources):
         spec = read_spec(write_spec(tmp_path, SYNTHETIC, ("t.parquet", source)))
-        release = run(plan_run(spec, tmp_path, tmp_path / f"out{i}", entropy=Silence()))
+        release = run(plan_run(spec, out=tmp_path / f"out{i}", entropy=Silence()))
         seen.append([release.identity(), *(release.answers(q) for q in ("county", "naics2 x county"))])
     for tables in seen[1:]:
         assert all(one.equals(other) for one, other in zip(seen[0], tables, strict=True))
@@ -570,7 +570,7 @@ def test_a_ledger_that_cannot_be_trusted_stops_the_run(
 
 
 def test_a_locked_ledger_refuses_and_spends_nothing(tmp_path: Path) -> None:
-    plan = plan_run(read_spec(write_case(tmp_path)), tmp_path)
+    plan = plan_run(read_spec(write_case(tmp_path)))
     ledger = Ledger.open(tmp_path / LEDGER, wait=0.1)
     with closing(sqlite3.connect(tmp_path / LEDGER, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
@@ -621,7 +621,7 @@ def one_more(path: Path) -> None:
 @pytest.mark.parametrize("moment", ["before", "between"])
 def test_a_table_that_changes_is_noticed(change: Callable[[Path], object], moment: str, tmp_path: Path) -> None:
     """Before the first pass nothing is spent; between two passes it is; either way nothing is published."""
-    plan = plan_run(read_spec(write_case(tmp_path)), tmp_path)
+    plan = plan_run(read_spec(write_case(tmp_path)))
     if moment == "before":
         change(tmp_path / "t.parquet")
 
@@ -638,7 +638,7 @@ def test_a_table_that_changes_is_noticed(change: Callable[[Path], object], momen
 
 
 def test_a_file_that_joins_the_glob_is_noticed(tmp_path: Path) -> None:
-    plan = plan_run(read_spec(write_case(tmp_path, ("t.parquet", "*.parquet"))), tmp_path)
+    plan = plan_run(read_spec(write_case(tmp_path, ("t.parquet", "*.parquet"))))
     shutil.copy(tmp_path / "t.parquet", tmp_path / "more.parquet")
     with pytest.raises(TableChangedError):
         run(plan)
@@ -653,10 +653,10 @@ def table_in_memory(tmp_path: Path) -> tuple[ConfidentialTable, gedp.Spec]:
 def test_from_python(tmp_path: Path) -> None:
     table, spec = table_in_memory(tmp_path)
     with gedp.Ledger.open(tmp_path / "my.ledger") as ledger:
-        release = gedp.measure(table, spec.policy, spec.queries, ledger=ledger, out=tmp_path / "release")
+        release = gedp.measure(table, spec, ledger=ledger, out=tmp_path / "release")
         assert ledger.total().mu_squared == PRICE
         with pytest.raises(ReleaseExistsError):
-            gedp.measure(table, spec.policy, spec.queries, ledger=ledger, out=str(tmp_path / "release"))
+            gedp.measure(table, spec, ledger=ledger, out=str(tmp_path / "release"))
         assert ledger.total().mu_squared == PRICE
     assert gedp.read_release(tmp_path / "release").manifest == release.manifest
 

@@ -73,7 +73,7 @@ def everything_about(error: BaseException) -> str:
 def attempt(folder: Path, **options: Any) -> str:
     """A run from Python: everything about the error that it ends with. No canary among the variables here."""
     try:
-        run(plan_run(read_spec(folder / "spec.toml"), folder), **options)
+        run(plan_run(read_spec(folder / "spec.toml")), **options)
     except (GedpError, KeyboardInterrupt) as error:
         return everything_about(error)
     raise AssertionError("it was not refused")
@@ -153,7 +153,7 @@ def ours() -> list[object]:
 def test_no_object_of_ours_shows_a_value(tmp_path: Path) -> None:
     """All that exist in the middle of a run, whatever they are, the way Python, rich and pytest show them."""
     spec = read_spec(write_case(tmp_path, *NOISY, table=with_canaries()))
-    plan = plan_run(spec, tmp_path)
+    plan = plan_run(spec)
     seen: set[str] = set()
 
     def look(*at: object) -> None:
@@ -167,8 +167,17 @@ def test_no_object_of_ours_shows_a_value(tmp_path: Path) -> None:
     with found:
         release = run(plan, progress=look)
     look(release)
-    expected = {"ConfidentialTable", "LocalEngine", "Cells", "Groups", "CellTally", "Batch", "PsiAnswers", "Answers"}
-    expected |= {"ClippingBounds", "Clipping", "Plan", "_Plan", "_Job", "Release", "PsiMechanism", "Reservation"}
+    expected = {
+        "ConfidentialTable",
+        "LocalEngine",
+        "FinestCells",
+        "Groups",
+        "CellTally",
+        "Batch",
+        "PsiAnswers",
+        "Answers",
+    }
+    expected |= {"ClippingBounds", "Clipping", "Plan", "_Plan", "_Job", "ReleaseFolder", "PsiMechanism", "Reservation"}
     assert expected <= seen, expected - seen
 
 
@@ -201,10 +210,10 @@ class find_objects:  # noqa: N801 - a context manager
         "gedp.confidential.table._compact",
         "gedp.confidential.tally.CellTally.add",
         "gedp.confidential.tally.CellTally.add_identity",
-        "gedp.confidential.measure.clipping_bounds",
-        "gedp.confidential.measure.clipped_excess",
-        "gedp.confidential.measure.answer_pnc",
-        "gedp.confidential.measure.answer_table",
+        "gedp.confidential.answering.clipping_bounds",
+        "gedp.confidential.answering.clipped_excess",
+        "gedp.confidential.answering.answer_pnc",
+        "gedp.confidential.answering.answer_table",
         "gedp.release.ReleaseWriter.write_identity",
         "gedp.confidential.engines.local.Batch",
         "gedp.confidential.table._attribute_faults",
@@ -279,7 +288,7 @@ def test_a_failing_writer_shows_no_answers_of_others(tmp_path: Path, monkeypatch
 
 def attempt_any(folder: Path) -> str:
     try:
-        run(plan_run(read_spec(folder / "spec.toml"), folder))
+        run(plan_run(read_spec(folder / "spec.toml")))
     except Exception as error:
         return everything_about(error)
     raise AssertionError

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from gedp.confidential.engines import local
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure, rehearse
-from gedp.confidential.mechanisms import clipping_bounds, no_clipping_tau
+from gedp.confidential.mechanisms import clipping_bounds
 from gedp.confidential.table import ConfidentialTable, find_cells, open_table
 from gedp.confidential.tally import Clipping, clipped_excess
 from gedp.errors import GedpError, Refused, TableChangedError
@@ -27,8 +26,9 @@ from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query
 from gedp.policy.examples import find_spec
-from gedp.release import Release, read_release
-from gedp.release.estimates import psi_variance
+from gedp.release import ReleaseFolder, read_release
+from gedp.release.estimates import no_clipping_tau, psi_variance
+from tests.helpers.specs import measured, rehearsed
 
 SYNTHETIC = Data("x", ("cnty", "naics"), "key", synthetic=True)
 GROUPERS = {"naics2": Grouper("naics2", "naics", prefix=2)}
@@ -91,7 +91,7 @@ def test_the_core_of_every_answer_is_what_plain_python_finds(
         query("auto", by),
     ]
     out = tmp_path_factory.mktemp("release") / "out"
-    release = measure(table_of(rows), POLICY, queries, out=out, entropy=Silence())
+    release = measured(table_of(rows), POLICY, queries, out=out, entropy=Silence())
 
     columns = ("cnty", "naics", "emp__psi", "wage__psi", "profit__psi")
     identity = sorted(
@@ -147,7 +147,7 @@ def test_errors_are_in_the_units_of_the_values(tmp_path: Path) -> None:
             self.calls += 1
             return Silence.words(self, n) if self.calls == 1 else super().words(n)
 
-    release = measure(table_of(rows), POLICY, [identity, total], out=tmp_path / "out", entropy=LowInTheEnd())
+    release = measured(table_of(rows), POLICY, [identity, total], out=tmp_path / "out", entropy=LowInTheEnd())
     (answer,) = release.answers("total").to_pylist()
     assert (answer["estimate"] - 130.0) / answer["std_error"] == pytest.approx(-6.0, abs=0.2)
     assert answer["ci_high"] - answer["estimate"] == pytest.approx(1.959964 * answer["std_error"])
@@ -160,7 +160,7 @@ def test_values_above_a_bound_are_clipped_group_by_group(tmp_path: Path) -> None
         query("identity", ("establishment",), "auto", "0.2", "emp"),
         query("county", ("cnty",), "pnc", "2", "emp"),
     ]
-    release = measure(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=Low())
+    release = measured(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=Low())
     identity = release.manifest.queries[0].noise["emp"].sigma_psi
     omega = {row["key"]: row["emp__psi"] for row in release.identity().to_pylist()}
     tau = no_clipping_tau(3, 1, Fraction(1, 100))
@@ -179,10 +179,10 @@ def only(answers: Any, attribute: str) -> Any:
     return answers[answers["attribute"] == attribute]
 
 
-def run_demo(table: ConfidentialTable, mechanism: str, out: Path) -> Release:
+def run_demo(table: ConfidentialTable, mechanism: str, out: Path) -> ReleaseFolder:
     spec = find_spec("paper-equal")
     queries = [q if q.is_identity else replace(q, mechanism=mechanism) for q in spec.queries]
-    return measure(table, spec.policy, queries, out=out, entropy=SeededEntropy(17))
+    return measured(table, spec.policy, queries, out=out, entropy=SeededEntropy(17))
 
 
 def test_the_choice_is_never_much_worse_than_the_better_mechanism(tmp_path: Path) -> None:
@@ -223,12 +223,12 @@ def test_a_confidential_table_needs_a_ledger_and_real_noise(tmp_path: Path) -> N
     table = table_of([("001", "1111", 3, 1, 0)], replace(SYNTHETIC, synthetic=False))
     queries = TOTAL
     with pytest.raises(Refused, match="ledger"):
-        measure(table, POLICY, queries, out=tmp_path / "out")
+        measured(table, POLICY, queries, out=tmp_path / "out")
     ledger = Ledger.open(tmp_path / "ledger")
     with pytest.raises(Refused, match="protects nothing"):
-        measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger, entropy=SeededEntropy(1))
+        measured(table, POLICY, queries, out=tmp_path / "out", ledger=ledger, entropy=SeededEntropy(1))
     assert ledger.total().mu_squared == 0
-    release = measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)
+    release = measured(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)
     assert release.manifest.entropy == "system"
     assert ledger.total().mu_squared == 1
     assert ledger.verify().ok
@@ -237,22 +237,22 @@ def test_a_confidential_table_needs_a_ledger_and_real_noise(tmp_path: Path) -> N
 def test_a_rehearsal_is_no_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = table_of([("001", "1111", 5, 0, 0)], replace(SYNTHETIC, synthetic=False))
-    rehearsed = rehearse(table, POLICY, TOTAL)
-    assert rehearsed.manifest.entropy == "system"
-    assert rehearsed.answers("total").num_rows == 1
+    trial = rehearsed(table, POLICY, TOTAL)
+    assert trial.manifest.entropy == "system"
+    assert trial.answers("total").num_rows == 1
     assert list(tmp_path.iterdir()) == []  # it is in memory alone
     with pytest.raises(Refused, match="seeded noise"):
-        rehearse(table, POLICY, TOTAL, entropy=SeededEntropy(1))
+        rehearsed(table, POLICY, TOTAL, entropy=SeededEntropy(1))
 
 
 def test_a_rehearsal_answers_as_a_release_does(tmp_path: Path) -> None:
     rows = [("001", "1111", 5, 3, 2), ("003", "1122", 50, 40, 9)]
     queries = [IDENTITY_EMP, *TOTAL]
-    release = measure(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=SeededEntropy(1))
-    rehearsed = rehearse(table_of(rows), POLICY, queries, entropy=SeededEntropy(1))
-    assert rehearsed.answers("total").equals(release.answers("total"))
-    assert rehearsed.identity().equals(release.identity())
-    assert rehearsed.identity(["emp"]).equals(release.identity(["emp"]))
+    release = measured(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=SeededEntropy(1))
+    trial = rehearsed(table_of(rows), POLICY, queries, entropy=SeededEntropy(1))
+    assert trial.answers("total").equals(release.answers("total"))
+    assert trial.identity().equals(release.identity())
+    assert trial.identity(["emp"]).equals(release.identity(["emp"]))
 
 
 def test_the_price_is_on_disk_before_the_first_draw(tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_the_price_is_on_disk_before_the_first_draw(tmp_path: Path) -> None:
 
     rows = [("001", "1111", 3, 1, 0)]
     queries = TOTAL
-    measure(table_of(rows), POLICY, queries, out=tmp_path / "out", ledger=ledger, entropy=Watching())
+    measured(table_of(rows), POLICY, queries, out=tmp_path / "out", ledger=ledger, entropy=Watching())
     assert spent_at_first_draw[0] == 1
 
 
@@ -278,7 +278,7 @@ def test_failing_after_the_reservation_keeps_it_spent_and_leaves_no_folder(tmp_p
     ledger = Ledger.open(tmp_path / "ledger")
     rows = [("001", "1111", 3, 1, 0)]
     with pytest.raises(OSError, match="no entropy"):
-        measure(
+        measured(
             table_of(rows),
             POLICY,
             TOTAL,
@@ -309,7 +309,7 @@ def test_answers_do_not_depend_on_batches(tmp_path: Path, monkeypatch: pytest.Mo
         monkeypatch.setattr(local, "BATCH_ROWS", batch)
         table = open_table(LocalEngine(tmp_path / "t.parquet"), SYNTHETIC, {"emp": SQRT}, GROUPERS)
         policy = Policy({"emp": SQRT}, Decimal(10))
-        release = measure(table, policy, queries, out=tmp_path / f"out{batch}", entropy=SeededEntropy(9))
+        release = measured(table, policy, queries, out=tmp_path / f"out{batch}", entropy=SeededEntropy(9))
         answers.append((release.identity(), release.answers("county")))
     assert answers[0][0].equals(answers[1][0])
     assert answers[0][1].equals(answers[1][1])
@@ -322,7 +322,7 @@ def test_a_release_is_read_back_whole_or_not_at_all(tmp_path: Path) -> None:
         query("county", ("cnty",), "auto", "1", "emp"),
     ]
     output = Output("out", Decimal("0.9"))
-    release = measure(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=SeededEntropy(9), output=output)
+    release = measured(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=SeededEntropy(9), output=output)
     again = read_release(tmp_path / "out")
     assert again.manifest == release.manifest
     assert again.answers("county").equals(release.answers("county"))
@@ -350,7 +350,7 @@ def test_queries_that_cannot_be_protected_are_refused_before_anything_is_spent(t
         ([query("total", ("nowhere",), "psi", "1", "emp")], "'nowhere' is"),
     ):
         with pytest.raises(GedpError, match=problem) as raised:
-            measure(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)
+            measured(table, POLICY, queries, out=tmp_path / "out", ledger=ledger)
         assert "\n  queries[" in str(raised.value)  # and no line of a text that nobody wrote
     assert ledger.total().mu_squared == 0
     assert not (tmp_path / "out").exists()

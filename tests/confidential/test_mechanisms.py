@@ -18,7 +18,6 @@ from gedp.confidential.mechanisms import (
     clipping_bounds,
     estab_gaussian,
     gaussian_baseline,
-    no_clipping_tau,
     pnc_range,
     psi_mechanism,
 )
@@ -26,7 +25,7 @@ from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness
-from gedp.release.estimates import PsiAnswers, psi_variance
+from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
 
 DRAWS = 200_000
 

@@ -23,8 +23,7 @@ from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_frame
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.weights import fit_attribute
-from gedp.policy import Microdata as MicrodataSpec
-from gedp.policy import parse_spec, write_spec
+from gedp.policy import MicrodataOptions, parse_spec, write_spec
 from gedp.policy.examples import find_spec
 from gedp.release import read_release
 from tests.helpers.runs import gedp
@@ -235,15 +234,15 @@ def test_the_commands_and_the_file_beside(tmp_path: Path) -> None:
 
 def test_the_spec_may_ask_for_them(tmp_path: Path) -> None:
     spec = find_spec("paper-equal")
-    assert spec.microdata == MicrodataSpec()
+    assert spec.microdata == MicrodataOptions()
     assert "nonnegative" not in write_spec(spec)
-    asked = replace(spec, microdata=MicrodataSpec("plug-in", nonnegative=True, whole=True))
+    asked = replace(spec, microdata=MicrodataOptions("plug-in", nonnegative=True, whole=True))
     assert parse_spec(write_spec(asked)) == asked
     text = write_spec(asked).replace("unit = 1", "unit = 1\nsigned = true", 1)
     with pytest.raises(FaultsError, match=r"microdata\.nonnegative: the values of m1emp have both signs"):
         parse_spec(text)
     release = release_of(some_rows(20), EVERYTHING, tmp_path)
-    asking = replace(release.manifest.spec, microdata=MicrodataSpec("quasi", whole=True))
+    asking = replace(release.manifest.spec, microdata=MicrodataOptions("quasi", whole=True))
     changed = replace(release, manifest=replace(release.manifest, spec=asking))
     assert fit_microdata(changed).table().schema.field("emp").type == pa.int64()
     assert fit_microdata(changed, whole=False).table().schema.field("emp").type == pa.float64()

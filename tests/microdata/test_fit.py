@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 from gedp.arrays import FloatArray
 from gedp.cli import cli
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.errors import GedpError
 from gedp.microdata import Microdata, fit_microdata
@@ -30,8 +29,9 @@ from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.publish import publish
-from gedp.release import Release, read_release
+from gedp.release import ReleaseFolder, read_release
 from gedp.release.estimates import psi_variance
+from tests.helpers.specs import measured
 
 DATA = Data("x", ("cnty", "naics", "floor"), "key", synthetic=True)
 GROUPERS = {"naics2": Grouper("naics2", "naics", prefix=2), "sector": Grouper("sector", "naics", map="sectors.csv")}
@@ -63,7 +63,7 @@ EVERYTHING = [
 ]
 
 
-def release_of(rows: Sequence[Row], queries: Sequence[Query], folder: Path, seed: int = 1) -> Release:
+def release_of(rows: Sequence[Row], queries: Sequence[Query], folder: Path, seed: int = 1) -> ReleaseFolder:
     cnty, naics, floor, *amounts = zip(*rows, strict=True)
     columns: dict[str, Any] = {
         "key": [f"k{i:04}" for i in range(len(rows))],
@@ -75,7 +75,7 @@ def release_of(rows: Sequence[Row], queries: Sequence[Query], folder: Path, seed
     (folder / "sectors.csv").write_text("".join(f"{code},S{code[-1]}\n" for code in sorted({*CODES, *naics})))
     table = open_table(LocalEngine(pa.table(columns)), DATA, ATTRIBUTES, GROUPERS, folder)
     policy = Policy(ATTRIBUTES, Decimal(1000))
-    return measure(table, policy, queries, out=folder / "out", entropy=SeededEntropy(seed))
+    return measured(table, policy, queries, out=folder / "out", entropy=SeededEntropy(seed))
 
 
 def some_rows(count: int, seed: int = 0) -> list[Row]:
@@ -95,7 +95,7 @@ def in_group(row: Mapping[str, Any], answer: Mapping[str, Any], by: Sequence[str
     return all(keys[key] == answer[key] for key in by)
 
 
-def dense(release: Release, attribute: str, queries: Sequence[Query], at: FloatArray | None) -> FloatArray:
+def dense(release: ReleaseFolder, attribute: str, queries: Sequence[Query], at: FloatArray | None) -> FloatArray:
     """Least squares over establishments; ψ answers weighed at their estimates, or at the fitted values `at`."""
     design, answers = dense_problem(release, attribute, queries, at)
     solution: FloatArray = np.linalg.lstsq(design, answers)[0].astype(np.float64)
@@ -103,7 +103,7 @@ def dense(release: Release, attribute: str, queries: Sequence[Query], at: FloatA
 
 
 def dense_problem(
-    release: Release, attribute: str, queries: Sequence[Query], at: FloatArray | None
+    release: ReleaseFolder, attribute: str, queries: Sequence[Query], at: FloatArray | None
 ) -> tuple[FloatArray, FloatArray]:
     """The design matrix over establishments and the answers, both divided by standard deviations."""
     rows = release.identity().to_pylist()
@@ -139,7 +139,7 @@ def dense_problem(
     return np.array(design) * scale[:, None], np.array(answers) * scale
 
 
-def at_bound(release: Release, attribute: str, omega: float) -> float:
+def at_bound(release: ReleaseFolder, attribute: str, omega: float) -> float:
     """The sensitivity of a sum that is clipped because of the answer omega; 1 for signed ones, which keep theirs."""
     if ATTRIBUTES[attribute].signed:
         return 1.0

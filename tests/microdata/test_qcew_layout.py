@@ -18,7 +18,6 @@ from click.testing import CliRunner, Result
 
 from gedp.cli import cli
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
 from gedp.industries import ancestor_of, depth_of
@@ -29,8 +28,9 @@ from gedp.lab.synth.qcew.tree import build_tree
 from gedp.microdata import Microdata, fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
-from gedp.release import Release
+from gedp.release import ReleaseFolder
 from tests.helpers.runs import COMMAND
+from tests.helpers.specs import measured
 
 QCEW = Path(__file__).parents[3] / "shared" / "data" / "qcew_2016q1.parquet"
 MONTHS = ["m1emp", "m2emp", "m3emp"]
@@ -67,14 +67,14 @@ def release_of(
     public: Sequence[str] = tuple(PUBLIC),
     by: Sequence[Sequence[str]] = (("establishment",), ("cnty",), ("naics",)),
     groupers: Mapping[str, Grouper] | None = None,
-) -> Release:
+) -> ReleaseFolder:
     names = [name for name in table.column_names if name != "key" and name not in PUBLIC and name not in public]
     gammas = {name: Decimal(50) if name in ("wage", "pay") else Decimal("0.5") for name in names}
     attributes = {name: Attribute(name, Closeness("sqrt", gamma)) for name, gamma in gammas.items()}
     data = Data("x", tuple(public), "key", synthetic=True)
     opened = open_table(LocalEngine(table), data, attributes, groupers or {}, folder)
     queries = [Query(" x ".join(keys), tuple(keys), dict.fromkeys(names, Decimal(2))) for keys in by]
-    return measure(opened, Policy(attributes, Decimal(100)), queries, out=folder / "out", entropy=SeededEntropy(1))
+    return measured(opened, Policy(attributes, Decimal(100)), queries, out=folder / "out", entropy=SeededEntropy(1))
 
 
 @pytest.fixture(scope="module")

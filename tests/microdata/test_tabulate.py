@@ -24,7 +24,7 @@ from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
 from gedp.policy import Query
 from gedp.publish import publish
-from gedp.release import Release, read_release
+from gedp.release import ReleaseFolder, read_release
 from tests.helpers.runs import COMMAND, all_files
 from tests.microdata.test_fit import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
 
@@ -274,7 +274,7 @@ def test_one_measured_query_is_published_as_it_was_measured(tmp_path: Path) -> N
             )
 
 
-def _answers(release: Release, asked: Query, attribute: str) -> list[dict[str, Any]]:
+def _answers(release: ReleaseFolder, asked: Query, attribute: str) -> list[dict[str, Any]]:
     return [a for a in release.answers(asked.name).to_pylist() if a["attribute"] == attribute]
 
 

@@ -16,7 +16,7 @@ from gedp.policy import (
     Closeness,
     Data,
     Grouper,
-    Microdata,
+    MicrodataOptions,
     Output,
     Policy,
     Query,
@@ -80,7 +80,7 @@ def test_reads_what_is_written() -> None:
     assert spec.queries[0].mu == {"emp": Decimal("0.7"), "wage": Decimal("0.7")}
     assert spec.queries[1] == Query("county", ("cnty",), spec.queries[0].mu)
     assert spec.output == Output("out", Decimal("0.95"))
-    assert spec.microdata == Microdata("quasi")
+    assert spec.microdata == MicrodataOptions("quasi")
 
 
 def test_five_mistakes_are_five_faults_in_the_order_of_the_file() -> None:
@@ -360,7 +360,7 @@ def specs(draw: st.DrawFn) -> Spec:
         Policy(attributes, draw(amounts)),
         tuple(queries),
         {grouper: Grouper(grouper, public[0], prefix, lookup)},
-        Microdata(draw(st.sampled_from(["quasi", "plug-in"]))),
+        MicrodataOptions(draw(st.sampled_from(["quasi", "plug-in"]))),
         Output(draw(names), draw(st.decimals("0.01", "0.99", places=2))),
     )
 

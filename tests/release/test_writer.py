@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from gedp.confidential.engines import local
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
-from gedp.release import Release, ReleaseWriter, TamperedReleaseError, read_release
+from gedp.release import ReleaseFolder, ReleaseWriter, TamperedReleaseError, read_release
+from tests.helpers.specs import measured
 
 ROWS = 20_000
 ATTRIBUTES = {name: Attribute(name, Closeness("sqrt", Decimal("0.5"))) for name in ("emp", "wage")}
@@ -32,7 +32,7 @@ QUERIES = [
 ]
 
 
-def released(folder: Path, name: str) -> Release:
+def released(folder: Path, name: str) -> ReleaseFolder:
     """A seeded release of a table that takes several batches."""
     source = folder / "t.parquet"
     if not source.exists():
@@ -46,7 +46,7 @@ def released(folder: Path, name: str) -> Release:
         pq.write_table(pa.table(columns), source, row_group_size=2500)
     table = open_table(LocalEngine(source), Data("x", ("cnty",), "key", synthetic=True), ATTRIBUTES)
     policy = Policy(ATTRIBUTES, Decimal(10))
-    return measure(table, policy, QUERIES, out=folder / name, entropy=SeededEntropy(9))
+    return measured(table, policy, QUERIES, out=folder / name, entropy=SeededEntropy(9))
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +147,7 @@ WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
 
 @pytest.mark.parametrize(("path", "value"), [(path, value) for path, values in WRONG.items() for value in values])
 def test_a_manifest_that_makes_no_sense_is_refused(
-    tmp_path: Path, good: Release, path: Sequence[str | int], value: object
+    tmp_path: Path, good: ReleaseFolder, path: Sequence[str | int], value: object
 ) -> None:
     folder = tmp_path / "altered"
     shutil.copytree(good.folder, folder)
@@ -169,7 +169,7 @@ def test_what_is_no_manifest_is_refused(tmp_path: Path, text: str) -> None:
         read_release(tmp_path)
 
 
-def test_every_fault_of_a_manifest_is_named_at_once(tmp_path: Path, good: Release) -> None:
+def test_every_fault_of_a_manifest_is_named_at_once(tmp_path: Path, good: ReleaseFolder) -> None:
     folder = tmp_path / "altered"
     shutil.copytree(good.folder, folder)
     for path in (("gedp",), ("establishments",), ("queries", 0, "groups"), ("files", "tables/county.csv")):
@@ -181,7 +181,7 @@ def test_every_fault_of_a_manifest_is_named_at_once(tmp_path: Path, good: Releas
 
 
 @pytest.fixture(scope="module")
-def good(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def good(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
     return released(tmp_path_factory.mktemp("good"), "out")
 
 
@@ -196,7 +196,7 @@ def test_a_map_file_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathF
     table = open_table(rows, Data("t", ("naics",), synthetic=True), attributes, groupers, folder)
     table.lookups["sector"][1].update(groups)
     queries = [Query("q", (), {"emp": Decimal(1)})]
-    release = measure(table, Policy(attributes, Decimal(2)), queries, out=folder / "out")
+    release = measured(table, Policy(attributes, Decimal(2)), queries, out=folder / "out")
     assert read_release(release.folder).map("sector") == {"1111": "Farms", **groups}
     (release.folder / "maps" / "sector.csv").write_text("1111,Other\n", encoding="utf-8")
     with pytest.raises(TamperedReleaseError, match=r"maps/sector\.csv"):
@@ -216,7 +216,7 @@ def test_a_release_holds_map_files_whole_and_no_list_of_codes(tmp_path: Path) ->
     attributes = {"emp": Attribute("emp", Closeness("sqrt", Decimal(1)))}
     table = open_table(rows, Data("t", ("naics",), synthetic=True), attributes, groupers, tmp_path)
     queries = [Query("q", ("sector",), {"emp": Decimal(1)}), Query("p", ("naics2",), {"emp": Decimal(1)})]
-    release = measure(table, Policy(attributes, Decimal(2)), queries, out=tmp_path / "out", entropy=SeededEntropy(1))
+    release = measured(table, Policy(attributes, Decimal(2)), queries, out=tmp_path / "out", entropy=SeededEntropy(1))
     assert sorted(path.name for path in (release.folder / "maps").iterdir()) == ["sector.csv", "unused.csv"]
     assert release.map("sector") == {"1111": "Farms", "2222": "Shops", "9999": "Elsewhere"}
 

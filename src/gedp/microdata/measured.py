@@ -167,7 +167,7 @@ class Agreement:
             left, right = one.frame.cells(shared), other.frame.cells(shared)
             if left.count != right.count:
                 problem = f"groups of query {one.query.name!r} or {other.query.name!r} are missing"
-                raise FaultsError(str(one.frame.release.folder), [Fault("tables", problem, "Get a fresh copy")])
+                raise FaultsError(one.frame.source.name, [Fault("tables", problem, "Get a fresh copy")])
             lines = np.concatenate([left.of_row, right.of_row])
             columns = np.concatenate([self._columns(p), self._columns(q)])
             signs = np.repeat([1.0, -1.0], [self.sizes[p], self.sizes[q]])
@@ -214,18 +214,18 @@ def fit_measured(frame: Frame, attribute: str, weights: str) -> MeasuredFit:
 
 
 def _measurement(frame: Frame, query: Query, attribute: str) -> Measurement:
-    table = frame.release.answers(query.name)
+    table = frame.source.answers(query.name)
     table = table.filter(pa.compute.equal(table["attribute"], attribute))
     keys = keys_of_groups(table, query)
     if frame.has_rows:
         keys = _with_constants(frame, query, attribute, keys)
     return Measurement(
         query,
-        Frame(frame.release, frame.spec, False, True, [keys]),
+        Frame(frame.source, frame.spec, False, True, [keys]),
         table["estimate"].to_numpy(),
         table["variance"].to_numpy(),
         pa.compute.equal(table["mechanism"], "psi").to_numpy(),
-        noise_of(frame.release, query.name, frame.spec.policy.attributes[attribute]),
+        noise_of(frame.source, query.name, frame.spec.policy.attributes[attribute]),
     )
 
 

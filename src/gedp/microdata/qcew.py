@@ -75,12 +75,12 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
     """
     if not frame.has_rows:
         hint = "Use --by with a grouping that was measured"
-        raise FaultsError(str(frame.release.folder), [Fault(f"agglvl {level}", NO_ROWS, hint)])
+        raise FaultsError(frame.source.name, [Fault(f"agglvl {level}", NO_ROWS, hint)])
     names, detail = names or {}, level % 10
     find = _Finder(frame, {name: names.get(name, name) for name in NAMES})
     if level not in (*STATES, *COUNTIES):
         no_table = Fault(f"agglvl {level}", "it is no level of states or counties", "Use 50 to 58 or 70 to 78")
-        raise FaultsError(str(frame.release.folder), [no_table])
+        raise FaultsError(frame.source.name, [no_table])
     for name in (name for name in names if name not in NAMES):
         find.faults.append(Fault(f"name {name}", "the layout has no such name", f"There are: {', '.join(NAMES)}"))
     keys: dict[str, Key] = {}
@@ -96,7 +96,7 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
         keys["naics"] = find.key("naics", lambda text: ancestor_of(text, detail - 1), "have no code at this level")
     attributes = tuple(find.attribute(name) for name in AMOUNTS.values())
     if find.faults:
-        raise FaultsError(str(frame.release.folder), find.faults)
+        raise FaultsError(frame.source.name, find.faults)
     return Layout(level, attributes, keys)
 
 

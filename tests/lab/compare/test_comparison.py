@@ -29,8 +29,9 @@ from gedp.lab.compare.workflows import spec_for
 from gedp.lab.evaluate.folder import FolderTakenError, Stamp
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import SeededEntropy
-from gedp.policy import Microdata, Spec, read_spec, write_spec
+from gedp.policy import MicrodataOptions, Spec, read_spec, write_spec
 from tests.helpers.runs import names, small_table, write_case
+from tests.helpers.specs import measured
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
 MAPPED = ('naics2 = { column = "naics", prefix = 2 }', 'naics2 = { column = "naics", map = "naics2.csv" }')
@@ -214,16 +215,16 @@ def test_deleted_files_are_made_again(spec: Spec, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("by", "constraints"),
     [
-        (("cnty",), Microdata()),
-        (("naics2", "cnty"), Microdata()),
-        ((), Microdata()),
-        (("naics2", "cnty"), Microdata(nonnegative=True)),
-        (("cnty",), Microdata(nonnegative=True, whole=True)),
+        (("cnty",), MicrodataOptions()),
+        (("naics2", "cnty"), MicrodataOptions()),
+        ((), MicrodataOptions()),
+        (("naics2", "cnty"), MicrodataOptions(nonnegative=True)),
+        (("cnty",), MicrodataOptions(nonnegative=True, whole=True)),
     ],
     ids=str,
 )
 def test_a_replicate_is_a_release_fitted_and_compared(
-    spec: Spec, tmp_path: Path, by: tuple[str, ...], constraints: Microdata
+    spec: Spec, tmp_path: Path, by: tuple[str, ...], constraints: MicrodataOptions
 ) -> None:
     """Step by step through files, where the comparison stays in memory."""
     spec, out = replace(spec, microdata=constraints), tmp_path / "out"
@@ -238,7 +239,7 @@ def test_a_replicate_is_a_release_fitted_and_compared(
         mechanism, _, weights = flow.partition("+")
         made = spec_for(spec, mechanism, largest)
         folder, entropy = tmp_path / flow, SeededEntropy(5 * 1_000_003 + 1)
-        release = measure(table, made.policy, made.queries, out=folder, entropy=entropy, microdata=constraints)
+        release = measured(table, made.policy, made.queries, out=folder, entropy=entropy, microdata=constraints)
         usual = "quasi" if mechanism == "auto" else "plug-in"
         tabulated = fit_microdata(release, weights=weights or usual).tabulate(by).to_pylist()
         for attribute in ("emp", "wage"):
@@ -394,8 +395,7 @@ def test_bad_input_is_one_error_and_leaves_nothing(spec: Spec, tmp_path: Path) -
     assert not (tmp_path / "out").exists()
     release = measure(
         open_table(LocalEngine(tmp_path / "t.parquet"), spec.data, spec.policy.attributes, spec.groupers),
-        spec.policy,
-        spec.queries,
+        spec,
         out=tmp_path / "out",
     )
     with pytest.raises(FolderTakenError, match="inside the release"):

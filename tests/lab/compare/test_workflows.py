@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from gedp.confidential.measure import rehearse
-from gedp.confidential.mechanisms import ZETA, no_clipping_tau
+from gedp.confidential.mechanisms import ZETA
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.lab.compare.plan import make_plan
 from gedp.lab.compare.rehearsals import replicate, set_stage
 from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
+from gedp.release.estimates import no_clipping_tau
 from tests.helpers.runs import small_table, write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
@@ -48,7 +49,7 @@ def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path)
     made = set_stage(plan, table).specs["as in the spec", "gdp"]
     assert price(made).total == price(spec).total
     rows = small_table()
-    rehearsed = rehearse(table, made.policy, made.queries)
+    rehearsed = rehearse(table, made)
     for answered in rehearsed.manifest.queries:
         for name, noise in answered.noise.items():
             largest = max(rows[name].to_pylist())
@@ -56,7 +57,7 @@ def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path)
     variances = rehearsed.answers("county")["variance"].to_pylist()
     largest = {"emp": max(rows["emp"].to_pylist()) / 0.2, "wage": max(rows["wage"].to_pylist()) / 0.1}
     assert variances == pytest.approx([largest["emp"] ** 2] * 3 + [largest["wage"] ** 2] * 3, rel=1e-5)
-    draws = np.array([rehearse(table, made.policy, made.queries).answers("county")["estimate"] for _ in range(200)])
+    draws = np.array([rehearse(table, made).answers("county")["estimate"] for _ in range(200)])
     spread = draws.std(axis=0) / np.sqrt(variances)
     assert np.all((spread > 0.75) & (spread < 1.3))  # 5 standard errors
 

@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
 from gedp.lab.evaluate import Evaluation, evaluate
@@ -27,7 +26,8 @@ from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_frame
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Data, Policy, Query
-from gedp.release import Release
+from gedp.release import ReleaseFolder
+from tests.helpers.specs import measured
 from tests.microdata.test_fit import (
     ATTRIBUTES,
     EVERYTHING,
@@ -124,7 +124,7 @@ def test_the_microdata_are_those_on_file(tmp_path: Path) -> None:
         evaluate(release, table_of(rows), fixed=[counties])
 
 
-def not_synthetic(release: Release) -> Release:
+def not_synthetic(release: ReleaseFolder) -> ReleaseFolder:
     """The same release of a table that was not declared synthetic."""
     spec = release.manifest.spec
     changed = replace(spec, data=replace(spec.data, synthetic=False))
@@ -158,10 +158,10 @@ def test_a_perfect_release_has_no_error(tmp_path: Path) -> None:
 NAMELESS = Data("x", ("cnty", "naics", "floor"), synthetic=True)
 
 
-def nameless_release(rows: Sequence[Row], queries: Sequence[Query], folder: Path) -> Release:
+def nameless_release(rows: Sequence[Row], queries: Sequence[Query], folder: Path) -> ReleaseFolder:
     (folder / "sectors.csv").write_text("".join(f"{row[1]},S\n" for row in rows))
     table = open_table(LocalEngine(table_of(rows)), NAMELESS, ATTRIBUTES, GROUPERS, folder)
-    return measure(table, Policy(ATTRIBUTES, Decimal(1000)), queries, out=folder / "out", entropy=SeededEntropy(1))
+    return measured(table, Policy(ATTRIBUTES, Decimal(1000)), queries, out=folder / "out", entropy=SeededEntropy(1))
 
 
 def test_without_ids_groups_are_right_all_the_same(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_levels_are_within_states_where_there_are_several(tmp_path: Path) -> Non
     table = open_table(LocalEngine(columns), data, ATTRIBUTES)
     queries = [IDENTITY, query("counties", ["cnty"], "emp")]
     policy = Policy(ATTRIBUTES, Decimal(1000))
-    frame = read_frame(measure(table, policy, queries, out=tmp_path / "out", entropy=SeededEntropy(1)))
+    frame = read_frame(measured(table, policy, queries, out=tmp_path / "out", entropy=SeededEntropy(1)))
     levels = {level.by: level for level in default_levels(frame)}
     assert (levels["state", "cnty"].name, levels["state", "cnty"].agglvl) == ("county total", 71)
     assert levels["cnty",].agglvl is None

@@ -33,7 +33,7 @@ def frame(case: Path) -> Frame:
 
     spec = read_spec(case)
     table = open_table(LocalEngine(case.with_name("t.parquet")), spec.data, spec.policy.attributes, spec.groupers)
-    return read_frame(rehearse(table, spec.policy, spec.queries))
+    return read_frame(rehearse(table, spec))
 
 
 def test_a_grouping_over_all_states_is_not_the_level_within_them(frame: Frame) -> None:
