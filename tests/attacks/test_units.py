@@ -54,7 +54,7 @@ def test_another_psi_on_the_same_values_may_be_rehearsed() -> None:
 @pytest.mark.parametrize(
     "claimed",
     [
-        {"data": replace(DATA, public=("cnty", "emp"))},
+        {"data": replace(DATA, public=("cnty", "state"), synthetic=False)},
         {"data": DATA},  # synthetic, as the table is not: it would need no ledger
         {"groupers": {"part": Grouper("part", "cnty", prefix=1)}},
     ],
