@@ -44,7 +44,7 @@ class LocalEngine:
     on disk. None grows with the table: rows are streamed, and sums and sets of ids are bounded.
     """
 
-    def __init__(self, source: str | Path | Any) -> None:
+    def __init__(self, source: str | Path | pa.Table) -> None:
         self._connection = duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": ""})
         self._connection.execute("SET enable_progress_bar = false")
         self._codes: set[str] = set()
@@ -171,7 +171,7 @@ class LocalEngine:
     def _records(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The rows in batches, of a table that stays what it was when it was opened."""
         self.require_unchanged()
-        reader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+        reader: pa.RecordBatchReader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
         while (record := self._silent(lambda: next(reader, None))) is not None:
             yield record
         self.require_unchanged()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -109,7 +108,7 @@ def stamp_of(release: Release) -> Stamp:
 @sealed
 def evaluate(
     release: Release,
-    truth: str | Path | Any,
+    truth: str | Path | pa.Table,
     *,
     by: Sequence[Sequence[str]] | None = None,
     attributes: Sequence[str] | None = None,
