@@ -287,7 +287,7 @@ def test_a_shape_without_jobs(tmp_path: Path) -> None:
     from gedp.lab.synth.establishments import write_establishments
 
     row = ["44", "007", "722511", "5", 3, 0, 0, 0, 0]
-    cells = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA)
+    cells = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, schema=CELL_SCHEMA)
     out = tmp_path / "e.parquet"
     write_establishments(cells, out, year=2016, quarter=1, seed=0)
     assert describe(out).dominance.cells == 0

@@ -147,7 +147,7 @@ TYPES = (
 )
 
 
-def _set(of: pa.Table, at: int, name: str, make: Callable[[], Any]) -> pa.Table:
+def _set(of: pa.Table, at: int, name: str, make: Callable[[], pa.Array | pa.ChunkedArray]) -> pa.Table:
     try:
         return of.set_column(at, name, make())
     except (pa.ArrowException, ValueError, TypeError, ArithmeticError):  # Arrow itself has no such column

@@ -334,7 +334,7 @@ def test_totals_that_no_values_of_zero_or_more_have_are_refused(tmp_path: Path) 
         fit_microdata(release, attributes=["emp"], fixed=fixed, nonnegative=True)
 
 
-def parquet_of(**columns: object) -> bytes:
+def parquet_of(**columns: pa.Array | Sequence[object]) -> bytes:
     file = io.BytesIO()
     pq.write_table(pa.table(columns), file)
     return file.getvalue()

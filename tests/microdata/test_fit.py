@@ -65,7 +65,7 @@ EVERYTHING = [
 
 def release_of(rows: Sequence[Row], queries: Sequence[Query], folder: Path, seed: int = 1) -> ReleaseFolder:
     cnty, naics, floor, *amounts = zip(*rows, strict=True)
-    columns: dict[str, Any] = {
+    columns: dict[str, Sequence[object]] = {
         "key": [f"k{i:04}" for i in range(len(rows))],
         "cnty": cnty,
         "naics": naics,

@@ -294,14 +294,16 @@ def test_odd_names_and_long_labels_are_only_text(tmp_path: Path) -> None:
 def test_a_large_release_has_a_small_report(tmp_path: Path) -> None:
     chance = np.random.default_rng(0)
     count = 30_000
-    columns = {
-        "key": [str(i) for i in range(count)],
-        "cnty": [f"{i % 1900:04}" for i in range(count)],
-        "naics": [f"{chance.integers(10**4):04}" for _ in range(count)],
-        "emp": chance.lognormal(2, 1.5, count).astype(np.int64),
-        "wage": chance.integers(0, 10**6, count).astype(np.float64),
-    }
-    write_case(tmp_path, SYNTHETIC, ('by = ["naics2", "cnty"]', 'by = ["naics", "cnty"]'), table=pa.table(columns))
+    table = pa.table(
+        {
+            "key": [str(i) for i in range(count)],
+            "cnty": [f"{i % 1900:04}" for i in range(count)],
+            "naics": [f"{chance.integers(10**4):04}" for _ in range(count)],
+            "emp": chance.lognormal(2, 1.5, count).astype(np.int64),
+            "wage": chance.integers(0, 10**6, count).astype(np.float64),
+        }
+    )
+    write_case(tmp_path, SYNTHETIC, ('by = ["naics2", "cnty"]', 'by = ["naics", "cnty"]'), table=table)
     assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     release = read_release(tmp_path / "out")
     fitted = fit_microdata(release, weights="plug-in")

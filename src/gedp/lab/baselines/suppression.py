@@ -69,7 +69,8 @@ class Published:
                 escaped = str(self.path).replace("'", "''")
                 columns = f"{', '.join(COLUMNS)}, coalesce(disclosure_code, '') AS disclosure"  # empty is null in CSV
                 connection.execute(f"CREATE VIEW published AS SELECT {columns} FROM {reader}('{escaped}'{options})")
-                return connection.sql(sql).to_arrow_table()
+                rows: pa.Table = connection.sql(sql).to_arrow_table()
+                return rows
             except duckdb.Error:
                 fault = Fault("the file", "it is no published QCEW", f"It needs the columns {', '.join(COLUMNS)}")
                 if not self.path.is_file():
@@ -81,7 +82,7 @@ def _suppression(cells: pa.Table, name: str, state: str) -> pa.Table:
     with duckdb.connect(config={"temp_directory": ""}) as connection:
         connection.register("cells", cells)
         names = ", ".join(f"({code}, '{text}')" for code, text in LEVEL_NAMES.items())
-        return connection.sql(
+        lines: pa.Table = connection.sql(
             f"""
             WITH here AS (SELECT * FROM cells WHERE starts_with(area, $state)),
             known AS (SELECT area, employment AS total FROM here
@@ -100,3 +101,4 @@ def _suppression(cells: pa.Table, name: str, state: str) -> pa.Table:
             """,
             params={"state": state, "name": name},
         ).to_arrow_table()
+        return lines

@@ -3,7 +3,6 @@ inside.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import duckdb
 import numpy as np
@@ -148,12 +147,12 @@ def gather(sources: Sources) -> Gathered:
 
 
 def _arrow(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    return connection.sql(sql).to_arrow_table()
+    table: pa.Table = connection.sql(sql).to_arrow_table()
+    return table
 
 
 def _floats(table: pa.Table, name: str) -> FloatArray:
-    column: Any = table[name].cast(pa.float64()).to_numpy()  # nulls become NaN
-    return np.array(column, dtype=np.float64)
+    return np.array(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)  # nulls become NaN
 
 
 def _integers(table: pa.Table, name: str) -> IntArray:
