@@ -15,9 +15,8 @@ from gedp.ledger import Ledger
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import read_spec
 from gedp.release import read_release
-from tests.helpers.runs import PRICE, SYNTHETIC, gedp, names, small_table, spent, write_case, write_spec
+from tests.helpers.runs import LEDGER, PRICE, SYNTHETIC, gedp, names, small_table, spent, write_case, write_spec
 
-LEDGER = "t.parquet.ledger"
 #: A budget of 1 holds 12 releases, 0.3 one alone.
 ONE_RELEASE = ("mu = 1\n", "mu = 0.3\n")
 

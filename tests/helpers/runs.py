@@ -1,6 +1,7 @@
 """Whole runs for the tests: a small confidential table, its spec, and `gedp` as a command."""
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -58,6 +59,9 @@ PRICE = Fraction(8, 100)
 
 #: Declares the table synthetic.
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
+
+#: The ledger of a table in t.parquet.
+LEDGER = "t.parquet.ledger"
 
 COMMAND = (sys.executable, "-c", "from gedp.cli import main; main()")
 
@@ -120,10 +124,29 @@ def write_spec(folder: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def spent(folder: Path, ledger: str = "t.parquet.ledger") -> Fraction:
+def spent(folder: Path, ledger: str = LEDGER) -> Fraction:
     """mu² that counts as spent; 0 where there is no ledger."""
     path = folder / ledger
     return Ledger.open(path, create=False).state().total.mu_squared if path.exists() else Fraction(0)
+
+
+def outcomes(folder: Path) -> list[str]:
+    """How the releases in the ledger ended."""
+    return [release.outcome for release in Ledger.open(folder / LEDGER, create=False).state().releases]
+
+
+def one_message(text: str) -> bool:
+    """Whether an error is told once, and without a traceback."""
+    return text.startswith("gedp: ") and text.count("gedp: ") == 1 and "Traceback" not in text
+
+
+def spoil(path: Path) -> None:
+    """Flips a bit in the middle of a file."""
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
 
 
 def names(folder: Path) -> list[str]:
