@@ -8,10 +8,10 @@ from click.testing import CliRunner
 from scipy.stats import ncx2
 
 from gedp.cli import cli
-from gedp.lab.reproduce import Comparison
 from gedp.lab.reproduce.coverage import coverage
 from gedp.lab.reproduce.frameworks import findings, framework_ratios, frameworks_page
 from gedp.lab.reproduce.intervals import intervals, people
+from gedp.lab.reproduce.printed import PrintedNumber
 from gedp.noise import grid
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
@@ -29,9 +29,9 @@ def test_people_agree() -> None:
 
 
 def test_a_wrong_digit_does_not_agree() -> None:
-    assert Comparison("", 30.2, 30.25).agrees
-    assert not Comparison("", 30.2, 30.3).agrees
-    assert not Comparison("", 30.2, 30.14).agrees
+    assert PrintedNumber("", 30.2, 30.25).agrees
+    assert not PrintedNumber("", 30.2, 30.3).agrees
+    assert not PrintedNumber("", 30.2, 30.14).agrees
 
 
 def test_frameworks_show_what_is_claimed_and_its_exceptions() -> None:

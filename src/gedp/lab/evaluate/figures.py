@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gedp.lab.evaluate.groups import Comparison
+from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import CLOSER, relative_errors
 from gedp.neighbors.functions import FloatArray
 from gedp.web.svg import Axis, Panel, box_plot, percent, short_number
 
 
-def scatter(each: Comparison) -> str:
+def scatter(each: ComparedGroups) -> str:
     """Protected against true values on log axes, with a band of ±3%; what is outside is red."""
     close = np.abs(each.protected - each.truth) <= CLOSER * np.abs(each.truth)
     low = _below(np.concatenate([each.truth, each.protected]))
@@ -26,7 +26,7 @@ def scatter(each: Comparison) -> str:
     return panel.drawn(marks, scatter_label(each))
 
 
-def scatter_label(each: Comparison) -> str:
+def scatter_label(each: ComparedGroups) -> str:
     """The scatter plot in words."""
     errors, edge = each.errors(), int(((each.truth < 1) | (each.protected < 1)).sum())
     outside = each.truth[np.abs(each.protected - each.truth) > CLOSER * np.abs(each.truth)]
@@ -41,7 +41,7 @@ def scatter_label(each: Comparison) -> str:
     return "".join(parts) + "."
 
 
-def relative_plot(each: Comparison) -> str:
+def relative_plot(each: ComparedGroups) -> str:
     """Relative error against the true value, both on log axes, with the median of each decade."""
     error = relative_errors(each.truth, each.protected)
     size = np.abs(each.truth)
@@ -62,7 +62,7 @@ def relative_plot(each: Comparison) -> str:
     return panel.drawn(marks, label)
 
 
-def difference_boxes(comparisons: Sequence[Comparison], attribute: str) -> str:
+def difference_boxes(comparisons: Sequence[ComparedGroups], attribute: str) -> str:
     """Boxes of signed differences, one for each level."""
     rows = [(f"{c.level.name} ({c.groups:,})", c.protected - c.truth) for c in comparisons]
     every = np.concatenate([values for _, values in rows])

@@ -10,7 +10,7 @@ from rich.table import Table
 from gedp.lab.evaluate.evaluation import Evaluation
 from gedp.lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp.lab.evaluate.folder import Stamp
-from gedp.lab.evaluate.groups import Comparison
+from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import largest_errors, size_order
 from gedp.web import page
 from gedp.web import table as html_table
@@ -194,7 +194,7 @@ def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]
     ]
 
 
-def _charts(comparisons: Sequence[Comparison], drawings: Sequence[str], notes: Sequence[str]) -> str:
+def _charts(comparisons: Sequence[ComparedGroups], drawings: Sequence[str], notes: Sequence[str]) -> str:
     figures = [
         f"<figure>{drawing}<figcaption>{escape(each.level.name)}: {note}</figcaption></figure>"
         for each, drawing, note in zip(comparisons, drawings, notes, strict=True)
@@ -202,7 +202,7 @@ def _charts(comparisons: Sequence[Comparison], drawings: Sequence[str], notes: S
     return f'<div class="charts">{"".join(figures)}</div>'
 
 
-def _by_size(comparisons: Sequence[Comparison]) -> str:
+def _by_size(comparisons: Sequence[ComparedGroups]) -> str:
     found = [(each.level.name, each.errors_by_size()) for each in comparisons]
     sizes = size_order([size for _, by_size in found for size in by_size])
     rows = [
@@ -212,7 +212,7 @@ def _by_size(comparisons: Sequence[Comparison]) -> str:
     return html_table("Median relative error, and number of groups, by true value", ["level", *sizes], rows)
 
 
-def _worst(comparisons: Sequence[Comparison]) -> str:
+def _worst(comparisons: Sequence[ComparedGroups]) -> str:
     rows = []
     for each in comparisons:
         codes = each.codes()

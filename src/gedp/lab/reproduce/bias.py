@@ -37,7 +37,7 @@ PRINTED = {
 
 
 @dataclass(frozen=True)
-class Setting:
+class AblationSetting:
     """One half of the table."""
 
     name: str
@@ -57,10 +57,10 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("sqrt", Sqrt(), 0.5, 50, printed=True),
-    Setting("log", Log(), 0.5, 50, printed=True),
-    Setting("sqrt", Sqrt(), 0.5, 100),
-    Setting("log", Log(), 0.1, 100),
+    AblationSetting("sqrt", Sqrt(), 0.5, 50, printed=True),
+    AblationSetting("log", Log(), 0.5, 50, printed=True),
+    AblationSetting("sqrt", Sqrt(), 0.5, 100),
+    AblationSetting("log", Log(), 0.1, 100),
 )
 
 
@@ -76,7 +76,7 @@ class Trials:
     total: FloatArray
 
 
-def draw(setting: Setting, trials: int, generator: np.random.Generator) -> Trials:
+def draw(setting: AblationSetting, trials: int, generator: np.random.Generator) -> Trials:
     """The noisy answers of the ψ-mechanism to all queries, as unbiased estimates."""
 
     def answers(truth: float, *shape: int) -> FloatArray:
@@ -109,12 +109,12 @@ def by_county(establishments: FloatArray) -> FloatArray:
     return sums
 
 
-def variances_at(setting: Setting, values: Trials) -> Trials:
+def variances_at(setting: AblationSetting, values: Trials) -> Trials:
     """The variances of all answers where these are the truth."""
     return Trials(*(setting.variance(part) for part in _parts(values)))
 
 
-def fit_quasi(setting: Setting, answers: Trials) -> Trials:
+def fit_quasi(setting: AblationSetting, answers: Trials) -> Trials:
     """Least squares with the variances at the fitted values. Trials that have settled are put aside."""
     done = Trials(*(np.empty_like(part) for part in _parts(answers)))
     left = np.arange(len(answers.total))
@@ -139,7 +139,7 @@ def fit_quasi(setting: Setting, answers: Trials) -> Trials:
     raise ConvergenceError(f"the quasi weights of {len(left)} trials did not settle in {MOST_ROUNDS} rounds")
 
 
-def fits(setting: Setting, answers: Trials) -> dict[str, Trials]:
+def fits(setting: AblationSetting, answers: Trials) -> dict[str, Trials]:
     """The fit of every column."""
     truth = JOBS * np.ones_like(answers.establishments)
     actual = variances_at(setting, Trials(truth, by_county(truth), truth.sum(axis=1)))
@@ -153,10 +153,10 @@ def fits(setting: Setting, answers: Trials) -> dict[str, Trials]:
 
 
 @dataclass(frozen=True)
-class Errors:
+class AblationErrors:
     """Mean squared errors of one setting by column and row, and the bias of the total by column."""
 
-    setting: Setting
+    setting: AblationSetting
     trials: int
     squared: dict[tuple[str, str], float]
     bias: dict[str, float]
@@ -177,7 +177,7 @@ class Errors:
             yield "quasi", row, abs(self.squared["quasi", row] / self.squared["Act", row] - 1) <= QUASI_WITHIN
 
 
-def run_setting(setting: Setting, trials: int = TRIALS, seed: int = 0) -> Errors:
+def run_setting(setting: AblationSetting, trials: int = TRIALS, seed: int = 0) -> AblationErrors:
     """The errors of one setting, in batches that stay in the cache, on two threads."""
     counties = setting.counties
     truths = (JOBS, JOBS * EACH, JOBS * EACH * counties)
@@ -198,7 +198,7 @@ def run_setting(setting: Setting, trials: int = TRIALS, seed: int = 0) -> Errors
         sums = sum(pool.map(batch, range(-(-trials // BATCH))), np.zeros((len(COLUMNS), 4)))
     means = sums / trials
     squared = {(c, r): float(means[i, j]) for i, c in enumerate(COLUMNS) for j, r in enumerate(ROWS)}
-    return Errors(setting, trials, squared, {c: float(means[i, 3]) for i, c in enumerate(COLUMNS)})
+    return AblationErrors(setting, trials, squared, {c: float(means[i, 3]) for i, c in enumerate(COLUMNS)})
 
 
 def _parts(trials: Trials) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -2,7 +2,7 @@
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.semantics import establishment, person
-from gedp.lab.reproduce import Comparison
+from gedp.lab.reproduce.printed import PrintedNumber
 from gedp.neighbors import Log, Protection, Sqrt
 
 SQRT = Protection(Sqrt(), 0.5)
@@ -21,17 +21,17 @@ PRINTED_INTERVALS = (
 )
 
 
-def intervals() -> list[tuple[Comparison, Comparison]]:
+def intervals() -> list[tuple[PrintedNumber, PrintedNumber]]:
     """The lower and upper ends of the eight intervals."""
     rows = []
     for x, protection, low, high in PRINTED_INTERVALS:
         ours = protection.interval(x)
         what = f"{protection.psi}, {x:,}"
-        rows.append((Comparison(what, low, float(ours.low)), Comparison(what, high, float(ours.high))))
+        rows.append((PrintedNumber(what, low, float(ours.low)), PrintedNumber(what, high, float(ours.high))))
     return rows
 
 
-def people() -> list[Comparison]:
+def people() -> list[PrintedNumber]:
     """The wages of a person who earns 20,000, with ψ = sqrt and γ = 100."""
     wages = Protection(Sqrt(), 100)
     any_loss = PrivacyLoss.of(1)
@@ -39,10 +39,10 @@ def people() -> list[Comparison]:
     large = establishment(wages, any_loss, 1_000_000)
     inside = person(wages, any_loss, 20_000, 1_000_000)
     return [
-        Comparison("the only worker of an establishment, from", 1_715.7, alone.low),
-        Comparison("the only worker of an establishment, to", 58_284.3, alone.high),
-        Comparison("an establishment that pays 1,000,000, from", 810_000, large.low, 0.5),
-        Comparison("an establishment that pays 1,000,000, to", 1_210_000, large.high, 0.5),
-        Comparison("its worker who earns 20,000: increase hidden", 210_000, inside.high - 20_000, 0.5),
-        Comparison("its worker who earns 20,000: decrease hidden", 190_000, 1_000_000 - large.low, 0.5),
+        PrintedNumber("the only worker of an establishment, from", 1_715.7, alone.low),
+        PrintedNumber("the only worker of an establishment, to", 58_284.3, alone.high),
+        PrintedNumber("an establishment that pays 1,000,000, from", 810_000, large.low, 0.5),
+        PrintedNumber("an establishment that pays 1,000,000, to", 1_210_000, large.high, 0.5),
+        PrintedNumber("its worker who earns 20,000: increase hidden", 210_000, inside.high - 20_000, 0.5),
+        PrintedNumber("its worker who earns 20,000: decrease hidden", 190_000, 1_000_000 - large.low, 0.5),
     ]

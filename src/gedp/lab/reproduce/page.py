@@ -6,7 +6,17 @@ from html import escape
 from gedp._version import __version__
 from gedp.lab.reproduce.context import QCEW, Context
 from gedp.lab.reproduce.everything import Outcome
-from gedp.lab.reproduce.results import AGREES, DISAGREES, FAILED, IN_PART, PAPER, SKIPPED, Claim, Figure, ResultTable
+from gedp.lab.reproduce.results import (
+    AGREES,
+    DISAGREES,
+    FAILED,
+    IN_PART,
+    PAPER,
+    SKIPPED,
+    CheckedClaim,
+    Figure,
+    ResultTable,
+)
 from gedp.web import Html, asset, page
 from gedp.web import table as html_table
 
@@ -80,7 +90,7 @@ def _summary(outcome: Outcome) -> str:
     return f"<dl>{''.join(f'<dt>{name}</dt><dd>{text}</dd>' for name, text in lines)}</dl>"
 
 
-def _claims(claims: Sequence[Claim]) -> str:
+def _claims(claims: Sequence[CheckedClaim]) -> str:
     if not claims:
         return ""
     lines = []

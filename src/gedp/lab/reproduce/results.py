@@ -13,7 +13,7 @@ PAPER, OURS = "the paper", "ours"
 
 
 @dataclass(frozen=True)
-class Claim:
+class CheckedClaim:
     """A sentence that was checked, with the numbers that decide it."""
 
     text: str
@@ -48,7 +48,7 @@ class Result:
     ours: str
     verdict: str
     why: str = ""  # what explains a difference, or why it was skipped
-    claims: Sequence[Claim] = ()
+    claims: Sequence[CheckedClaim] = ()
     tables: Sequence[ResultTable] = ()
     figures: Sequence[Figure] = ()
     links: Mapping[str, str] = field(default_factory=dict)  # text, and a path relative to the folder of results
@@ -69,7 +69,7 @@ def result_of(plain: Mapping[str, Any]) -> Result:
     """A result from its plain form; its data stays in its files."""
     return Result(
         **{name: plain[name] for name in ("printed", "ours", "verdict", "why", "links")},
-        claims=[Claim(**each) for each in plain["claims"]],
+        claims=[CheckedClaim(**each) for each in plain["claims"]],
         tables=[ResultTable(**each) for each in plain["tables"]],
         figures=[Figure(**each) for each in plain["figures"]],
     )

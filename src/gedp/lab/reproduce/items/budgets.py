@@ -1,7 +1,7 @@
 """The two budget tables: prices by query, and their total."""
 
-from gedp.lab.reproduce import Comparison
 from gedp.lab.reproduce.context import Context
+from gedp.lab.reproduce.printed import PrintedNumber
 from gedp.lab.reproduce.results import Item, Result, ResultTable, verdict_of
 from gedp.policy import price
 from gedp.policy.examples import find_spec
@@ -22,7 +22,7 @@ def run(context: Context) -> Result:
     rows, checks, totals = [], [], []
     for name in ("paper-equal", "paper-baseline"):
         prices = price(find_spec(name))
-        total = Comparison(f"{name}: total μ", TOTAL, prices.total.mu, 0.005)
+        total = PrintedNumber(f"{name}: total μ", TOTAL, prices.total.mu, 0.005)
         totals.append(total.ours)
         compared = [total]
         if name == "paper-baseline":
@@ -30,9 +30,9 @@ def run(context: Context) -> Result:
                 squared = prices.of_query(query).mu_squared
                 wages = next(line for line in prices.lines if (line.query, line.attribute) == (query, "wage"))
                 compared += [
-                    Comparison(f"{query}: μ", mu, prices.of_query(query).mu, 0.005),
-                    Comparison(f"{query}: share", share, float(squared / prices.total.mu_squared), 0.0005),
-                    Comparison(f"{query}: share of wages", of_wages, float(wages.loss.mu_squared / squared), 0.0005),
+                    PrintedNumber(f"{query}: μ", mu, prices.of_query(query).mu, 0.005),
+                    PrintedNumber(f"{query}: share", share, float(squared / prices.total.mu_squared), 0.0005),
+                    PrintedNumber(f"{query}: share of wages", of_wages, float(wages.loss.mu_squared / squared), 0.0005),
                 ]
         rows += [[c.what, f"{c.printed:g}", f"{c.ours:.4f}", "yes" if c.agrees else "no"] for c in compared]
         checks += [c.agrees for c in compared]
