@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from gedp.lab.compare import Comparison
 
 QCEW = "qcew_2016q1.parquet"
+DATA_VARIABLE = "GEDP_DATA"  # of the environment: the folder of that file
 YEAR, QUARTER = 2016, 1
 REPLICATES = 34  # the paper's
 STATES = ("RI", "NJ")
 SEED = 0
+OUT = Path("reproduced")
 DEMO = "demo"
 Progress = Callable[[str, int, int], None]
 
@@ -42,11 +44,12 @@ class State:
 class Context:
     """Where and how a run is done."""
 
-    out: Path
+    out: Path = OUT  # folder of results
     data: Path | None = None  # folder with the published QCEW
     replicates: int = REPLICATES
     seed: int = SEED
     state_names: tuple[str, ...] = STATES
+    draws: int | None = None  # of a simulation; None: as many as usual
     progress: Progress = field(default=_silent, compare=False)
 
     @property

@@ -1,4 +1,7 @@
-"""The mechanism comparison on the synthetic states: the paper's claims and ours, over replicates."""
+"""Mechanisms and weights compared over replicates.
+
+On the synthetic states: what the paper claims of them, and what we do.
+"""
 
 from gedp.lab.reproduce.claims import (
     Comparisons,
@@ -164,4 +167,4 @@ def our_claims(found: Comparisons) -> list[CheckedClaim]:
     ]
 
 
-ITEM = Item("comparison", "Mechanisms on the synthetic states (box plots and statements)", run)
+ITEM = Item("comparison", "Mechanisms on the synthetic states (box plots and statements)", 100, run)

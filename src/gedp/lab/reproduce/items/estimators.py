@@ -1,4 +1,7 @@
-"""The paper's figure of the errors of the sqrt and log estimators, from the variances alone."""
+"""Errors of the sqrt and log estimators by size.
+
+From the variances alone, as in the paper's figure.
+"""
 
 import numpy as np
 
@@ -44,4 +47,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("estimators", "Errors of the two estimators (figure in the appendix on mechanisms)", run)
+ITEM = Item("estimators", "Errors of the two estimators (figure in the appendix on mechanisms)", 40, run)

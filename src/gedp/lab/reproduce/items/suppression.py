@@ -92,4 +92,4 @@ def _beside(title: str, rows: list[dict[str, Any]]) -> ResultTable:
     return ResultTable(f"{title}, {JOBS}: the same cells from one release", headings, texts)
 
 
-ITEM = Item("suppression", "The legacy side by side: suppression in the published QCEW", run)
+ITEM = Item("suppression", "The legacy side by side: suppression in the published QCEW", 150, run)

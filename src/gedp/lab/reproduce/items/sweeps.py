@@ -1,4 +1,4 @@
-"""Errors as the budget, a query's share of it, or the share of wages vary."""
+"""Error against the budget and a query's share of it."""
 
 from itertools import pairwise
 
@@ -100,4 +100,4 @@ def _plain(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-ITEM = Item("sweeps", "Error against the budget and its division (figures in the appendix)", run)
+ITEM = Item("sweeps", "Error against the budget and its division (figures in the appendix)", 140, run)
