@@ -342,7 +342,7 @@ def test_two_at_once_in_one_folder_are_refused(spec: Spec, tmp_path: Path) -> No
 
     def again(done: int, count: int) -> None:
         if done < count:
-            with pytest.raises(Refused, match="another comparison is at work there"):
+            with pytest.raises(Refused, match="another process is writing to"):
                 run()
             refused.append(done)
 

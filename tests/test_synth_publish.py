@@ -9,6 +9,7 @@ import pytest
 
 import gedp.lab.synth.publish
 from gedp.errors import FaultsError
+from gedp.folders import PlaceTakenError, new_folder
 from gedp.lab.synth.cbp.codes import parent_of
 from gedp.lab.synth.publish import PublishedFiles, Rates, publish
 from gedp.lab.synth.publish.county_patterns import EMPLOYMENT_FLAGS, employment_flag, noise_flag
@@ -319,6 +320,12 @@ def test_an_interruption_leaves_nothing_behind(
     with pytest.raises(KeyboardInterrupt):
         publish(world[1].cbp.parents[1] / "world.parquet", tmp_path / "out")
     assert names_in(tmp_path) == []
+
+
+def test_a_folder_that_another_process_fills_is_refused(world: tuple[pa.Table, PublishedFiles], tmp_path: Path) -> None:
+    with new_folder(tmp_path / "out"), pytest.raises(PlaceTakenError, match="another process is writing to"):
+        publish(world[1].cbp.parents[1] / "world.parquet", tmp_path / "out")
+    assert names_in(tmp_path) == ["out"]
 
 
 def test_a_folder_in_use_is_not_overwritten(world: tuple[pa.Table, PublishedFiles]) -> None:

@@ -7,7 +7,7 @@ reader     the release as it lies in its folder
 writer     a release in the making; rows: in which order; claim: by whom
 """
 
-from gedp.release.claim import PlaceTakenError
+from gedp.folders import PlaceTakenError
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, AttributeNoise, DecisionMade, Manifest, Together
 from gedp.release.reader import (
     ANSWER_SCHEMA,

@@ -5,11 +5,9 @@ noise of their own; what they draw stays in memory and is forgotten as soon as i
 """
 
 import json
-import os
 import secrets
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -18,16 +16,15 @@ from pathlib import Path
 from gedp._version import __version__
 from gedp.confidential.sealing import sealed
 from gedp.errors import DomainError, GedpError, Refused
+from gedp.files import private_file
+from gedp.folders import held, make_private
 from gedp.lab.compare.comparison import Comparison, ResultOrder, compare_replicates
 from gedp.lab.compare.plan import ComparisonPlan, make_plan
 from gedp.lab.compare.rehearsals import Preparation, prepare_replicates, replicate
 from gedp.lab.compare.workers import Work, run_numbered, usual_workers
 from gedp.lab.compare.workflows import DEFAULT
-from gedp.lab.evaluate.folder import Stamp, close_folder, private_file, require_private, write_stamped
+from gedp.lab.evaluate.folder import Stamp, require_private, write_stamped
 from gedp.policy import Spec
-
-if sys.platform != "win32":
-    import fcntl
 
 REPLICATES = 34  # the paper's
 PLAN, KEY, FILES, GROUPS = "plan.json", "fingerprint.key", "replicates", "groups.parquet"
@@ -91,30 +88,14 @@ class ReplicateFolder:
             "keys": {level.name: level.by for level in prepared.levels},
             **plan.described(),
         }
-        close_folder(self.path)
+        make_private(self.path)
         with private_file(self.path / KEY) as file:  # first: without it, the plan could not be told from another
             file.write(key.hex().encode())
         with private_file(self.path / PLAN) as file:
             file.write((json.dumps(noted, indent=2, ensure_ascii=False) + "\n").encode())
-        close_folder(self.groups.parent)
+        make_private(self.groups.parent)
         write_stamped(self.groups, prepared.described(plan.attributes), self.stamp)
         return levels
-
-    @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Refuses a folder that another process fills now. The system lets go of it however that process ends."""
-        if sys.platform == "win32":
-            yield
-            return
-        place = os.open(self.path, os.O_RDONLY)
-        try:
-            try:
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Refused(f"{self.path}: another comparison is at work there. Wait until it has ended") from None
-            yield
-        finally:
-            os.close(place)
 
     def tidy(self) -> None:
         """Removes what was being written when a process was killed."""
@@ -185,7 +166,7 @@ def run_replicates(
     table = plan.open_table()
     prepared = prepare_replicates(plan, table)
     levels = folder.begin(plan, prepared, fingerprint, key)
-    with folder.claimed():
+    with held(folder.path):
         _fill(plan, prepared, folder, count, workers, progress)
     return levels
 

@@ -66,7 +66,7 @@ class Context:
     @cached_property
     def states(self) -> tuple[State, ...]:
         """Those from the published QCEW; without it the demonstration state. Made when first asked for."""
-        from gedp.lab.synth.output import make_folder
+        from gedp.folders import make_folder
 
         folder = self.out / "data"
         make_folder(folder)
@@ -87,8 +87,8 @@ class Context:
         sweep: str | None = None,
     ) -> "Comparison":
         """Replicates of workflows on one state, in a folder of their own where they are resumed; and their page."""
+        from gedp.folders import make_folder
         from gedp.lab.compare import compare
-        from gedp.lab.synth.output import make_folder
 
         folder = self.replicate_folder(name, state)
         make_folder(folder.parent)

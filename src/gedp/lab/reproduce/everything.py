@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from gedp._version import __version__
 from gedp.errors import Fault, FaultsError, GedpError, Refused
 from gedp.files import replacing, write_text
+from gedp.folders import make_folder
 from gedp.lab.reproduce.context import DATA_VARIABLE, QCEW, Context
 from gedp.lab.reproduce.results import FAILED, Item, Result, result_of
-from gedp.lab.synth.output import make_folder
 
 INDEX, RESULTS, FINISHED = "index.html", "results.json", "items"
 

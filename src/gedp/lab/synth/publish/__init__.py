@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from gedp.folders import new_folder
 from gedp.lab.synth.publish.county_patterns import PublishedLevel, publish_levels, write_cbp
-from gedp.lab.synth.publish.folder import new_folder
 from gedp.lab.synth.publish.imputed import write_efsy
 from gedp.lab.synth.publish.leaves import read_leaves
 from gedp.lab.synth.publish.rates import Rates
