@@ -28,11 +28,12 @@ from gedp.errors import FaultsError
 from gedp.files import WriteError
 from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_microdata
+from gedp.numbers import short
 from gedp.policy import Query
 from gedp.publish import publish
 from gedp.report import charts, write_report
 from gedp.report.errors import TableErrors, curve, release_errors
-from gedp.report.numbers import relative, short, with_margin
+from gedp.report.numbers import relative, with_margin
 from gedp.report.totals import Amount, main_totals
 from tests.runs import gedp as command
 from tests.runs import names, small_table, start, write_case

@@ -7,7 +7,8 @@ import numpy as np
 from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import CLOSER, relative_errors
 from gedp.neighbors.functions import FloatArray
-from gedp.web.svg import Axis, Panel, box_plot, percent, short_number
+from gedp.numbers import short, short_share
+from gedp.web.svg import Axis, Panel, box_plot
 
 
 def scatter(each: ComparedGroups) -> str:
@@ -35,7 +36,7 @@ def scatter_label(each: ComparedGroups) -> str:
         "groups are inside a band of 3% around the truth"
     ]
     if len(outside):
-        parts.append(f"; those outside have a median true value of {short_number(_rounded(float(np.median(outside))))}")
+        parts.append(f"; those outside have a median true value of {short(float(np.median(outside)), 2)}")
     if edge:
         parts.append(f"; {edge:,} with a value below 1 are drawn at the edge")
     return "".join(parts) + "."
@@ -49,13 +50,11 @@ def relative_plot(each: ComparedGroups) -> str:
     high = _above(np.maximum(error, 10 * low))
     panel = Panel(
         Axis("true", _below(size), _above(np.maximum(size, 10 * _below(size)))),
-        Axis("relative error", float(low), float(high), text=percent),
+        Axis("relative error", float(low), float(high), text=short_share),
     )
     middle = _medians(size, error)
     marks = [panel.points(size, error, "point-in"), panel.line(*middle, "median")]
-    listed = ", ".join(
-        f"{percent(_rounded(float(y)))} at {short_number(_rounded(float(x)))}" for x, y in zip(*middle, strict=True)
-    )
+    listed = ", ".join(f"{short_share(float(y))} at {short(float(x), 2)}" for x, y in zip(*middle, strict=True))
     label = (
         f"Relative error against true {each.attribute} by {each.level.name}, {each.groups:,} groups. Medians: {listed}."
     )
@@ -71,8 +70,7 @@ def difference_boxes(comparisons: Sequence[ComparedGroups], attribute: str) -> s
     most = max(float(np.abs(every).max()), linear)
     axis = Axis("protected − true", -1.05 * most, 1.05 * most, linear=float(linear))
     quartiles = "; ".join(
-        f"{c.level.name}: {short_number(_rounded(e.lower_quartile))}, {short_number(_rounded(e.median))}, "
-        f"{short_number(_rounded(e.upper_quartile))}"
+        f"{c.level.name}: {short(e.lower_quartile, 2)}, {short(e.median, 2)}, {short(e.upper_quartile, 2)}"
         for c, e in ((c, c.errors()) for c in comparisons)
     )
     label = (
@@ -101,7 +99,3 @@ def _below(values: FloatArray) -> float:
 def _above(values: FloatArray) -> float:
     """A little more than the largest."""
     return 1.3 * float(np.max(values))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.2g}")

@@ -8,11 +8,11 @@ import pyarrow as pa
 from gedp.lab.baselines.suppression import NATION, PublishedQcew
 from gedp.lab.evaluate.levels import QCEW_LEVELS
 from gedp.lab.evaluate.published import cells_beside
-from gedp.lab.evaluate.report import short_share
 from gedp.lab.reproduce.claims import Check, ours
 from gedp.lab.reproduce.context import QCEW, Context
 from gedp.lab.reproduce.results import Item, Result, ResultTable, skipped
 from gedp.lab.reproduce.single import JOBS, groups_of, single
+from gedp.numbers import short_share
 
 PRINTED = "Cell suppression blanks cells and makes custom tables hard (discussion; no such table is printed)"
 ERROR_COLUMNS = ("median_relative_withheld", "within_10_withheld", "median_relative_disclosed", "within_10_disclosed")

@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from gedp.lab.compare import Comparison
 from gedp.lab.compare.figures import sweep_lines
-from gedp.lab.evaluate.report import short_share
 from gedp.lab.reproduce.claims import Check, claim, ours, relative_errors
 from gedp.lab.reproduce.compared import lines_table
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import Figure, Item, Result, ResultTable, verdict_of
 from gedp.lab.reproduce.single import JOBS, WAGES, WORKFLOWS
+from gedp.numbers import short_share
 from gedp.policy.examples import find_spec
 
 SWEEPS = {
