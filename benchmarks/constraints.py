@@ -18,13 +18,13 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from gedp import fit_microdata
+from gedp.arrays import CodeArray, FloatArray
 from gedp.confidential.run import plan_run, run
 from gedp.lab.synth.demo import make_demo
 from gedp.microdata.constraints.nonnegative import fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.constraints.rounding import Grouping, round_rows
-from gedp.microdata.solve import CodeArray, Marginal
-from gedp.neighbors.functions import FloatArray
+from gedp.microdata.solve import Marginal
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy.examples import find_spec
 
@@ -36,7 +36,7 @@ def replicate(folder: Path, attribute: str, seed: int) -> dict[str, dict[str, Fl
     """The errors of all group totals, by grouping and way of fitting."""
     spec = find_spec("paper-equal")
     spec = replace(spec, data=replace(spec.data, synthetic=True))
-    plan = plan_run(spec, folder, replace=True, entropy=SeededEntropy(seed))
+    plan = plan_run(spec, replace=True, entropy=SeededEntropy(seed))
     release = run(plan)
     truth = pq.read_table(folder / "establishments.parquet")
     counties = truth.group_by("cnty").aggregate([(attribute, "sum")]).rename_columns(["cnty", attribute])

@@ -24,9 +24,9 @@ from measure import QCEW, establishments, process, spec_for
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
+from gedp.arrays import FloatArray
 from gedp.microdata.cells import AttributeProblem, read_frame
 from gedp.microdata.weights import fit_attribute
-from gedp.neighbors.functions import FloatArray
 from gedp.release import read_release
 
 ATTRIBUTE = "m1emp"

@@ -35,7 +35,7 @@ def no_disk_waits() -> Iterator[None]:
 def processes() -> Any:
     """Children start from a server that has everything imported, so that a signal hits the work and not an import."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.run_processes", "tests.ledger_processes"])
+    context.set_forkserver_preload(["tests.helpers.run_processes", "tests.helpers.ledger_processes"])
     return context
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         widen,
     )
     from gedp.policy import Spec, parse_spec, price, read_spec, write_spec
-    from gedp.release import Release, read_release
+    from gedp.release import ReleaseFolder, read_release
     from gedp.report import write_report
 
 _HOME = {
@@ -55,7 +55,7 @@ _HOME = {
     "gedp.errors": ("GedpError",),
     "gedp.confidential.measure": ("measure",),
     "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
-    "gedp.release": ("Release", "read_release"),
+    "gedp.release": ("ReleaseFolder", "read_release"),
     "gedp.report": ("write_report",),
     "gedp.confidential.table": ("ConfidentialTable", "open_table"),
     "gedp.neighbors": (
@@ -82,7 +82,7 @@ __all__ = [
     "PrivacyLoss",
     "Promise",
     "Protection",
-    "Release",
+    "ReleaseFolder",
     "Signed",
     "Spec",
     "Sqrt",

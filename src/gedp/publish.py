@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.fit import NO_ROWS
-from gedp.release import Release
+from gedp.release import ReleaseFolder
 from gedp.release.derived import REPORT
 from gedp.report import write_report
 from gedp.report.write import title_of
@@ -37,7 +37,7 @@ class Published:
         return ". ".join([*said, f"The report for the public: {self.report_file}."])
 
 
-def publish(release: Release, *, step: Callable[[str], None] | None = None) -> Published:
+def publish(release: ReleaseFolder, *, step: Callable[[str], None] | None = None) -> Published:
     """Fits the microdata and writes them and the report; `step` hears what is being done.
 
     Whatever stops this, the release is complete without it; the error says so, and how to go on.

@@ -29,20 +29,19 @@ from scipy.stats import norm, rankdata
 import gedp.noise.grid
 import gedp.noise.sums
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import IntArray
+from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure, rehearse
-from gedp.confidential.mechanisms import ZETA, clipping_bounds, no_clipping_tau, pnc_range
+from gedp.confidential.mechanisms import ZETA, clipping_bounds, pnc_range
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.microdata import fit_microdata
 from gedp.neighbors import NeighborFunction, Signed
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.policy import Attribute, Closeness, Data, Policy, Query, Spec, price
-from gedp.release import Release, read_release
-from gedp.release.estimates import PsiAnswers
+from gedp.release import ProtectedAnswers, read_release
+from gedp.release.estimates import PsiAnswers, no_clipping_tau
 from tests.attacks.channels import LAYOUTS, audit_layout
+from tests.helpers.specs import measured, rehearsed
 
 #: A correct program raises an alarm in one of two million audits of all cases.
 FALSE_ALARM = 5e-7
@@ -181,15 +180,15 @@ def table_of(case: Case, world: World) -> ConfidentialTable:
     return open_table(LocalEngine(pa.table(columns)), DATA, case.policy.attributes)
 
 
-def releases_of(case: Case, world: World, folder: Path) -> Iterator[Release]:
+def releases_of(case: Case, world: World, folder: Path) -> Iterator[ProtectedAnswers]:
     """Through the public door, with the system's entropy."""
     table = table_of(case, world)
     if case.releases == 1:
-        measure(table, case.policy, case.queries, out=folder, zeta=case.zeta, replace=True)
+        measured(table, case.policy, case.queries, out=folder, zeta=case.zeta, replace=True)
         yield read_release(folder)
     else:
         for _ in range(case.releases):
-            yield rehearse(table, case.policy, case.queries, zeta=case.zeta)
+            yield rehearsed(table, case.policy, case.queries, zeta=case.zeta)
 
 
 def _amounts(case: Case, name: str, units: IntArray) -> FloatArray:
@@ -203,7 +202,7 @@ class Attacker:
 
     case: Case
     worlds: tuple[World, World]
-    release: Release
+    release: ProtectedAnswers
 
     def likelihood_ratios(self) -> tuple[FloatArray, FloatArray]:
         """Of each record: the logarithm of the ratio, and how far apart the worlds are, in squared units of noise."""

@@ -25,7 +25,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from scipy.stats import hypergeom
 
-from tests.runs import all_files, gedp
+from tests.helpers.runs import all_files, gedp
 
 Features = Mapping[str, str | float]
 Rearrangement = Callable[[pa.Table, int], pa.Table]  # of the rows of a published table of a world

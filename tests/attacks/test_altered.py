@@ -15,7 +15,7 @@ import pytest
 
 from gedp.errors import GedpError
 from gedp.release import read_release
-from tests.runs import gedp, small_table, write_case
+from tests.helpers.runs import gedp, small_table, write_case
 
 
 @pytest.fixture(scope="module")

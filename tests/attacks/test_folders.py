@@ -17,7 +17,7 @@ from gedp.folders import Claim, PlaceTakenError
 from gedp.ledger import Ledger
 from gedp.policy import read_spec
 from gedp.release import read_release
-from tests.runs import COMMAND, PRICE, all_files, gedp, names, small_table, spent, write_case, write_spec
+from tests.helpers.runs import COMMAND, PRICE, all_files, gedp, names, small_table, spent, write_case, write_spec
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -106,7 +106,7 @@ def test_a_whole_release_with_what_was_made_from_it_is_replaced(tmp_path: Path) 
 def test_a_file_that_comes_while_the_release_is_made_is_kept(tmp_path: Path) -> None:
     write_case(tmp_path)
     assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
-    plan = plan_run(read_spec(tmp_path / "spec.toml"), tmp_path, replace=True)
+    plan = plan_run(read_spec(tmp_path / "spec.toml"), replace=True)
 
     def late(*_: object) -> None:
         (tmp_path / "out" / "late.txt").write_text("years of work")

@@ -12,8 +12,8 @@ from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import BudgetExceededError, GedpError
 from gedp.ledger import Ledger, LedgerError
 from gedp.ledger.export import csv_text, json_lines
-from tests.ledgers import history, spend
-from tests.runs import gedp
+from tests.helpers.ledgers import history, spend
+from tests.helpers.runs import gedp
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 ASKED = "0.1"

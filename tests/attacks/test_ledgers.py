@@ -15,7 +15,7 @@ from gedp.ledger import Ledger
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import read_spec
 from gedp.release import read_release
-from tests.runs import PRICE, SYNTHETIC, gedp, names, small_table, spent, write_case, write_spec
+from tests.helpers.runs import PRICE, SYNTHETIC, gedp, names, small_table, spent, write_case, write_spec
 
 LEDGER = "t.parquet.ledger"
 #: A budget of 1 holds 12 releases, 0.3 one alone.
@@ -122,11 +122,11 @@ def test_from_python_another_ledger_or_none_is_refused_too(tmp_path: Path) -> No
     table = library.open_table(engine, spec.data, spec.policy.attributes, spec.groupers)
     other = Ledger.open(tmp_path / "other")
     with pytest.raises(Refused, match="these data have a ledger"):
-        library.measure(table, spec.policy, spec.queries, out=tmp_path / "again", ledger=other)
+        library.measure(table, spec, out=tmp_path / "again", ledger=other)
     claimed = read_spec(write_spec(tmp_path, SYNTHETIC))
     table = library.open_table(engine, claimed.data, spec.policy.attributes, spec.groupers)
     with pytest.raises(Refused, match="these data have a ledger"):
-        library.measure(table, spec.policy, spec.queries, out=tmp_path / "again", entropy=SeededEntropy(1))
+        library.measure(table, claimed, out=tmp_path / "again", entropy=SeededEntropy(1))
     assert other.total().mu_squared == 0
 
 
@@ -220,7 +220,7 @@ def test_the_file_that_is_read_is_the_file_that_is_known(
 
 def test_a_folder_called_like_a_column_replaces_nothing(tmp_path: Path) -> None:
     write_case(tmp_path / "emp=77" / "cnty=999")
-    plan = plan_run(read_spec(tmp_path / "emp=77" / "cnty=999" / "spec.toml"), tmp_path / "emp=77" / "cnty=999")
+    plan = plan_run(read_spec(tmp_path / "emp=77" / "cnty=999" / "spec.toml"))
     assert plan.prepared.table.engine.distinct("cnty") == ["001", "003", "005"]
     assert plan.prepared.table.engine.columns() == small_table().column_names
 
@@ -246,7 +246,7 @@ def test_a_new_ledger_is_announced_once(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_hard_links_need_no_word(tmp_path: Path) -> None:
-    assert plan_run(read_spec(write_case(tmp_path)), tmp_path).ledger_is_new
+    assert plan_run(read_spec(write_case(tmp_path))).ledger_is_new
 
 
 @pytest.mark.parametrize(

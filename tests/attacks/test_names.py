@@ -12,7 +12,7 @@ from gedp.microdata.ratios import Estimates
 from gedp.policy import parse_spec
 from gedp.policy.model import PSI_SUFFIX, TABLE_COLUMNS
 from gedp.release import ANSWER_SCHEMA, read_release
-from tests.runs import SPEC, gedp, names, small_table, write_case
+from tests.helpers.runs import SPEC, gedp, names, small_table, write_case
 
 
 def toml(name: str) -> str:

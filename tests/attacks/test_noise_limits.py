@@ -18,7 +18,7 @@ from gedp.noise.grid import psi_grid
 from gedp.policy import Attribute, Closeness
 from gedp.release import read_release
 from gedp.release.estimates import PsiAnswers, psi_variance
-from tests.runs import gedp, names, write_case
+from tests.helpers.runs import gedp, names, write_case
 
 LOG = Closeness("log", Decimal("0.1"))
 LOG_SHIFTED = Closeness("log", Decimal("0.1"), Decimal(1))

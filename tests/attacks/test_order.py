@@ -15,23 +15,23 @@ from scipy.optimize import isotonic_regression
 
 from gedp.confidential.engines import local
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
-from gedp.release import Release, rows
+from gedp.release import ReleaseFolder, rows
+from tests.helpers.specs import measured
 
 EMP = {"emp": Attribute("emp", Closeness("sqrt", Decimal("0.5")))}
 
 
 def released(
     source: pa.Table | Path, out: Path, *, with_id: bool, mu: str = "1", entropy: Entropy | None = None
-) -> Release:
+) -> ReleaseFolder:
     data = Data("t", ("cnty",), "key" if with_id else None, synthetic=True)
     table = open_table(LocalEngine(source), data, EMP)
     queries = [Query("identity", ("establishment",), {"emp": Decimal(mu)}), Query("all", (), {"emp": Decimal(mu)})]
-    return measure(table, Policy(EMP, Decimal(100)), queries, out=out, entropy=entropy)
+    return measured(table, Policy(EMP, Decimal(100)), queries, out=out, entropy=entropy)
 
 
 def establishments(count: int) -> pa.Table:

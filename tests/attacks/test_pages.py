@@ -24,10 +24,10 @@ from gedp.explain.wording import existence_sentences
 from gedp.numbers import bound
 from gedp.policy import Spec, parse_spec, price
 from gedp.policy.examples import find_spec
-from tests.runs import gedp as command
-from tests.runs import small_table, write_case
-from tests.strategies import gammas
-from tests.test_policy import changed
+from tests.helpers.runs import gedp as command
+from tests.helpers.runs import small_table, write_case
+from tests.helpers.strategies import gammas
+from tests.policy.test_spec import changed
 
 
 def with_attribute(settings: str) -> Spec:

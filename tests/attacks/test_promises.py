@@ -13,8 +13,8 @@ from gedp.ledger import DecidedBy, Ledger, Permit
 from gedp.neighbors import Linear, Log, Protection, Sqrt, widen
 from gedp.neighbors.combine import is_narrower
 from gedp.release import read_release
-from tests.ledgers import edit
-from tests.runs import PRICE, gedp, small_table, spent, write_case, write_spec
+from tests.helpers.ledgers import edit
+from tests.helpers.runs import PRICE, gedp, small_table, spent, write_case, write_spec
 
 DECIDED = ("--decided-by", "A. Weber <3", "--reason", "memo 12: the law changed")
 NARROW = ('emp = { psi = "sqrt", gamma = 0.5 }', 'emp = { psi = "sqrt", gamma = 0.00001 }')

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from gedp.csvfiles import guarded, read_rows, unguarded, write_csv, write_rows
 from gedp.release import read_release
-from tests.runs import gedp as command
-from tests.runs import small_table, write_case
+from tests.helpers.runs import gedp as command
+from tests.helpers.runs import small_table, write_case
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 ATTACKS = [

@@ -18,7 +18,7 @@ from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
 from gedp.policy import Attribute, Closeness, Data
 from gedp.release import read_release
-from tests.runs import Ended, gedp, names, small_table, write_case, write_spec
+from tests.helpers.runs import Ended, gedp, names, small_table, write_case, write_spec
 
 CANARY = "918273645"
 DATA = Data("x", ("cnty", "naics"), "key")

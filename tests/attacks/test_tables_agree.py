@@ -20,9 +20,9 @@ from gedp.files import WriteError, sha256
 from gedp.microdata.on_file import find_microdata
 from gedp.policy import Query
 from gedp.publish import publish, replace_microdata
-from gedp.release import Release
+from gedp.release import ReleaseFolder
 from gedp.release.derived import derived_files
-from tests.test_microdata import query, release_of, some_rows
+from tests.microdata.test_fit import query, release_of, some_rows
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
@@ -36,7 +36,7 @@ NOT_ON_FILE = "This table is not of the microdata on file"
 
 
 @pytest.fixture
-def release(tmp_path: Path) -> Release:
+def release(tmp_path: Path) -> ReleaseFolder:
     made = release_of(some_rows(120), QUERIES, tmp_path)
     publish(made)
     return made
@@ -46,14 +46,14 @@ def gedp(*arguments: str) -> Result:
     return CliRunner().invoke(cli, arguments)
 
 
-def tabulated(release: Release, *options: str) -> tuple[pa.Table, str]:
+def tabulated(release: ReleaseFolder, *options: str) -> tuple[pa.Table, str]:
     result = gedp("tabulate", str(release.folder), *options)
     assert result.exit_code == 0, result.exception
     keys = pa.csv.ConvertOptions(column_types={name: pa.string() for name in ("cnty", "naics", "floor")})
     return pyarrow.csv.read_csv(io.BytesIO(result.stdout_bytes), convert_options=keys), result.stderr
 
 
-def sums_on_file(release: Release, by: Sequence[str], attribute: str) -> dict[tuple[str, ...], float]:
+def sums_on_file(release: ReleaseFolder, by: Sequence[str], attribute: str) -> dict[tuple[str, ...], float]:
     rows = pq.read_table(release.folder / "microdata.parquet").to_pylist()
     sums: dict[tuple[str, ...], float] = {}
     for row in rows:
@@ -74,7 +74,7 @@ def sums_on_file(release: Release, by: Sequence[str], attribute: str) -> dict[tu
 )
 @pytest.mark.parametrize("by", [(), ("cnty",), ("cnty", "naics"), ("floor",)])
 def test_tables_are_sums_of_the_microdata_on_file(
-    options: dict[str, Any], by: tuple[str, ...], release: Release
+    options: dict[str, Any], by: tuple[str, ...], release: ReleaseFolder
 ) -> None:
     fit_microdata(release, **options).write()
     table, said = tabulated(release, "--by", ",".join(by))
@@ -87,7 +87,7 @@ def test_tables_are_sums_of_the_microdata_on_file(
         assert all(line["std_error"] is not None for line in lines)
 
 
-def test_values_on_file_count_though_a_fit_made_anew_ends_elsewhere(release: Release) -> None:
+def test_values_on_file_count_though_a_fit_made_anew_ends_elsewhere(release: ReleaseFolder) -> None:
     """Another machine may end a little elsewhere; sums are those of the file all the same."""
     path = release.folder / "microdata.parquet"
     table, beside = pq.read_table(path), path.with_suffix(".json")
@@ -99,7 +99,7 @@ def test_values_on_file_count_though_a_fit_made_anew_ends_elsewhere(release: Rel
     assert line["estimate"] == pytest.approx(sums_on_file(release, (), "emp")[()], rel=1e-12)
 
 
-def test_other_options_are_another_fit_and_said_to_be(release: Release, tmp_path: Path) -> None:
+def test_other_options_are_another_fit_and_said_to_be(release: ReleaseFolder, tmp_path: Path) -> None:
     fit_microdata(release, whole=True, fixed=TOTALS).write()
     pyarrow.csv.write_csv(TOTALS, tmp_path / "totals.csv")
     same = ("--whole", "--weights", "quasi", "--no-nonnegative", "--fixed", str(tmp_path / "totals.csv"))
@@ -122,7 +122,7 @@ def test_other_options_are_another_fit_and_said_to_be(release: Release, tmp_path
     assert NOT_ON_FILE not in tabulated(release, "--nonnegative")[1]  # there are none on file
 
 
-def test_what_is_damaged_or_stale_is_one_error_that_says_how_to_go_on(release: Release) -> None:
+def test_what_is_damaged_or_stale_is_one_error_that_says_how_to_go_on(release: ReleaseFolder) -> None:
     path, beside = release.folder / "microdata.parquet", release.folder / "microdata.json"
     good = path.read_bytes(), beside.read_bytes()
     said = json.loads(good[1])
@@ -147,13 +147,13 @@ def test_what_is_damaged_or_stale_is_one_error_that_says_how_to_go_on(release: R
     assert gedp("tabulate", str(release.folder)).exit_code == 0
 
 
-def checksum_in_report(release: Release) -> str:
+def checksum_in_report(release: ReleaseFolder) -> str:
     text = (release.folder / "report.html").read_text(encoding="utf-8")
     (found,) = re.findall(r"microdata\.parquet</td><td><code>([0-9a-f]{64})", text)
     return str(found)
 
 
-def test_new_microdata_have_a_new_report(release: Release) -> None:
+def test_new_microdata_have_a_new_report(release: ReleaseFolder) -> None:
     write_report(read_microdata(release), title="Jobs & <wages>")
     before = checksum_in_report(release)
     result = gedp("microdata", str(release.folder), "--nonnegative", "--whole")
@@ -175,7 +175,7 @@ def test_new_microdata_have_a_new_report(release: Release) -> None:
     "place", ["gedp.publish.write_report", "gedp.report.write.write_text", "gedp.microdata.fit.write_text"]
 )
 def test_no_report_survives_the_microdata_that_it_is_about(
-    place: str, release: Release, monkeypatch: pytest.MonkeyPatch
+    place: str, release: ReleaseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object, **__: object) -> None:
         raise WriteError("cannot write it: no space left on device")
@@ -194,7 +194,7 @@ def test_no_report_survives_the_microdata_that_it_is_about(
 
 
 def test_at_no_time_does_a_report_describe_microdata_that_are_not_there(
-    release: Release, monkeypatch: pytest.MonkeyPatch
+    release: ReleaseFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Looks at the folder at every change of a name in it."""
     seen = []
@@ -218,7 +218,7 @@ def test_at_no_time_does_a_report_describe_microdata_that_are_not_there(
     assert False in seen
 
 
-def test_microdata_written_from_python_leave_no_report_of_others(release: Release) -> None:
+def test_microdata_written_from_python_leave_no_report_of_others(release: ReleaseFolder) -> None:
     fit_microdata(release, whole=True).write()
     assert [path.name for path in derived_files(release.folder)] == ["microdata.parquet", "microdata.json"]
     read_release(release.folder)

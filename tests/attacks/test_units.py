@@ -3,15 +3,17 @@
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure, rehearse
+from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
-from gedp.policy import Attribute, Closeness, Data, Policy, Query
+from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
+from tests.helpers.specs import measured, rehearsed, spec_of
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
 SIGNED = replace(EMP, signed=True)
@@ -36,9 +38,9 @@ def test_a_table_that_was_opened_for_something_else_is_refused(
     table = open_table(LocalEngine(ROWS.append_column("wage", ROWS["emp"])), DATA, {opened.name: opened})
     policy, queries = Policy({"emp": asked}, Decimal(1)), [Query("total", (), {"emp": Decimal(1)}, "psi")]
     with pytest.raises(FaultsError, match=said):
-        measure(table, policy, queries, out=tmp_path / "out")
+        measured(table, policy, queries, out=tmp_path / "out")
     with pytest.raises(FaultsError, match=said):
-        rehearse(table, policy, queries)
+        rehearsed(table, policy, queries)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -46,4 +48,20 @@ def test_another_psi_on_the_same_values_may_be_rehearsed() -> None:
     table = open_table(LocalEngine(ROWS), DATA, {"emp": EMP})
     other = Attribute("emp", Closeness("linear", Decimal(10)))
     queries = [Query("total", (), {"emp": Decimal(1)})]
-    assert rehearse(table, Policy({"emp": other}, Decimal(1)), queries).answers("total").num_rows == 1
+    assert rehearsed(table, Policy({"emp": other}, Decimal(1)), queries).answers("total").num_rows == 1
+
+
+@pytest.mark.parametrize(
+    "claimed",
+    [
+        {"data": replace(DATA, public=("cnty", "state"), synthetic=False)},
+        {"data": DATA},  # synthetic, as the table is not: it would need no ledger
+        {"groupers": {"part": Grouper("part", "cnty", prefix=1)}},
+    ],
+)
+def test_a_spec_that_is_not_of_the_table_is_refused(claimed: dict[str, Any], tmp_path: Path) -> None:
+    table = open_table(LocalEngine(ROWS), replace(DATA, synthetic=False), {"emp": EMP})
+    spec = spec_of(table, Policy({"emp": EMP}, Decimal(1)), [Query("total", (), {"emp": Decimal(1)}, "psi")])
+    with pytest.raises(FaultsError, match="the table was opened with another one"):
+        measure(table, replace(spec, **claimed), out=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []

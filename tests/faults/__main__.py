@@ -22,8 +22,8 @@ from rich.table import Table
 from tests.faults import scenarios
 from tests.faults.inject import STRACE
 from tests.faults.scenarios import Case, Outcome, case_of, faults_of, try_case
-from tests.forking import in_a_child, preload
 from tests.fuzz import world
+from tests.helpers.forking import in_a_child, preload
 
 #: Two queries: a fit that never fails by itself.
 SPEC = re.sub(r'(?s)\[\[queries\]\]\nname = "sectors".*?(?=\[microdata\])', "", world.SPEC)

@@ -18,10 +18,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.forking import in_a_child, preload
 from tests.fuzz import world
 from tests.fuzz.crew import Result, run_case, run_cases
 from tests.fuzz.kinds import KINDS, chosen
+from tests.helpers.forking import in_a_child, preload
 
 SHOWN = 5  # cases of one finding
 

@@ -19,9 +19,9 @@ from gedp.errors import GedpError
 from gedp.ledger import Ledger
 from gedp.policy import price
 from gedp.policy.examples import find_spec
-from tests.canaries import sings
 from tests.fuzz.kinds import Kind
 from tests.fuzz.tables import SECRET
+from tests.helpers.canaries import sings
 
 CODES = {0, 1, 2, LOST, BROKEN_PIPE}
 SAYS_SPENT = ("counts as spent", "paid for", "set aside", "complete and valid", "count already")

@@ -9,11 +9,11 @@ from pathlib import Path
 import tests.fuzz.__main__ as fuzz
 from gedp.ledger import Ledger
 from gedp.policy import examples
-from tests.canaries import CANARY
 from tests.fuzz import kinds
 from tests.fuzz.tables import SECRET
 from tests.fuzz.world import LEDGER
-from tests.ledgers import spend
+from tests.helpers.canaries import CANARY
+from tests.helpers.ledgers import spend
 
 
 def _abort() -> None:

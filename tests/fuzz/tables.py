@@ -10,8 +10,8 @@ from typing import Any, Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.canaries import CANARY
 from tests.fuzz.odd import NUMBERS, TEXTS, change_bytes, change_text
+from tests.helpers.canaries import CANARY
 
 #: In a column that no spec names, so nobody may ever read it anywhere.
 SECRET = "Zyzzogeton Kvetchling"

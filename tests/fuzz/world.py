@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 
 from gedp.ledger import store
 from tests.fuzz.tables import csv_text, table
-from tests.runs import gedp
+from tests.helpers.runs import gedp
 
 LEDGER = "t.parquet.ledger"
 #: Noise so large that no answer begins like a canary, and still such that everything can be fitted.

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import erfcx, log_ndtr, ndtr, ndtri
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors import Protection, narrow
-from gedp.neighbors.functions import FloatArray
 
 
 def exact(number: str | int | float | Decimal | Fraction) -> Fraction:

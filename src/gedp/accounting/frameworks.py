@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gedp.accounting.composition import mu_for
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import FloatArray
 
 
 @dataclass(frozen=True)

@@ -70,7 +70,7 @@ def command(
         at.step("checking the table")
         comparison = compare(
             read,
-            truth or path.parent / read.data.source,
+            truth or read.source_path(),
             out=out or path.with_name(f"{path.stem}-comparison"),
             replicates=replicates,
             workflows=workflows or DEFAULT,
@@ -78,7 +78,7 @@ def command(
             by=parse_groupings(by) if by else None,
             sweep=sweep,
             seed=seed,
-            maps=path.parent,
+            maps=read.folder,
             workers=workers,
             progress=lambda done, count: at.count("replicates", done, count),
         )

@@ -7,7 +7,7 @@ import click
 
 if TYPE_CHECKING:
     from gedp.confidential.run import Plan
-    from gedp.release import Release
+    from gedp.release import ReleaseFolder
 
 _PATH = click.Path(path_type=Path)
 
@@ -70,9 +70,7 @@ def command(
     def planned() -> "Plan":
         decision = None if decided_by is None or reason is None else DecidedBy(decided_by, reason)
         entropy = None if seed is None else SeededEntropy(seed)
-        return plan_run(
-            read, path.parent, out, ledger, replace=force, keep=(path,), decided_by=decision, entropy=entropy
-        )
+        return plan_run(read, out=out, ledger=ledger, replace=force, keep=(path,), decided_by=decision, entropy=entropy)
 
     if dry_run:
         plan = planned()
@@ -96,7 +94,7 @@ def command(
     console.print(published.summary, soft_wrap=True)
 
 
-def _released(release: "Release", plan: "Plan") -> str:
+def _released(release: "ReleaseFolder", plan: "Plan") -> str:
     from gedp.ledger.amounts import mu_down, mu_up
     from gedp.numbers import strength
 

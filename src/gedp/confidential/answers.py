@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from gedp.arrays import BoolArray, FloatArray
 from gedp.confidential.table import Groups
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
 from gedp.release import ANSWER_SCHEMA, MECHANISMS, VARIANCE_KINDS
 
@@ -35,7 +35,7 @@ class Answers:
 
     def put(
         self,
-        where: npt.NDArray[np.bool_],
+        where: BoolArray,
         estimate: FloatArray,
         variance: FloatArray,
         interval: tuple[FloatArray, FloatArray],

@@ -1,80 +1,42 @@
-"""Confidential table in, protected answers out: validate → price → record in the ledger → draw → answer → write.
+"""Confidential table in, protected answers out: validate → price → record in the ledger → draw → write."""
 
-This is the only module in which the truth and the noise meet.
-"""
-
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from scipy.special import ndtri
-
-from gedp._version import __version__
-from gedp.accounting.composition import exact
-from gedp.confidential.answers import Answers, answer_table
-from gedp.confidential.engines import IntArray
-from gedp.confidential.mechanisms import (
-    ZETA,
-    ClippingBounds,
-    PsiMechanism,
-    answer_pnc,
-    clipping_bounds,
-    no_clipping_tau,
-    pnc_range,
-)
+from gedp.confidential.answering import Progress, draw_answers, write_maps
+from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import Record, record
+from gedp.confidential.recording import record
 from gedp.confidential.sealing import sealed
-from gedp.confidential.table import Cells, ConfidentialTable, Groups
-from gedp.confidential.tally import CellTally, Clipping, clipped_excess, scan_cells
+from gedp.confidential.table import ConfidentialTable
 from gedp.errors import Refused
 from gedp.ledger import DecidedBy, Ledger, require_own_ledger
-from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy
-from gedp.policy import (
-    Microdata,
-    Output,
-    Policy,
-    Query,
-    Spec,
-)
-from gedp.release import Answered, AttributeNoise, Manifest, Release, ReleaseWriter
-from gedp.release.estimates import PsiAnswers, psi_variance
-from gedp.release.rehearsal import RehearsalWriter
-
-Progress = Callable[[str, int, int], None]  # what, done, of how many
-#: Two rows of a nation have the same 128 bits with probability below 1e-24.
-WORDS_FOR_TIES = 2
+from gedp.policy import Spec
+from gedp.release import ReleaseFolder, ReleaseWriter
+from gedp.release.rehearsal import Rehearsal, RehearsalWriter
 
 
 @sealed
 def measure(
     table: ConfidentialTable,
-    policy: Policy,
-    queries: Sequence[Query],
+    spec: Spec,
     *,
     out: str | Path,
     ledger: Ledger | None = None,
     entropy: Entropy | None = None,
-    microdata: Microdata = Microdata(),  # noqa: B008 - frozen
-    output: Output = Output(),  # noqa: B008 - frozen
     zeta: Fraction = ZETA,
     replace: bool = False,
     decided_by: DecidedBy | None = None,
     progress: Progress | None = None,
-) -> Release:
-    """Answers the queries about the table and writes the release to the folder `out`.
+) -> ReleaseFolder:
+    """Answers the queries of the spec about the table and writes the release to the folder `out`.
 
     The price is on disk in `ledger` before the first draw. Only a table declared synthetic can do without a ledger or
     with another source of randomness than the system's. `decided_by` names who decided that the release may promise
     less than earlier ones from the same data.
     """
-    spec = Spec(table.data, policy, tuple(queries), table.groupers, microdata, output)
     return answer(
         prepare(table, spec),
         out=Path(out),
@@ -99,66 +61,21 @@ def answer(
     keep: Sequence[Path] = (),
     decided_by: DecidedBy | None = None,
     progress: Progress | None = None,
-) -> Release:
+) -> ReleaseFolder:
     """Answers what was prepared and writes the release: this spends budget. Paths to `keep` are never replaced."""
-    data, files = prepared.spec.data, prepared.table.engine.files()
-    if ledger is None and not data.synthetic:
+    spec, files = prepared.spec, prepared.table.engine.files()
+    if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     prepared.table.engine.require_unchanged()
     require_own_ledger(ledger, files)
-    entropy = noise_for(prepared.spec, entropy)
-    seeded = entropy.kind != "system"
-    keep = [*keep, *files, *([ledger.path] if ledger else [])]
-    return _carry_out(
-        prepared,
-        lambda: ReleaseWriter(out, replace=replace, keep=keep),
-        lambda: None if ledger is None else record(ledger, files, prepared.spec, decided_by, seeded=seeded),
-        entropy,
-        zeta,
-        progress,
-    )
-
-
-@sealed
-def rehearse(
-    table: ConfidentialTable,
-    policy: Policy,
-    queries: Sequence[Query],
-    *,
-    entropy: Entropy | None = None,
-    zeta: Fraction = ZETA,
-) -> Release:
-    """Answers as `measure` would give, to be compared with the truth and thrown away: no ledger knows of them.
-
-    So nothing of it may be published. It stays in memory, and is no release that any reader would take.
-    """
-    spec = Spec(table.data, policy, tuple(queries), table.groupers, Microdata(), Output())
-    name = str(getattr(table.engine, "name", "the table"))
-    return _carry_out(prepare(table, spec), lambda: RehearsalWriter(name), lambda: None, entropy, zeta)
-
-
-def _carry_out(
-    prepared: Prepared,
-    writing: Callable[[], ReleaseWriter | RehearsalWriter],
-    recording: Callable[[], Record | None],
-    entropy: Entropy | None,
-    zeta: Fraction,
-    progress: Progress | None = None,
-) -> Release:
-    table, spec = prepared.table, prepared.spec
     entropy = noise_for(spec, entropy)
-    with writing() as writer:
-        for name, grouper in table.groupers.items():
-            if grouper.map is not None:  # the lookup of a prefix has the codes that occur, and stays here
-                writer.write_map(name, table.lookups[name][1])
-        recorded = recording()
+    keep = [*keep, *files, *([ledger.path] if ledger else [])]
+    with ReleaseWriter(out, replace=replace, keep=keep) as writer:
+        write_maps(prepared.table, writer)
+        seeded = entropy.kind != "system"
+        recorded = None if ledger is None else record(ledger, files, spec, decided_by, seeded=seeded)
         try:
-            job = _Job(
-                table, spec, prepared.cells, prepared.mechanisms, entropy, zeta, writer, progress or (lambda *_: None)
-            )
-            with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
-                answered = job.answer_groups(job.draw_identity())
-            release = writer.finish(_manifest(job, recorded, answered))
+            release = writer.finish(draw_answers(prepared, writer, entropy, zeta, progress, recorded))
             if recorded is not None:
                 recorded.finish(release.folder)
         except BaseException as failure:
@@ -168,175 +85,14 @@ def _carry_out(
     return release
 
 
-@dataclass(frozen=True, repr=False)
-class _Job:
-    """Everything that answering needs, put together before the first draw."""
+@sealed
+def rehearse(
+    table: ConfidentialTable, spec: Spec, *, entropy: Entropy | None = None, zeta: Fraction = ZETA
+) -> Rehearsal:
+    """Answers as `measure` would give, to be compared with the truth and thrown away: no ledger knows of them.
 
-    table: ConfidentialTable
-    spec: Spec
-    cells: Cells
-    mechanisms: Mapping[tuple[str, str], PsiMechanism]
-    entropy: Entropy
-    zeta: Fraction
-    writer: ReleaseWriter | RehearsalWriter
-    progress: Progress
-    identity: dict[str, PsiMechanism] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for query in self.spec.queries:
-            if query.is_identity:
-                self.identity.update({name: self.mechanisms[query.name, name] for name in query.mu})
-
-    def draw_identity(self) -> dict[str, CellTally]:
-        """Sums over the finest cells, and the identity answers, drawn and written batch by batch."""
-        tallies = {name: CellTally(self.cells.count) for name in self.spec.asked}
-        data = self.spec.data
-        plain = [*([data.id] if data.id else []), *data.public] if self.identity else []
-        keys = [data.id] if data.id else data.public
-        done, rows = 0, len(self.cells.of_row)
-        for of_row, batch in scan_cells(self.table, self.cells, self.spec.asked, plain):
-            columns = dict(zip(plain, batch.plain.columns, strict=True))
-            for name, tally in tallies.items():
-                tally.add(of_row, batch.amounts[name])
-                if name in self.identity:
-                    answers = self.identity[name].answer(batch.amounts[name], self.entropy)
-                    estimates = answers.estimate()
-                    tally.add_identity(of_row, answers.omega, estimates / float(self.spec.policy.attributes[name].unit))
-                    columns[f"{name}__psi"] = pa.array(answers.omega)
-                    columns[name] = pa.array(estimates)
-            if self.identity:
-                ties = [] if data.id else [self.entropy.words(len(of_row)) for _ in range(WORDS_FOR_TIES)]
-                self.writer.write_identity(pa.table(columns), data.public, keys, ties)
-            done += len(of_row)
-            self.progress("establishments", done, rows)
-        self.writer.finish_identity()
-        return tallies
-
-    def answer_groups(self, tallies: Mapping[str, CellTally]) -> list[Answered]:
-        """Every query but the identity: choose, clip, draw, write. Returns what the manifest says of all queries."""
-        group_queries = [query for query in self.spec.queries if not query.is_identity]
-        groups = {query.name: self.cells.groups(query.by) for query in group_queries}
-        plans = {
-            (query.name, name): self._plan(query, name, groups[query.name], tallies[name])
-            for query in group_queries
-            for name in query.mu
-        }
-        excess = self._excess(plans, groups, tallies)
-        answered = []
-        for done, query in enumerate(group_queries, 1):
-            answers = {}
-            for name in query.mu:
-                plan, of_cell = plans[query.name, name], groups[query.name].of_cell
-                sums = np.zeros(groups[query.name].count, dtype=np.int64)
-                np.add.at(sums, of_cell, tallies[name].sums)
-                clipped = sums - excess.get(name, {}).get(query.name, np.zeros_like(sums))
-                answers[name] = self._answer(query, name, plan, sums, clipped)
-            self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
-            answered.append(self._answered(query, groups[query.name], plans))
-            self.progress("queries", done, len(group_queries))
-        return [*self._identity_answered(), *answered]
-
-    def _plan(self, query: Query, name: str, groups: Groups, tally: CellTally) -> "_Plan":
-        """For every group its mechanism and, for pnc, its bound: from public identity answers alone."""
-        attribute = self.spec.policy.attributes[name]
-        psi_only = name not in self.identity or query.mechanism == "psi"
-        if psi_only:
-            return _Plan(np.zeros(groups.count, dtype=bool), None)
-        identity = self.identity[name]
-        highest, lowest = np.full(groups.count, -np.inf), np.full(groups.count, np.inf)
-        np.maximum.at(highest, groups.of_cell, tally.highest)
-        np.minimum.at(lowest, groups.of_cell, tally.lowest)
-        signed = isinstance(identity.psi, Signed)
-        tau = no_clipping_tau(len(self.cells.of_row), len(self.identity), self.zeta, signed=signed)
-        upper = PsiAnswers(identity.psi, highest, identity.sigma).upper_bounds(tau)
-        if signed:
-            upper = np.maximum(upper, PsiAnswers(identity.psi, lowest, identity.sigma).upper_bounds(tau))
-        most, least = pnc_range(exact(query.mu[name]))
-        bounds = clipping_bounds(attribute, upper, most=most, least=least)
-        if query.mechanism == "pnc" or not identity.psi.contracts_in_sums:
-            return _Plan(np.ones(groups.count, dtype=bool), bounds)
-        expected = np.bincount(groups.of_cell, weights=tally.estimates, minlength=groups.count) * float(attribute.unit)
-        of_psi = psi_variance(identity.psi, expected, self.mechanisms[query.name, name].sigma)
-        of_pnc = (bounds.sigma(exact(query.mu[name])) * float(attribute.unit)) ** 2
-        return _Plan((of_pnc < of_psi) & (bounds.bounds < most), bounds)  # a bound that was cut down may bite
-
-    def _excess(
-        self,
-        plans: Mapping[tuple[str, str], "_Plan"],
-        groups: Mapping[str, Groups],
-        tallies: Mapping[str, CellTally],
-    ) -> dict[str, dict[str, IntArray]]:
-        clippings: dict[str, list[Clipping]] = {}
-        for (query, name), plan in plans.items():
-            if plan.bounds is not None and plan.clip.any():
-                of_cell = groups[query].of_cell
-                bound = np.where(plan.clip, plan.bounds.bounds, 0)[of_cell]
-                clippings.setdefault(name, []).append(Clipping(query, bound, of_cell, groups[query].count))
-        if not clippings:
-            return {}
-        return clipped_excess(self.table, self.cells, clippings, {n: tallies[n].sums for n in clippings})
-
-    def _answer(self, query: Query, name: str, plan: "_Plan", sums: IntArray, clipped: IntArray) -> Answers:
-        mu, unit = exact(query.mu[name]), float(self.spec.policy.attributes[name].unit)
-        confidence = float(self.spec.output.confidence)
-        result = Answers.empty(len(sums))
-        by_psi = ~plan.clip
-        if by_psi.any():
-            answers = self.mechanisms[query.name, name].answer(sums[by_psi], self.entropy)
-            kind = "exact" if isinstance(answers.psi, Linear) else "estimated"
-            interval = answers.interval(confidence)
-            result.put(by_psi, answers.estimate(), answers.variance(), interval, "psi", kind)
-        if plan.bounds is not None and plan.clip.any():
-            bounds = ClippingBounds(plan.bounds.bounds[plan.clip], plan.bounds.sensitivity[plan.clip])
-            noisy, variance = answer_pnc(bounds, clipped[plan.clip], mu, self.entropy)
-            estimate, variance = noisy * unit, variance * unit**2
-            reach = float(ndtri((1 + confidence) / 2)) * np.sqrt(variance)
-            result.put(plan.clip, estimate, variance, (estimate - reach, estimate + reach), "pnc", "exact")
-        return result
-
-    def _answered(self, query: Query, groups: Groups, plans: Mapping[tuple[str, str], "_Plan"]) -> Answered:
-        noise = {}
-        for name in query.mu:
-            clipped = int(plans[query.name, name].clip.sum())
-            sigma = self.mechanisms[query.name, name].sigma
-            noise[name] = AttributeNoise(sigma, groups.count - clipped, clipped)
-        return Answered(query, groups.count, noise)
-
-    def _identity_answered(self) -> list[Answered]:
-        return [
-            Answered(
-                query, len(self.cells.of_row), {name: AttributeNoise(self.identity[name].sigma) for name in query.mu}
-            )
-            for query in self.spec.queries
-            if query.is_identity
-        ]
-
-
-@dataclass(frozen=True, repr=False)
-class _Plan:
-    """Which groups are clipped, and at which bounds."""
-
-    clip: np.ndarray[Any, np.dtype[np.bool_]]
-    bounds: ClippingBounds | None
-
-
-def _manifest(job: _Job, recorded: Record | None, answered: Sequence[Answered]) -> Manifest:
-    """What anybody may know about the release. Nothing in it comes from the confidential columns."""
-    attributes = job.spec.policy.attributes
-    return Manifest(
-        gedp=__version__,
-        created=datetime.now(UTC).replace(microsecond=0),
-        release=recorded.reservation.release_id if recorded else None,
-        entropy=job.entropy.kind,
-        establishments=len(job.cells.of_row),
-        spec=job.spec,
-        queries=tuple(answered),
-        zeta=job.zeta if job.identity else None,
-        estimates={
-            name: "unbiased"
-            if isinstance(attributes[name].protection.psi, Sqrt | Log | Linear)
-            else "corrected to the second order of the noise; a bias of higher order remains"
-            for name in job.spec.asked
-        },
-        together=recorded.together if recorded else None,
-    )
+    So nothing of it may be published. It stays in memory, and is no release that any reader would take.
+    """
+    prepared, writer = prepare(table, spec), RehearsalWriter(table.engine.name)
+    write_maps(table, writer)
+    return writer.finish(draw_answers(prepared, writer, noise_for(spec, entropy), zeta))

@@ -11,13 +11,12 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import MOST_UNITS, IntArray
+from gedp.arrays import FloatArray, IntArray
+from gedp.confidential.engines import MOST_UNITS
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, NeighborFunction, Signed
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import Grid, grid_for, psi_grid
@@ -85,12 +84,6 @@ def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
             f"{name} at mu = {float(mu):g}: noise of deviation {sigma:.3g} in {psi} drowns everything: answers "
             f"or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
         )
-
-
-def no_clipping_tau(establishments: int, attributes: int, zeta: Fraction, *, signed: bool = False) -> float:
-    """τ such that no bound of any establishment and attribute fails, with probability 1 − ζ."""
-    each = -np.expm1(np.log1p(-float(zeta)) / (establishments * attributes))
-    return float(-ndtri(each / 2 if signed else each))
 
 
 @dataclass(frozen=True, repr=False)

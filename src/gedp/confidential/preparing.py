@@ -8,7 +8,7 @@ import numpy as np
 from gedp.accounting.composition import exact
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.sealing import sealed
-from gedp.confidential.table import Cells, ConfidentialTable, find_cells
+from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.policy import Attribute, PriceList, Spec, parse_spec, price, require_within_budget, write_spec
@@ -22,7 +22,7 @@ class Prepared:
     spec: Spec
     prices: PriceList
     mechanisms: Mapping[tuple[str, str], PsiMechanism]
-    cells: Cells
+    cells: FinestCells
 
 
 @sealed
@@ -39,12 +39,17 @@ def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
     """Values are counted in the units that the table was opened with, and checked for what was known of them then."""
     attributes = spec.policy.attributes
     faults = [
-        Fault(f"attribute {name}", problem, "Open the table with the attributes of the policy")
+        Fault(place, "the table was opened with another one", "Open the table with this spec")
+        for place, same in (("data", table.data == spec.data), ("groupers", table.groupers == spec.groupers))
+        if not same
+    ]
+    faults += [
+        Fault(f"attribute {name}", problem, "Open the table with this spec")
         for name in spec.asked
         if (problem := _mismatch(table.attributes.get(name), attributes[name]))
     ]
     if faults:
-        raise FaultsError("the policy", faults)
+        raise FaultsError("the spec", faults)
 
 
 def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
@@ -78,7 +83,7 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
 def require_sound(spec: Spec) -> None:
     """What the reader refuses in a file is refused for queries made in Python too: a release must be read again."""
     try:
-        parse_spec(write_spec(spec))
+        parse_spec(write_spec(spec), in_memory=True)
     except FaultsError as error:  # lines of a text that nobody wrote say nothing
         faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
         raise FaultsError("the queries", faults) from None

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gedp.accounting.composition import PrivacyLoss
+from gedp.confidential.answering import Progress
+from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import Progress, answer
+from gedp.confidential.measure import answer
 from gedp.confidential.preparing import Prepared, noise_for, prepare
 from gedp.confidential.table import open_table
+from gedp.errors import Refused
 from gedp.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
-from gedp.release import Release, require_free
+from gedp.release import ReleaseFolder, require_free
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,10 @@ class Plan:
 
 def plan_run(
     spec: Spec,
-    folder: Path,
+    *,
+    table: ArrowStream | None = None,
     out: Path | None = None,
     ledger: Path | None = None,
-    *,
     replace: bool = False,
     keep: tuple[Path, ...] = (),
     decided_by: DecidedBy | None = None,
@@ -50,28 +53,30 @@ def plan_run(
 ) -> Plan:
     """Checks everything that can be checked without spending: price, noise, table, groups, place, and the ledger.
 
-    What it refuses, `run` would refuse. A confidential table gets a ledger beside it unless one knows it already or is
-    named; a synthetic one has a ledger only if one knows it or is named.
+    What it refuses, `run` would refuse. The table is the file that the spec names, or one in memory. A confidential
+    file gets a ledger beside it unless one knows it already or is named; for a confidential table in memory one must
+    be named. Synthetic data have a ledger only if one knows them or is named.
     """
     prices = price(spec)
     require_within_budget(prices)
-    out = out or folder / spec.output.dir
-    engine = LocalEngine(folder / spec.data.source)
+    out = out or spec.folder / spec.output.dir
+    engine = LocalEngine(spec.source_path() if table is None else table)
     files = engine.files()
     found = find_ledger(files, ledger)
     if found is None and not spec.data.synthetic:
+        if not files:
+            raise Refused("a confidential table in memory needs a ledger. Name the one that belongs to its data")
         found = new_ledger(files)
     is_new = found is not None and not found.exists()
     keep = (*keep, *files, *([found] if found else []))
     require_free(out, replace=replace, keep=keep)
-    table = open_table(engine, spec.data, spec.policy.attributes, spec.groupers, folder)
-    prepared = prepare(table, spec)
+    prepared = prepare(open_table(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder), spec)
     entropy = noise_for(spec, entropy)
     left = _left(spec, found, decided_by, seeded=entropy.kind != "system")
     return Plan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
 
 
-def run(plan: Plan, *, progress: Progress | None = None) -> Release:
+def run(plan: Plan, *, progress: Progress | None = None) -> ReleaseFolder:
     """Carries out the plan: this spends budget."""
     return answer(
         plan.prepared,

@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import MOST_UNITS, CodeArray, ColumnCounts, Engine, IntArray
+from gedp.arrays import CodeArray, IntArray
+from gedp.confidential.engines import MOST_UNITS, ColumnCounts, Engine
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, TableChangedError
@@ -44,7 +45,7 @@ class Groups:
 
 
 @dataclass(frozen=True, repr=False)
-class Cells:
+class FinestCells:
     """The finest cells of a workload, and the cell of every row."""
 
     count: int
@@ -105,16 +106,16 @@ def open_table(
         if grouper.column in plain:
             lookups[grouper.name] = (grouper.column, _lookup(grouper, engine.distinct(grouper.column), folder, faults))
     if faults:
-        raise FaultsError(getattr(engine, "name", "the table"), faults)
+        raise FaultsError(engine.name, faults)
     return ConfidentialTable(engine, data, attributes, groupers or {}, lookups)
 
 
 @sealed
-def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
+def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> FinestCells:
     """The finest cells of the workload, in one pass over the rows."""
     keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
     if not keys:
-        return Cells(1, np.zeros(table.engine.rows(), dtype=np.int32), {}, {})
+        return FinestCells(1, np.zeros(table.engine.rows(), dtype=np.int32), {}, {})
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
     labels: dict[str, list[str]] = {}
     translate: dict[str, CodeArray] = {}
@@ -132,7 +133,7 @@ def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> Cells:
         )
         present, of_row = _compact(combined, table.engine.rows())
         codes_of = dict(zip(run, _split(present, [sizes[key] for key in run]), strict=True))
-        found.append(Cells(len(present), of_row, codes_of, labels))
+        found.append(FinestCells(len(present), of_row, codes_of, labels))
     return reduce(_crossed, found)
 
 
@@ -209,14 +210,14 @@ def _runs(sizes: Mapping[str, int]) -> list[list[str]]:
     return runs
 
 
-def _crossed(first: Cells, second: Cells) -> Cells:
+def _crossed(first: FinestCells, second: FinestCells) -> FinestCells:
     """The cells by the keys of both: those that occur."""
     combined = first.of_row.astype(np.int64) * second.count + second.of_row
     present, of_row = np.unique(combined, return_inverse=True)
     in_first, in_second = np.divmod(present, second.count)
     codes = {key: code[in_first] for key, code in first.codes.items()}
     codes |= {key: code[in_second] for key, code in second.codes.items()}
-    return Cells(len(present), of_row.astype(np.int32), codes, first.labels)
+    return FinestCells(len(present), of_row.astype(np.int32), codes, first.labels)
 
 
 def _combine(codes: Sequence[CodeArray], sizes: Sequence[int]) -> IntArray:

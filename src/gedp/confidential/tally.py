@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import MOST_UNITS, Batch, CodeArray, IntArray
-from gedp.confidential.table import Cells, ConfidentialTable
+from gedp.arrays import CodeArray, FloatArray, IntArray
+from gedp.confidential.engines import MOST_UNITS, Batch
+from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.errors import TableChangedError
-from gedp.neighbors.functions import FloatArray
 
 HALF = 2**31
 
@@ -64,7 +64,7 @@ class Clipping:
 
 
 def scan_cells(
-    table: ConfidentialTable, cells: Cells, attributes: Sequence[str], plain: Sequence[str] = ()
+    table: ConfidentialTable, cells: FinestCells, attributes: Sequence[str], plain: Sequence[str] = ()
 ) -> Iterator[tuple[CodeArray, Batch]]:
     """All rows in batches, each with the cells of its rows."""
     units = {name: exact(table.attributes[name].unit) for name in attributes}
@@ -79,7 +79,7 @@ def scan_cells(
 
 def clipped_excess(
     table: ConfidentialTable,
-    cells: Cells,
+    cells: FinestCells,
     clippings: Mapping[str, Sequence[Clipping]],
     unclipped: Mapping[str, IntArray],
 ) -> dict[str, dict[str, IntArray]]:

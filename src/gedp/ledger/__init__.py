@@ -19,7 +19,7 @@ from gedp.ledger.entries import Abandon, Break, Commit, Decision, Entry, Permit,
 from gedp.ledger.finding import find_ledger, ledgers_of, new_ledger, require_own_ledger
 from gedp.ledger.judging import DecidedBy, LessPromisedError, Request, left_after
 from gedp.ledger.ledger import Ledger, Reservation
-from gedp.ledger.state import EMPTY, CombinedPromise, LedgerState, Release
+from gedp.ledger.state import EMPTY, CombinedPromise, LedgerState, RecordedRelease
 from gedp.ledger.store import LedgerBrokenError, LedgerError, LedgerLockedError, NotALedgerError
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
     "LessPromisedError",
     "NotALedgerError",
     "Permit",
-    "Release",
+    "RecordedRelease",
     "Request",
     "Reservation",
     "Reserve",

@@ -31,7 +31,7 @@ from gedp.ledger.entries import (
     recorded,
 )
 from gedp.ledger.judging import DecidedBy, Request, judge, left_after, require_line
-from gedp.ledger.state import NOTHING, CombinedPromise, LedgerState, Release, state_of
+from gedp.ledger.state import NOTHING, CombinedPromise, LedgerState, RecordedRelease, state_of
 from gedp.ledger.store import LedgerBrokenError, LedgerError
 
 WAIT = 30.0  # seconds to wait for another process
@@ -236,7 +236,7 @@ class _Book:
         self.last, self.head = entry.sequence, entry.hash
         return entry
 
-    def require_open(self, release_id: str) -> Release:
+    def require_open(self, release_id: str) -> RecordedRelease:
         for release in self.state.releases:
             if release.reserve.release == release_id and release.outcome == "reserved":
                 return release

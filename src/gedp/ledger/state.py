@@ -16,7 +16,7 @@ NOTHING = PrivacyLoss(Fraction(0))
 
 
 @dataclass(frozen=True)
-class Release:
+class RecordedRelease:
     """One reservation and what became of it."""
 
     sequence: int
@@ -46,7 +46,7 @@ class LedgerState:
     """Everything one reading of the ledger shows."""
 
     verification: Verification
-    releases: tuple[Release, ...]
+    releases: tuple[RecordedRelease, ...]
     total: PrivacyLoss
 
     @property
@@ -91,12 +91,12 @@ def state_of(verification: Verification, head: Head | None) -> LedgerState:
     return LedgerState(verification, _releases(verification), total)
 
 
-def _releases(verification: Verification) -> tuple[Release, ...]:
-    releases: dict[str, Release] = {}
+def _releases(verification: Verification) -> tuple[RecordedRelease, ...]:
+    releases: dict[str, RecordedRelease] = {}
     for entry in verification.entries:
         match entry.event:
             case Reserve() as reserve:
-                releases[reserve.release] = Release(entry.sequence, entry.time, entry.who, reserve, "reserved")
+                releases[reserve.release] = RecordedRelease(entry.sequence, entry.time, entry.who, reserve, "reserved")
             case Commit(release=name, manifest_digest=digest) if name in releases:
                 releases[name] = replace(releases[name], outcome="finished", manifest_digest=digest)
             case Abandon(release=name, before_noise=before_noise) if name in releases:

@@ -7,22 +7,21 @@ there are: see `measured` for what can be published then.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
-from scipy.special import ndtri
 
+from gedp.arrays import BoolArray, CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import ancestor_of
-from gedp.microdata.solve import CodeArray, max_by
+from gedp.microdata.solve import max_by
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Attribute, Grouper, Query, Spec
-from gedp.release import Release
-from gedp.release.estimates import PsiAnswers, psi_variance
+from gedp.release import ProtectedAnswers
+from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
 
 MOST_JOINED_CELLS = 50_000_000
 NAICS = "naics"  # a public column of this name can be grouped by these without a map file
@@ -66,7 +65,7 @@ class GroupAnswers:
     of_cell: CodeArray
     answers: FloatArray
     variances: FloatArray  # as released: exact for pnc, at the estimate for psi
-    by_psi: npt.NDArray[np.bool_]
+    by_psi: BoolArray
     noise: PsiNoise
     sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
 
@@ -96,7 +95,7 @@ class AttributeProblem:
 class Frame:
     """The rows of the microdata with their public columns, and their grouping keys as codes."""
 
-    release: Release
+    source: ProtectedAnswers
     spec: Spec
     lists_establishments: bool
     has_rows: bool  # whether the release says what its rows are
@@ -111,7 +110,7 @@ class Frame:
         Where nothing says which rows there are: all that the tables allow, joined when somebody asks.
         """
         if not self._public:
-            self._public.append(_possible_cells(self.release, self.spec))
+            self._public.append(_possible_cells(self.source, self.spec))
         return self._public[0]
 
     @property
@@ -125,7 +124,7 @@ class Frame:
             grouper = self.spec.groupers.get(name, self._prefix(name))
             column = self._column_of(name)
             if column is None:
-                raise FaultsError(str(self.release.folder), [self.unknown(name)])
+                raise FaultsError(self.source.name, [self.unknown(name)])
             if column == name:
                 self._keys[name] = _encoded(self.public[name])
             elif grouper is not None:
@@ -169,7 +168,7 @@ class Frame:
             except FaultsError as error:
                 faults += error.faults
         if faults:
-            raise FaultsError(str(self.release.folder), faults)
+            raise FaultsError(self.source.name, faults)
         return found
 
     def unknown(self, name: str) -> Fault:
@@ -190,7 +189,7 @@ class Frame:
             faults = [
                 Fault("attribute", f"{n!r} is not in this release", f"It has: {', '.join(names)}") for n in unknown
             ]
-            raise FaultsError(str(self.release.folder), faults)
+            raise FaultsError(self.source.name, faults)
         return [name for name in names if chosen is None or name in chosen]
 
     def cells(self, keys: Sequence[str]) -> Cells:
@@ -227,8 +226,8 @@ class Frame:
         groups = tuple(self._group_answers(query, attribute, cells) for query in asked if not query.is_identity)
         for query in asked:
             if query.is_identity:
-                noise = noise_of(self.release, query.name, attribute)
-                omega = self.release.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
+                noise = noise_of(self.source, query.name, attribute)
+                omega = self.source.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
                 estimates = PsiAnswers(noise.psi, omega, noise.sigma).estimate()
                 if attribute.signed or all(group.by_psi.all() for group in groups):
                     return AttributeProblem(name, cells, groups, estimates, noise)
@@ -244,7 +243,7 @@ class Frame:
 
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
         """The answers of a query for one attribute, and the place among them of every cell."""
-        table = self.release.answers(query.name)
+        table = self.source.answers(query.name)
         table = table.filter(pa.compute.equal(table["attribute"], attribute))
         of_cell = np.zeros(cells.count, dtype=np.int64)
         of_group = np.zeros(table.num_rows, dtype=np.int64)
@@ -257,7 +256,7 @@ class Frame:
         found = np.minimum(np.searchsorted(of_group[order], of_cell), max(table.num_rows - 1, 0))
         if not table.num_rows or not np.array_equal(of_group[order][found], of_cell):
             lost = Fault(f"query {query.name!r}", "some establishments are in none of its groups", "Get a fresh copy")
-            raise FaultsError(str(self.release.folder), [lost])
+            raise FaultsError(self.source.name, [lost])
         return table, order[found].astype(np.int32)
 
     def _group_answers(self, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
@@ -268,14 +267,13 @@ class Frame:
             table["estimate"].to_numpy(),
             table["variance"].to_numpy(),
             pa.compute.equal(table["mechanism"], "psi").to_numpy(),
-            noise_of(self.release, query.name, attribute),
+            noise_of(self.source, query.name, attribute),
         )
 
     def _tau(self) -> float:
         """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
         identities = sum(len(query.mu) for query in self.spec.queries if query.is_identity)
-        zeta = float(self.release.manifest.zeta or 0)
-        return float(-ndtri(-np.expm1(np.log1p(-zeta) / (self.rows * identities))))
+        return no_clipping_tau(self.rows, identities, self.source.manifest.zeta or Fraction(0))
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, all at once."""
@@ -289,7 +287,7 @@ class Frame:
         unknown = found.count(None)
         if unknown:
             fault = Fault("by", f"{unknown} of {len(texts)} codes in column {column} have no {level}", "Use a map file")
-            raise FaultsError(str(self.release.folder), [fault])
+            raise FaultsError(self.source.name, [fault])
         return [code for code in found if code is not None]
 
     def _prefix(self, name: str) -> Grouper | None:
@@ -304,22 +302,22 @@ class Frame:
     def _lookup(self, grouper: Grouper, texts: Sequence[str]) -> list[str]:
         if grouper.prefix is not None:
             return [text[: grouper.prefix] for text in texts]
-        known = self.release.map(grouper.name)
+        known = self.source.map(grouper.name)
         if lost := sum(text not in known for text in texts):
             problem = f"{lost:,} of {len(texts):,} codes in column {grouper.column} are not in its list of groups"
             fault = Fault(f"grouping {grouper.name}", problem, "Get a fresh copy of the release")
-            raise FaultsError(str(self.release.folder), [fault])
+            raise FaultsError(self.source.name, [fault])
         return [known[text] for text in texts]
 
 
-def read_frame(release: Release) -> Frame:
+def read_frame(source: ProtectedAnswers) -> Frame:
     """The rows of a release."""
-    spec = release.manifest.spec
+    spec = source.manifest.spec
     if any(query.is_identity for query in spec.queries):
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
-        return Frame(release, spec, True, True, [release.identity(plain)])
-    rows = _finest_groups(release, spec)
-    return Frame(release, spec, False, rows is not None, [] if rows is None else [rows])
+        return Frame(source, spec, True, True, [source.identity(plain)])
+    rows = _finest_groups(source, spec)
+    return Frame(source, spec, False, rows is not None, [] if rows is None else [rows])
 
 
 def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:
@@ -327,13 +325,13 @@ def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:
     return answers.select(list(query.by)) if query.by else pa.table({TOTAL_KEY: [0] * answers.num_rows})
 
 
-def _finest_groups(release: Release, spec: Spec) -> pa.Table | None:
+def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
     """The groups of a query from which those of all others follow, with the keys of all; None without such a query."""
     keys = list(dict.fromkeys(key for query in spec.queries for key in query.by))
     for query in sorted(spec.queries, key=lambda query: -len(query.by)):
-        answers = release.answers(query.name)
+        answers = source.answers(query.name)
         groups = keys_of_groups(answers, query).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
-        frame = Frame(release, spec, False, True, [groups])
+        frame = Frame(source, spec, False, True, [groups])
         if all(map(frame.knows, keys)):
             order = frame.cells(query.by)
             rows = pa.array(np.argsort(order.of_row, kind="stable"))
@@ -346,9 +344,9 @@ def _length(grouper: Grouper) -> int:
     return grouper.prefix or 0
 
 
-def noise_of(release: Release, query: str, attribute: Attribute) -> PsiNoise:
+def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute) -> PsiNoise:
     """The noise of the answers of a query that the ψ-mechanism gave for an attribute."""
-    answered = next(a for a in release.manifest.queries if a.query.name == query)
+    answered = next(a for a in source.manifest.queries if a.query.name == query)
     psi = attribute.protection.psi
     least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
     return PsiNoise(psi, answered.noise[attribute.name].sigma_psi, least)
@@ -359,14 +357,14 @@ def is_exact(noise: PsiNoise) -> bool:
     return isinstance(noise.psi, Linear)
 
 
-def _possible_cells(release: Release, spec: Spec) -> pa.Table:
+def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
     """The natural join of the keys of all queries: every cell that no table rules out."""
     with duckdb.connect() as connection:
         joined, known = "(SELECT 0 AS one)", set[str]()
         for place, query in enumerate(sorted(spec.queries, key=lambda query: -len(query.by))):
             if not query.by:
                 continue
-            connection.register(f"keys{place}", release.answers(query.name).select(list(query.by)))
+            connection.register(f"keys{place}", source.answers(query.name).select(list(query.by)))
             columns = ", ".join(map(_quoted, query.by))
             shared = ", ".join(_quoted(key) for key in query.by if key in known)
             how = f"JOIN keys USING ({shared})" if shared else "CROSS JOIN keys"
@@ -375,7 +373,7 @@ def _possible_cells(release: Release, spec: Spec) -> pa.Table:
         ((count,),) = connection.execute(f"SELECT count(*) FROM {joined}").fetchall()
         if count > MOST_JOINED_CELLS:
             fault = Fault("queries", f"their groups allow {count:,} cells", "Add an identity query")
-            raise FaultsError(str(release.folder), [fault])
+            raise FaultsError(source.name, [fault])
         order = ", ".join(map(_quoted, sorted(known)))
         rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else f"SELECT 0 AS {TOTAL_KEY}"
         return connection.sql(rows).to_arrow_table()

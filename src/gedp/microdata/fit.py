@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, replacing, sha256, write_text, writing
 from gedp.microdata.cells import Frame, read_frame
@@ -19,8 +20,7 @@ from gedp.microdata.constraints.apply import Constraints, constrain, read_constr
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
-from gedp.neighbors.functions import FloatArray
-from gedp.release import MANIFEST, Release
+from gedp.release import MANIFEST, ProtectedAnswers, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
 
 if TYPE_CHECKING:
@@ -69,9 +69,11 @@ class Microdata:
         return [name for name in self.frame.spec.asked if name in self.fits or name in self.measured]
 
     @property
-    def release(self) -> Release:
-        """The release that it was fitted to."""
-        return self.frame.release
+    def release(self) -> ReleaseFolder:
+        """The release that it was fitted to. What was fitted to a rehearsal is never written."""
+        if not isinstance(self.frame.source, ReleaseFolder):
+            raise Refused(f"{self.frame.source.name}: fitted to a rehearsal, which is never written")
+        return self.frame.source
 
     def table(self) -> pa.Table:
         """Id and public columns, and one protected column for each attribute that has values of the rows."""
@@ -93,7 +95,7 @@ class Microdata:
     def require_rows(self) -> None:
         """Refuses microdata without any: there is nothing to write or to add up."""
         if not self.fits:
-            raise Refused(f"{self.release.folder}: {NO_ROWS}. Its tables can be tabulated and reported all the same")
+            raise Refused(f"{self.frame.source.name}: {NO_ROWS}. Its tables can be tabulated and reported all the same")
 
     def tabulate(
         self,
@@ -190,7 +192,7 @@ def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
 
 
 def fit_microdata(
-    release: Release,
+    release: ProtectedAnswers,
     *,
     weights: str | None = None,
     attributes: Sequence[str] | None = None,
@@ -247,4 +249,4 @@ def _public_weights(frame: Frame, column: str) -> FloatArray:
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             return np.asarray(frame.public[column].cast(pa.float64()).to_numpy(), dtype=np.float64)
     fault = Fault("share_by", f"{column!r} is no public column of numbers", "Name one, or leave it out")
-    raise FaultsError(str(frame.release.folder), [fault])
+    raise FaultsError(frame.source.name, [fault])

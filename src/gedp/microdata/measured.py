@@ -17,18 +17,17 @@ from itertools import combinations as pairs
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import TOTAL_KEY, Cells, Frame, PsiNoise, is_exact, keys_of_groups, noise_of
 from gedp.microdata.solve import require_variances, rows_times, sum_by
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
 from gedp.microdata.weights import require_weights, settle
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
 
 MOST_AGREEMENTS = 2_000  # groups in which queries are made to agree, the coarsest groupings first
@@ -44,7 +43,7 @@ class Measurement:
     frame: Frame
     answers: FloatArray
     variances: FloatArray  # as released
-    by_psi: npt.NDArray[np.bool_]
+    by_psi: BoolArray
     noise: PsiNoise
 
     def groups(self, by: Sequence[str]) -> Cells | None:
@@ -168,7 +167,7 @@ class Agreement:
             left, right = one.frame.cells(shared), other.frame.cells(shared)
             if left.count != right.count:
                 problem = f"groups of query {one.query.name!r} or {other.query.name!r} are missing"
-                raise FaultsError(str(one.frame.release.folder), [Fault("tables", problem, "Get a fresh copy")])
+                raise FaultsError(one.frame.source.name, [Fault("tables", problem, "Get a fresh copy")])
             lines = np.concatenate([left.of_row, right.of_row])
             columns = np.concatenate([self._columns(p), self._columns(q)])
             signs = np.repeat([1.0, -1.0], [self.sizes[p], self.sizes[q]])
@@ -176,7 +175,7 @@ class Agreement:
             blocks.append(sparse.coo_array((signs, (lines, columns)), shape=shape).tocsr())
         return blocks
 
-    def _columns(self, place: int) -> npt.NDArray[np.int64]:
+    def _columns(self, place: int) -> IntArray:
         return np.arange(self.starts[place], self.starts[place + 1])
 
 
@@ -215,18 +214,18 @@ def fit_measured(frame: Frame, attribute: str, weights: str) -> MeasuredFit:
 
 
 def _measurement(frame: Frame, query: Query, attribute: str) -> Measurement:
-    table = frame.release.answers(query.name)
+    table = frame.source.answers(query.name)
     table = table.filter(pa.compute.equal(table["attribute"], attribute))
     keys = keys_of_groups(table, query)
     if frame.has_rows:
         keys = _with_constants(frame, query, attribute, keys)
     return Measurement(
         query,
-        Frame(frame.release, frame.spec, False, True, [keys]),
+        Frame(frame.source, frame.spec, False, True, [keys]),
         table["estimate"].to_numpy(),
         table["variance"].to_numpy(),
         pa.compute.equal(table["mechanism"], "psi").to_numpy(),
-        noise_of(frame.release, query.name, frame.spec.policy.attributes[attribute]),
+        noise_of(frame.source, query.name, frame.spec.policy.attributes[attribute]),
     )
 
 

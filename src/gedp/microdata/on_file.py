@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
 from gedp.microdata.cells import read_frame
@@ -16,21 +17,20 @@ from gedp.microdata.constraints.fixed import Given, read_totals
 from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
 from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
-from gedp.neighbors.functions import FloatArray
 from gedp.policy.model import WEIGHTS
-from gedp.release import MANIFEST, Release, TamperedReleaseError
+from gedp.release import MANIFEST, ReleaseFolder, TamperedReleaseError
 from gedp.release.derived import BESIDE, MICRODATA
 
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 
 
-def is_on_file(release: Release) -> bool:
+def is_on_file(release: ReleaseFolder) -> bool:
     """Whether somebody has fitted microdata and left them in the folder."""
     return any((release.folder / name).exists() for name in (MICRODATA, BESIDE))
 
 
 def find_microdata(
-    release: Release,
+    release: ReleaseFolder,
     *,
     attributes: Sequence[str] | None = None,
     weights: str | None = None,
@@ -61,7 +61,9 @@ def find_microdata(
     return fit_microdata(release, attributes=attributes, fixed=held, **chosen)
 
 
-def read_microdata(release: Release, fixed: Sequence[Given] = (), attributes: Sequence[str] | None = None) -> Microdata:
+def read_microdata(
+    release: ReleaseFolder, fixed: Sequence[Given] = (), attributes: Sequence[str] | None = None
+) -> Microdata:
     """The microdata on file in a release, of all attributes or of some; refuses those that a fit does not give.
 
     The values are those on file, the errors those of the fit. `fixed` are the public totals that they were fitted to;
@@ -72,19 +74,19 @@ def read_microdata(release: Release, fixed: Sequence[Given] = (), attributes: Se
     given = list(fixed) or [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
     if constraints["fixed"] and not given:
         fault = Fault(MICRODATA, "it was fitted to fixed public totals", "Give them again, with --fixed")
-        raise FaultsError(str(release.folder), [fault])
+        raise FaultsError(release.name, [fault])
     microdata = fit_microdata(release, attributes=attributes, fixed=given, **_options(release, described))
     on_file = _read_table(release)
     if lacking := [name for name in microdata.fits if name not in on_file.column_names]:
-        raise FaultsError(str(release.folder), [_again(release, f"{', '.join(lacking)}: it has no such columns")])
+        raise FaultsError(release.name, [_again(release, f"{', '.join(lacking)}: it has no such columns")])
     fits = {name: _with_values(microdata, name, on_file[name]) for name in microdata.fits}
     if other := [name for name in fits if not _is_alike(fits[name].values, name, microdata)]:
         problem = f"{', '.join(other)}: not what a fit with the options in {BESIDE} gives"
-        raise FaultsError(str(release.folder), [_again(release, problem)])
+        raise FaultsError(release.name, [_again(release, problem)])
     return replace(microdata, fits=fits, is_on_file=True)
 
 
-def microdata_to_report(release: Release, fixed: Sequence[Given] = ()) -> Microdata:
+def microdata_to_report(release: ReleaseFolder, fixed: Sequence[Given] = ()) -> Microdata:
     """The microdata on file; those of a release whose answers determine none, for its tables."""
     frame = read_frame(release)
     if any(map(frame.gives_rows, frame.attributes())):
@@ -92,7 +94,7 @@ def microdata_to_report(release: Release, fixed: Sequence[Given] = ()) -> Microd
     return fit_microdata(release, fixed=fixed)
 
 
-def _options(release: Release, described: Mapping[str, Any]) -> dict[str, Any]:
+def _options(release: ReleaseFolder, described: Mapping[str, Any]) -> dict[str, Any]:
     """With which options of `fit_microdata` the microdata on file were fitted, besides fixed totals."""
     columns = release.manifest.spec.data.public
     constraints = described["constraints"]
@@ -104,18 +106,18 @@ def _options(release: Release, described: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_table(release: Release) -> pa.Table:
+def _read_table(release: ReleaseFolder) -> pa.Table:
     try:
         return pq.read_table(regular(release.folder / MICRODATA))
     except (OSError, ValueError, pa.ArrowException):
-        raise FaultsError(str(release.folder), [_again(release, "it cannot be read")]) from None
+        raise FaultsError(release.name, [_again(release, "it cannot be read")]) from None
 
 
 def _with_values(microdata: Microdata, name: str, on_file: pa.ChunkedArray) -> AttributeFit:
     """The values on file with the errors of a fit made anew, which may end elsewhere by rounding."""
     cells, values = microdata.frame.cells_of(name), np.asarray(on_file.to_numpy(), dtype=np.float64)
     if len(values) != len(cells.of_row):
-        raise FaultsError(str(microdata.release.folder), [_again(microdata.release, "it has other rows")])
+        raise FaultsError(microdata.release.name, [_again(microdata.release, "it has other rows")])
     return replace(microdata.fits[name], values=values, totals=sum_by(cells.of_row, values, cells.count))
 
 
@@ -128,7 +130,7 @@ def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:
     return bool(np.all(np.abs(values - fit.values) <= allowed))
 
 
-def read_description(release: Release) -> Mapping[str, Any]:
+def read_description(release: ReleaseFolder) -> Mapping[str, Any]:
     """How the microdata on file were fitted; refuses those that are missing, changed, or of another release."""
     try:
         described = json.loads(regular(release.folder / BESIDE).read_text(encoding="utf-8"))
@@ -142,7 +144,7 @@ def read_description(release: Release) -> Mapping[str, Any]:
         digest = sha256(release.folder / MICRODATA)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         problem = f"it or {BESIDE} is missing or cannot be read"
-        raise FaultsError(str(release.folder), [_again(release, problem)]) from None
+        raise FaultsError(release.name, [_again(release, problem)]) from None
     again = f"Make it again: gedp microdata {release.folder}"
     if of_manifest != sha256(release.folder / MANIFEST):
         problem = f"{MANIFEST} is not the one that {MICRODATA} was fitted to"
@@ -152,5 +154,5 @@ def read_description(release: Release) -> Mapping[str, Any]:
     return dict(described)
 
 
-def _again(release: Release, problem: str) -> Fault:
+def _again(release: ReleaseFolder, problem: str) -> Fault:
     return Fault(MICRODATA, problem, f"Make it: gedp microdata {release.folder}")

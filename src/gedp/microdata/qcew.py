@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from gedp.arrays import CodeArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL, ancestor_of
 from gedp.microdata.cells import Cells, Frame, combinations
 from gedp.microdata.fit import NO_ROWS, Microdata
 from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
-from gedp.microdata.solve import CodeArray
 from gedp.microdata.tabulate import estimate_groups
 
 Key = tuple[CodeArray, list[str]]  # of every row the place of its text, and the texts
@@ -75,12 +75,12 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
     """
     if not frame.has_rows:
         hint = "Use --by with a grouping that was measured"
-        raise FaultsError(str(frame.release.folder), [Fault(f"agglvl {level}", NO_ROWS, hint)])
+        raise FaultsError(frame.source.name, [Fault(f"agglvl {level}", NO_ROWS, hint)])
     names, detail = names or {}, level % 10
     find = _Finder(frame, {name: names.get(name, name) for name in NAMES})
     if level not in (*STATES, *COUNTIES):
         no_table = Fault(f"agglvl {level}", "it is no level of states or counties", "Use 50 to 58 or 70 to 78")
-        raise FaultsError(str(frame.release.folder), [no_table])
+        raise FaultsError(frame.source.name, [no_table])
     for name in (name for name in names if name not in NAMES):
         find.faults.append(Fault(f"name {name}", "the layout has no such name", f"There are: {', '.join(NAMES)}"))
     keys: dict[str, Key] = {}
@@ -96,7 +96,7 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
         keys["naics"] = find.key("naics", lambda text: ancestor_of(text, detail - 1), "have no code at this level")
     attributes = tuple(find.attribute(name) for name in AMOUNTS.values())
     if find.faults:
-        raise FaultsError(str(frame.release.folder), find.faults)
+        raise FaultsError(frame.source.name, find.faults)
     return Layout(level, attributes, keys)
 
 

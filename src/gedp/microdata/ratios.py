@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import ndtri
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.formulas import parse_formula
-from gedp.neighbors.functions import FloatArray
 
 CLEAR = 3.0  # standard errors that a denominator must be away from 0
 

@@ -14,15 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
+from gedp.arrays import CodeArray, FloatArray
 from gedp.errors import DomainError, GedpError
-from gedp.neighbors.functions import FloatArray
-
-CodeArray = npt.NDArray[np.int32]
 
 DIRECT_LIMIT = 4_000  # unknowns left after elimination, up to which they are solved directly
 MOST_DENSE_ENTRIES, DENSE_FROM = 50_000_000, 0.02  # when overlaps with the eliminated query are multiplied densely

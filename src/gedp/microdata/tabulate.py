@@ -52,10 +52,10 @@ def require_keys(frame: Frame, by: Sequence[str]) -> None:
     if frame.has_rows:
         frame.keys(by)
         return
-    whole = Frame(frame.release, frame.spec, True, True, [pa.table({name: [""] for name in frame.spec.data.public})])
+    whole = Frame(frame.source, frame.spec, True, True, [pa.table({name: [""] for name in frame.spec.data.public})])
     faults = [whole.unknown(name) for name in by if not whole.knows(name)]
     if faults:
-        raise FaultsError(str(frame.release.folder), faults)
+        raise FaultsError(frame.source.name, faults)
 
 
 def _asked(
@@ -94,7 +94,7 @@ def _grouped(
             frame, groups = table.frame, table.groups
         if table.groups.count != groups.count:
             problem = Fault("tables", f"they do not have the same groups by {_named(by)}", "Get a fresh copy")
-            raise FaultsError(str(frame.release.folder), [problem])
+            raise FaultsError(frame.source.name, [problem])
     return {key: _texts(frame, key, groups) for key in by if groups is not None}, totals
 
 
@@ -109,7 +109,7 @@ def _not_determined(microdata: Microdata, by: Sequence[str], names: Sequence[str
             f"Tables can be made by {measured}, and by what these add up to; a query by establishment would allow any"
         )
         faults.append(Fault("by", f"no answers determine {', '.join(of)} by {_named(by)}", hint))
-    return FaultsError(str(microdata.release.folder), faults)
+    return FaultsError(microdata.frame.source.name, faults)
 
 
 def _named(by: Sequence[str]) -> str:
@@ -124,7 +124,7 @@ def estimate_groups(
     needed = _needed(microdata, ratios)
     if without := [name for name in needed if name in microdata.measured]:
         problem = f"{', '.join(without)}: the answers determine no rows to add up, only tables of measured groups"
-        raise FaultsError(str(microdata.release.folder), [Fault("attribute", problem, "Use --by with such a grouping")])
+        raise FaultsError(microdata.frame.source.name, [Fault("attribute", problem, "Use --by with such a grouping")])
     totals = {name: _totals(microdata, name, groups) for name in needed}
     return [estimate(ratio, totals, confidence) for ratio in ratios]
 

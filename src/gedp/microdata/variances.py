@@ -11,10 +11,10 @@ the first for dividing cells that the group cuts through, the second for the cel
 import numpy as np
 from scipy import sparse
 
+from gedp.arrays import FloatArray
 from gedp.microdata.cells import Cells
 from gedp.microdata.solve import CellFit
 from gedp.microdata.weights import AttributeFit
-from gedp.neighbors.functions import FloatArray
 
 BATCH_NUMBERS = 20_000_000  # of the dense matrices worked on at a time
 ROUNDING = 1e-12  # what may be left by rounding of a variance that is 0, relative to what it was a difference of

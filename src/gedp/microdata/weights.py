@@ -18,6 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.microdata.cells import AttributeProblem, Cells, is_exact
 from gedp.microdata.solve import (
@@ -30,7 +31,6 @@ from gedp.microdata.solve import (
     require_variances,
     sum_by,
 )
-from gedp.neighbors.functions import FloatArray
 from gedp.release.estimates import psi_variance
 
 #: Of the last step of a query's fitted values (root mean square), in standard deviations of its answers.

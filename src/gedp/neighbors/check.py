@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError, GedpError
-from gedp.neighbors.functions import FloatArray, Signed
+from gedp.neighbors.functions import Signed
 
 CONDITIONS = {1: "strictly increasing", 2: "continuous", 3: "concave", 4: "psi(exp(x)) convex"}
 GRID_RATIO = 1.01

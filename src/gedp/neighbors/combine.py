@@ -24,8 +24,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import FloatArray, Linear, Log, NeighborFunction, Signed, Sqrt, as_amounts
+from gedp.neighbors.functions import Linear, Log, NeighborFunction, Signed, Sqrt, as_amounts
 from gedp.neighbors.protection import Protection
 
 NODES = np.geomspace(1e-9, 1e18, 3000)  # where functions without a closed form are looked at, ratio about 1.02
@@ -66,7 +67,7 @@ class Piecewise(NeighborFunction):
             values[i] = values[i - 1] + piece.psi.distance(points[i - 1], points[i]) / piece.gamma
         return points, values
 
-    def _by_piece(self, index: npt.NDArray[np.intp]) -> Iterator[tuple[int, npt.NDArray[np.bool_]]]:
+    def _by_piece(self, index: npt.NDArray[np.intp]) -> Iterator[tuple[int, BoolArray]]:
         for i in np.unique(index):
             yield int(i), index == i
 
@@ -251,7 +252,7 @@ def _bounded_between(a: Piece, b: Piece, low: float, high: float, pick: Pick) ->
     def slopes(x: FloatArray) -> tuple[FloatArray, FloatArray]:
         return a.psi.slope(x) / a.gamma, b.psi.slope(x) / b.gamma
 
-    def surely(left: FloatArray, right: FloatArray) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def surely(left: FloatArray, right: FloatArray) -> tuple[BoolArray, BoolArray]:
         """Whether a, and whether b, has the picked slope throughout each cell."""
         (a_left, b_left), (a_right, b_right) = slopes(left), slopes(right)
         with np.errstate(invalid="ignore"):  # 0·inf at 0 decides nothing

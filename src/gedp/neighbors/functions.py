@@ -15,9 +15,8 @@ from typing import cast
 import numpy as np
 import numpy.typing as npt
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-
-FloatArray = npt.NDArray[np.float64]
 
 
 def as_reals(values: npt.ArrayLike, what: str) -> FloatArray:

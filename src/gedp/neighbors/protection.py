@@ -6,8 +6,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import FloatArray, NeighborFunction
+from gedp.neighbors.functions import NeighborFunction
 
 #: Values and ψ are taken to be this accurate, so the computed end of an interval counts as inside it.
 ROUNDING = 1e-12
@@ -54,7 +55,7 @@ class Protection:
         with np.errstate(divide="ignore"):
             return self.interval(x).width / np.abs(np.asarray(x, dtype=np.float64))
 
-    def is_close(self, x: npt.ArrayLike, y: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    def is_close(self, x: npt.ArrayLike, y: npt.ArrayLike) -> BoolArray:
         """Whether x and y are in each other's intervals; an end of an interval, as computed, is inside."""
         return np.abs(self.psi.distance(x, y)) <= self.gamma + self._rounding(x, y)
 

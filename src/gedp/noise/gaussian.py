@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.settle import settle
 

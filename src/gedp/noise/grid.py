@@ -16,10 +16,11 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, Protection, Sqrt
 from gedp.neighbors.combine import Piecewise
-from gedp.neighbors.functions import FloatArray, NeighborFunction
+from gedp.neighbors.functions import NeighborFunction
 from gedp.neighbors.protection import ROUNDING
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE, MOST_BITS, Steps, scaled_gaussian

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import FloatArray
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE, MOST_BITS, Steps, scaled_gaussian
 from gedp.noise.grid import MOST_STEPS

@@ -5,14 +5,14 @@ from gedp.policy.model import (
     Closeness,
     Data,
     Grouper,
-    Microdata,
+    MicrodataOptions,
     Output,
     Policy,
     Query,
     Spec,
 )
 from gedp.policy.price import PriceLine, PriceList, price, require_within_budget
-from gedp.policy.reader import parse_spec, read_spec
+from gedp.policy.reader import make_spec, parse_spec, read_spec
 from gedp.policy.writer import write_spec
 
 __all__ = [
@@ -20,13 +20,14 @@ __all__ = [
     "Closeness",
     "Data",
     "Grouper",
-    "Microdata",
+    "MicrodataOptions",
     "Output",
     "Policy",
     "PriceLine",
     "PriceList",
     "Query",
     "Spec",
+    "make_spec",
     "parse_spec",
     "price",
     "read_spec",

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
+from pathlib import Path
 
 from gedp.accounting.composition import PrivacyLoss, Promise
+from gedp.errors import Fault, FaultsError
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, widen
 
 ESTABLISHMENT = "establishment"
@@ -116,14 +118,14 @@ class Grouper:
 class Data:
     """Where the confidential table is and which of its columns are public."""
 
-    source: str
+    source: str | None  # None where the table is given in Python
     public: tuple[str, ...]
     id: str | None = None
     synthetic: bool = False  # made from public figures: nothing in it is confidential
 
 
 @dataclass(frozen=True)
-class Microdata:
+class MicrodataOptions:
     """How the protected microdata are fitted."""
 
     weights: str = "quasi"
@@ -147,8 +149,16 @@ class Spec:
     policy: Policy
     queries: tuple[Query, ...]
     groupers: Mapping[str, Grouper] = field(default_factory=dict)
-    microdata: Microdata = Microdata()
+    microdata: MicrodataOptions = MicrodataOptions()
     output: Output = Output()
+    folder: Path = field(default=Path(), compare=False, repr=False)  # where its paths start
+
+    def source_path(self) -> Path:
+        """Where the table is; refuses a spec that names no file."""
+        if self.data.source is None:
+            hint = "Name the file, or hand over a table"
+            raise FaultsError("the spec", [Fault("data.source", "this key is missing", hint)])
+        return self.folder / self.data.source
 
     @property
     def asked(self) -> list[str]:

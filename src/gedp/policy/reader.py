@@ -3,8 +3,13 @@
 import tomllib
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from gedp.errors import Fault, FaultsError
 from gedp.policy.model import (
@@ -19,7 +24,7 @@ from gedp.policy.model import (
     Closeness,
     Data,
     Grouper,
-    Microdata,
+    MicrodataOptions,
     Output,
     Policy,
     Query,
@@ -54,11 +59,11 @@ def read_spec(path: str | Path) -> Spec:
         raise FaultsError(str(path), [Fault("the file", "it is not UTF-8 text", "Save it as UTF-8")]) from None
     if len(text) > MOST_CHARACTERS:
         raise FaultsError(str(path), [Fault("the file", "it is too long for a spec", "Check the path")])
-    return parse_spec(text, source=str(path))
+    return replace(parse_spec(text, source=str(path)), folder=path.parent)
 
 
-def parse_spec(text: str, source: str = "spec") -> Spec:
-    """The spec in a TOML text; `source` names it in errors."""
+def parse_spec(text: str, source: str = "spec", *, in_memory: bool = False) -> Spec:
+    """The spec in a TOML text; `source` names it in errors. One for a table `in_memory` need not name a file."""
     try:
         content = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
@@ -66,15 +71,68 @@ def parse_spec(text: str, source: str = "spec") -> Spec:
     except (ValueError, ArithmeticError, RecursionError):
         unreadable = Fault("syntax", "a number or a nesting is beyond all measure", "Write it as people would")
         raise FaultsError(source, [unreadable]) from None
-    faults = Faults(lines_of(text))
-    spec = _spec(Section(faults, (), content))
+    return _read(content, Faults(lines_of(text)), source, in_memory)
+
+
+def make_spec(
+    *,
+    data: Mapping[str, Any],
+    attributes: Mapping[str, Any],
+    budget: Mapping[str, Any],
+    queries: Sequence[Mapping[str, Any]],
+    groupers: Mapping[str, Any] | None = None,
+    microdata: Mapping[str, Any] | None = None,
+    output: Mapping[str, Any] | None = None,
+    folder: str | Path = "",
+) -> Spec:
+    """A spec from Python: each section as a spec file has it, in dictionaries, lists and numbers.
+
+    `data` needs no `source` if the table is handed over later. A float means the decimal that Python shows for it.
+    Paths start from `folder`, by default from where Python runs.
+
+    >>> make_spec(
+    ...     data={"public": ["county"], "synthetic": True},
+    ...     attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
+    ...     budget={"mu": 1},
+    ...     queries=[{"name": "county", "by": ["county"], "mu": 0.5}],
+    ... ).queries[0].by
+    ('county',)
+    """
+    sections = {
+        "data": data,
+        "groupers": groupers,
+        "attributes": attributes,
+        "budget": budget,
+        "queries": queries,
+        "microdata": microdata,
+        "output": output,
+    }
+    content = _plain({name: section for name, section in sections.items() if section is not None})
+    return replace(_read(content, Faults({}), "the spec", in_memory=True), folder=Path(folder))
+
+
+def _plain(value: Any) -> Any:
+    """Values from Python as the parser of a file would give them."""
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else repr(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):  # np.float64 too
+        return Decimal(repr(float(value)))
+    if isinstance(value, np.integer):
+        return int(value)
+    return str(value) if isinstance(value, Path) else value
+
+
+def _read(content: dict[str, Any], faults: Faults, source: str, in_memory: bool) -> Spec:
+    spec = _spec(Section(faults, (), content), in_memory)
     if faults.found:
         raise FaultsError(source, faults.found)
     return spec
 
 
-def _spec(root: Section) -> Spec:
-    data = _data(root.table("data"))
+def _spec(root: Section, in_memory: bool) -> Spec:
+    data = _data(root.table("data"), in_memory)
     # What depends on a faulty part is not checked: one mistake, one fault.
     stated = isinstance(root.content.get("data"), dict) and "public" in root.content["data"]
     public = set(data.public) if stated and ("data", "public") not in root.faults.by_path else None
@@ -99,12 +157,13 @@ def _spec(root: Section) -> Spec:
     return Spec(data, policy, queries, groupers, microdata, Output(folder, confidence))
 
 
-def _data(section: Section) -> Data:
+def _data(section: Section, in_memory: bool) -> Data:
     if section.absent:
         return Data("", ())
     id_column = section.text("id") if section.has("id") else None
     synthetic = section.flag("synthetic", default=False)
-    data = Data(section.text("source"), section.names("public"), id_column, synthetic)
+    source = section.text("source") if section.has("source") or not in_memory else None
+    data = Data(source, section.names("public"), id_column, synthetic)
     if id_column and id_column in data.public:
         section.fault("id", "the id is also listed as public", "Remove it from public")
     section.finish()
@@ -264,15 +323,15 @@ def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:
     return keys
 
 
-def _microdata(section: Section, attributes: dict[str, Attribute]) -> Microdata:
-    weights = section.text("weights", Microdata().weights, WEIGHTS)
+def _microdata(section: Section, attributes: dict[str, Attribute]) -> MicrodataOptions:
+    weights = section.text("weights", MicrodataOptions().weights, WEIGHTS)
     nonnegative = section.flag("nonnegative", default=False)
     whole = section.flag("whole", default=False)
     signed = [attribute.name for attribute in attributes.values() if attribute.signed]
     if nonnegative and signed:
         section.fault("nonnegative", f"the values of {', '.join(signed)} have both signs", "Remove one of the two")
     section.finish()
-    return Microdata(weights, nonnegative, whole)
+    return MicrodataOptions(weights, nonnegative, whole)
 
 
 def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | None) -> dict[str, Decimal]:

@@ -3,17 +3,21 @@
 Everything here is public. This package and all that comes after it never see the confidential table.
 
 manifest   what anybody may know about a release
-reader     the release as it lies in its folder
+protected  what a release and a rehearsal have in common
+reader     the release as it lies in its folder; derived: what is made of it there; signing
+rehearsal  answers to be thrown away, in memory alone
+estimates  what a noisy value says: estimate, variance, interval
 writer     a release in the making; rows: in which order; claim: by whom
 """
 
 from gedp.folders import PlaceTakenError
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, AttributeNoise, DecisionMade, Manifest, Together
+from gedp.release.protected import ProtectedAnswers
 from gedp.release.reader import (
     ANSWER_SCHEMA,
     MECHANISMS,
     VARIANCE_KINDS,
-    Release,
+    ReleaseFolder,
     TamperedReleaseError,
     read_release,
 )
@@ -31,8 +35,9 @@ __all__ = [
     "DecisionMade",
     "Manifest",
     "PlaceTakenError",
-    "Release",
+    "ProtectedAnswers",
     "ReleaseExistsError",
+    "ReleaseFolder",
     "ReleaseWriter",
     "TamperedReleaseError",
     "Together",

@@ -4,13 +4,14 @@ Measuring uses them on the answers it has just drawn, and what comes after the r
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from gedp.arrays import FloatArray
 from gedp.neighbors import Linear, Log, NeighborFunction, Signed, Sqrt
-from gedp.neighbors.functions import FloatArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,3 +73,9 @@ def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> Float
     with np.errstate(divide="ignore"):
         variance: FloatArray = (sigma / psi.slope(at)) ** 2 + (sigma**2 * psi.inverse_curvature(at)) ** 2 / 2
     return np.where(finite, variance, np.inf)
+
+
+def no_clipping_tau(establishments: int, attributes: int, zeta: Fraction, *, signed: bool = False) -> float:
+    """τ such that no bound of any establishment and attribute fails, with probability 1 − ζ."""
+    each = -np.expm1(np.log1p(-float(zeta)) / (establishments * attributes))
+    return float(-ndtri(each / 2 if signed else each))

@@ -246,7 +246,7 @@ def _spec(root: Section) -> Spec | None:
     if not text:
         return None
     try:
-        return parse_spec(text, "the spec in the manifest")
+        return parse_spec(text, "the spec in the manifest", in_memory=True)
     except FaultsError as error:
         for fault in error.faults:
             root.fault("spec", f"{fault.place}: {fault.problem}", fault.suggestion)

@@ -38,11 +38,16 @@ class TamperedReleaseError(Refused):
 
 
 @dataclass(frozen=True)
-class Release:
+class ReleaseFolder:
     """A release on disk. Files are read when asked for."""
 
     folder: Path
     manifest: Manifest
+
+    @property
+    def name(self) -> str:
+        """What messages call it: the folder."""
+        return str(self.folder)
 
     def answers(self, query: str) -> pa.Table:
         """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
@@ -114,13 +119,13 @@ class Release:
         return FaultsError(str(self.folder), [Fault(name, problem, "Get a fresh copy of the release")])
 
 
-def read_release(folder: str | Path, *, check: bool = True) -> Release:
+def read_release(folder: str | Path, *, check: bool = True) -> ReleaseFolder:
     """The release in a folder, every file checked against its checksum."""
     folder = Path(folder)
     manifest = read_manifest(folder)
     if check and (wrong := wrong_files(folder, manifest)):
         raise TamperedReleaseError(f"{folder}: not as released: {', '.join(wrong)}. Get a fresh copy of the release")
-    return Release(folder, manifest)
+    return ReleaseFolder(folder, manifest)
 
 
 def foreign_files(folder: Path, manifest: Manifest) -> list[str]:

@@ -2,19 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 
 from gedp.errors import GedpError
-from gedp.release import Manifest, Release
+from gedp.release.manifest import Manifest
 from gedp.release.rows import Ties
 
 
 @dataclass(frozen=True, repr=False)
-class Rehearsal(Release):
-    """What a release is on disk. `folder` is the name of the table, which messages give."""
+class Rehearsal:
+    """The answers that a release would have, drawn once more."""
 
+    name: str  # of the table
+    manifest: Manifest
     tables: Mapping[str, pa.Table]
     establishments: pa.Table | None
     maps: Mapping[str, Mapping[str, str]]
@@ -38,16 +39,10 @@ class RehearsalWriter:
     """Takes answers as `ReleaseWriter` does, and keeps them."""
 
     def __init__(self, name: str) -> None:
-        self.target = Path(name)
+        self.name = name
         self._batches: list[pa.Table] = []
         self._tables: dict[str, pa.Table] = {}
         self._maps: dict[str, Mapping[str, str]] = {}
-
-    def __enter__(self) -> "RehearsalWriter":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing is open."""
 
     def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
         """Adds establishments. They stay in the order of the table, since they are compared with it."""
@@ -65,6 +60,6 @@ class RehearsalWriter:
         self._maps[grouping] = groups
 
     def finish(self, manifest: Manifest) -> Rehearsal:
-        """All of it."""
+        """The answers, complete."""
         establishments = pa.concat_tables(self._batches) if self._batches else None
-        return Rehearsal(self.target, manifest, self._tables, establishments, self._maps)
+        return Rehearsal(self.name, manifest, self._tables, establishments, self._maps)

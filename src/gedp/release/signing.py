@@ -15,7 +15,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.files import WriteError, regular, replacing, sha256, write_text, writing
 from gedp.release.derived import DERIVED, SIGNATURE, SUMS
 from gedp.release.manifest import MANIFEST, Manifest
-from gedp.release.reader import Release, TamperedReleaseError, foreign_files, read_release
+from gedp.release.reader import ReleaseFolder, TamperedReleaseError, foreign_files, read_release
 
 PUBLIC = ".pub"
 
@@ -37,7 +37,7 @@ def make_key(path: Path, passphrase: str | None = None) -> Path:
     return public
 
 
-def sign(release: Release, key: Path, passphrase: str | None = None) -> list[str]:
+def sign(release: ReleaseFolder, key: Path, passphrase: str | None = None) -> list[str]:
     """Signs everything in the folder of a release that belongs to it; returns the names of the files."""
     private = _private_key(key, passphrase)
     names = _names(release.folder, release.manifest)
@@ -48,7 +48,7 @@ def sign(release: Release, key: Path, passphrase: str | None = None) -> list[str
     return names
 
 
-def verify(folder: Path, key: Path) -> Release:
+def verify(folder: Path, key: Path) -> ReleaseFolder:
     """The release in a folder, if the owner of this public key has signed every file of it as it is."""
     public = _public_key(key)
     try:

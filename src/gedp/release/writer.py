@@ -18,7 +18,7 @@ from gedp.files import WriteError, real, sha256, swap, writing
 from gedp.folders import Claim
 from gedp.release.derived import DERIVED
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
-from gedp.release.reader import Release, foreign_files, wrong_files
+from gedp.release.reader import ReleaseFolder, foreign_files, wrong_files
 from gedp.release.rows import SortedRows, Ties
 
 
@@ -121,7 +121,7 @@ class ReleaseWriter:
             with (self.folder / MAPS / f"{grouping}.csv").open("w", encoding="utf-8", newline="") as file:
                 write_rows(groups.items(), file)
 
-    def finish(self, manifest: Manifest) -> Release:
+    def finish(self, manifest: Manifest) -> ReleaseFolder:
         """Writes the manifest with the checksum of every file, and gives the folder its name."""
         with writing(self.target):
             for written in self._written:
@@ -141,7 +141,7 @@ class ReleaseWriter:
                 self.folder.replace(self._place)  # fails if somebody else put a release there
                 self._claim.fulfilled()
             _sync(self._place.parent)
-        return Release(self.target, whole)
+        return ReleaseFolder(self.target, whole)
 
     def _take_the_place(self) -> None:
         """Swaps the new release and the one before, and removes what that consisted of."""

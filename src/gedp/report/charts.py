@@ -7,7 +7,7 @@ from html import escape
 
 import numpy as np
 
-from gedp.neighbors.functions import FloatArray
+from gedp.arrays import FloatArray
 from gedp.numbers import short
 from gedp.report.errors import Curve, ErrorsOfAlike, curve
 from gedp.report.totals import Amount

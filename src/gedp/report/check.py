@@ -5,7 +5,7 @@ from html import escape
 from typing import Any
 
 from gedp.files import sha256
-from gedp.release import MANIFEST, Manifest, Release
+from gedp.release import MANIFEST, Manifest, ReleaseFolder
 from gedp.release.derived import MICRODATA, SIGNATURE, SUMS
 from gedp.web import Html, table
 
@@ -23,7 +23,7 @@ def made(manifest: Manifest) -> str:
     return f"Made on {day.day} {day:%B %Y}{release}, with gedp {manifest.gedp} and noise from {noise}."
 
 
-def checksums(release: Release, described: Mapping[str, Any] | None) -> str:
+def checksums(release: ReleaseFolder, described: Mapping[str, Any] | None) -> str:
     """The checksums that stand for everything, and what to do with them."""
     rows = [
         [name, Html(f"<code>{escape(str(digest))}</code>")]
@@ -40,13 +40,13 @@ def checksums(release: Release, described: Mapping[str, Any] | None) -> str:
     return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
 
 
-def citation(title: str, release: Release) -> str:
+def citation(title: str, release: ReleaseFolder) -> str:
     """How to refer to this release and no other."""
     manifest = release.manifest
     named = f" Release {manifest.release}," if manifest.release else ""
     return f"{title}.{named} {manifest.created:%Y-%m-%d}, manifest SHA-256 {manifest_sha256(release)[:16]}…"
 
 
-def manifest_sha256(release: Release) -> str:
+def manifest_sha256(release: ReleaseFolder) -> str:
     """The checksum of the manifest as it is on disk."""
     return sha256(release.folder / MANIFEST)

@@ -10,9 +10,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.neighbors.functions import FloatArray
+from gedp.arrays import FloatArray
 from gedp.policy import Attribute, Spec
-from gedp.release import Release
+from gedp.release import ReleaseFolder
 from gedp.release.estimates import psi_variance
 
 MOST_CLASSES = 7
@@ -77,7 +77,7 @@ class ErrorsOfAlike:
         return np.sqrt(psi_variance(self.attributes[0].protection.psi, at, self.sigma)) / at
 
 
-def release_errors(release: Release, spec: Spec) -> tuple[ErrorsOfAlike, ...]:
+def release_errors(release: ReleaseFolder, spec: Spec) -> tuple[ErrorsOfAlike, ...]:
     """The errors of all tables, for attributes that are protected and asked for alike together."""
     groups: dict[tuple[Any, ...], list[Attribute]] = {}
     for a in spec.policy.attributes.values():

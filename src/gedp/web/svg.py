@@ -11,9 +11,9 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
+from gedp.arrays import FloatArray
 from gedp.numbers import short
 
-Floats = npt.NDArray[np.float64]
 MOST_POINTS = 3000  # of one kind in a panel; beyond that, spots get larger
 MOST_TICKS = 6
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 8, 36  # the last tick's text is half beyond the axis
@@ -29,11 +29,11 @@ class Axis:
     linear: float = 0.0
     text: Callable[[float], str] = short
 
-    def at(self, values: npt.ArrayLike) -> Floats:
+    def at(self, values: npt.ArrayLike) -> FloatArray:
         """Where values are, from 0 to 1; those beyond the ends are at the ends."""
         inside = np.clip(np.asarray(values, dtype=np.float64), self.low, self.high)
         low, high = self._scaled(np.array([self.low, self.high]))
-        place: Floats = (self._scaled(inside) - low) / (high - low)
+        place: FloatArray = (self._scaled(inside) - low) / (high - low)
         return place
 
     def ticks(self) -> list[float]:
@@ -46,7 +46,7 @@ class Axis:
         every = [*(-power for power in reversed(powers)), 0.0, *powers] if self.linear else powers
         return [value for value in every if self.low <= value <= self.high]
 
-    def _scaled(self, values: Floats) -> Floats:
+    def _scaled(self, values: FloatArray) -> FloatArray:
         if self.linear:
             return np.asarray(np.sign(values) * np.log10(1 + np.abs(values) / self.linear))
         return np.asarray(np.log10(values))
@@ -61,7 +61,7 @@ class Panel:
     width: int = 330
     height: int = 260
 
-    def points(self, x: Floats, y: Floats, kind: str) -> str:
+    def points(self, x: FloatArray, y: FloatArray, kind: str) -> str:
         """Dots; as many as there are spots for."""
         across, down = self._across(x), self._down(y)
         spot, wide = 0.5, 1 << 16
@@ -70,11 +70,11 @@ class Panel:
         found = zip(spots // wide * spot, spots % wide * spot, strict=True)
         return f'<path class="{kind}" d="{"".join(f"M{a:g} {b:g}h0" for a, b in found)}"/>'
 
-    def line(self, x: Floats, y: Floats, kind: str) -> str:
+    def line(self, x: FloatArray, y: FloatArray, kind: str) -> str:
         """A line through points."""
         return f'<polyline class="{kind}" points="{self._listed(x, y)}"/>'
 
-    def area(self, x: Floats, low: Floats, high: Floats, kind: str) -> str:
+    def area(self, x: FloatArray, low: FloatArray, high: FloatArray, kind: str) -> str:
         """What is between two lines."""
         return f'<polygon class="{kind}" points="{self._listed(x, low)} {self._listed(x[::-1], high[::-1])}"/>'
 
@@ -97,13 +97,13 @@ class Panel:
         parts.append(f'<text {turned} text-anchor="middle">{escape(self.y.title)}</text>')
         return svg(self.width, self.height, parts, label)
 
-    def _across(self, x: npt.ArrayLike) -> Floats:
+    def _across(self, x: npt.ArrayLike) -> FloatArray:
         return LEFT + self.x.at(x) * (self.width - LEFT - RIGHT)
 
-    def _down(self, y: npt.ArrayLike) -> Floats:
+    def _down(self, y: npt.ArrayLike) -> FloatArray:
         return self.height - BOTTOM - self.y.at(y) * (self.height - TOP - BOTTOM)
 
-    def _listed(self, x: Floats, y: Floats) -> str:
+    def _listed(self, x: FloatArray, y: FloatArray) -> str:
         return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(self._across(x), self._down(y), strict=True))
 
 
@@ -112,13 +112,13 @@ def svg(width: int, height: int, parts: Sequence[str], label: str) -> str:
     return f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
 
 
-def box_plot(rows: Sequence[tuple[str, Floats]], axis: Axis, label: str, width: int = 480) -> str:
+def box_plot(rows: Sequence[tuple[str, FloatArray]], axis: Axis, label: str, width: int = 480) -> str:
     """Horizontal boxes: median, quartiles, whiskers to the last value within 1.5 times their distance, and outliers."""
     step, parts = 34, []
     height = step * len(rows) + BOTTOM + 4
     room = width - 2 * RIGHT
 
-    def across(values: npt.ArrayLike) -> Floats:
+    def across(values: npt.ArrayLike) -> FloatArray:
         return RIGHT + axis.at(values) * room
 
     for tick in axis.ticks():

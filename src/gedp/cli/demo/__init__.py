@@ -108,7 +108,7 @@ def release(policy: Path) -> "Published":
 
     with steps() as at:
         at.step("checking the table")
-        released = run(plan_run(read_spec(policy), policy.parent, replace=True, keep=(policy,)), progress=at.reach)
+        released = run(plan_run(read_spec(policy), replace=True, keep=(policy,)), progress=at.reach)
         return publish(released, step=at.step)
 
 

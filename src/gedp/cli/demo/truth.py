@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from gedp.arrays import BoolArray, FloatArray
 from gedp.microdata import Microdata
-from gedp.neighbors.functions import FloatArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,7 +28,7 @@ class Beside:
         off: FloatArray = (self.estimate - known) / known
         return off
 
-    def typical(self, some: npt.NDArray[np.bool_] | slice = slice(None)) -> float:
+    def typical(self, some: BoolArray | slice = slice(None)) -> float:
         """The median distance from the truth, relatively, of all groups or of some."""
         return float(np.nanmedian(np.abs(self.off[some])))
 

@@ -4,13 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
-import numpy as np
-import numpy.typing as npt
-
-IntArray = npt.NDArray[np.int64]
-CodeArray = npt.NDArray[np.int32]
+from gedp.arrays import CodeArray, IntArray
 
 #: No sum of magnitudes may exceed this many units: floats are exact up to here, and noise has room in 64 bits.
 MOST_UNITS = 2**53
@@ -41,8 +37,20 @@ class Batch:
     plain: Any  # a pyarrow record batch
 
 
+@runtime_checkable
+class ArrowStream(Protocol):
+    """A table of any library that hands its rows over as Arrow: pandas, polars, pyarrow, DuckDB."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """The rows, in the Arrow C stream interface."""
+
+
 class Engine(Protocol):
     """What measuring needs of a table."""
+
+    @property
+    def name(self) -> str:
+        """What messages call the table."""
 
     def files(self) -> list[Path]:
         """The files that are read; none for a table in memory."""

@@ -15,7 +15,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gedp.confidential.engines import Batch, ColumnCounts, numbers
+from gedp.confidential.engines import ArrowStream, Batch, ColumnCounts, numbers
 from gedp.errors import Fault, FaultsError, TableChangedError
 
 BATCH_ROWS = 1_000_000
@@ -33,6 +33,8 @@ PARQUET, GZIP = b"PAR1", b"\x1f\x8b"  # how such files begin
 GZIP_CHUNK = 2**20
 DELIMITERS = ",;\t|"
 
+IN_MEMORY = "a table in memory"
+
 T = TypeVar("T")
 Stamp = tuple[int, int, int]  # inode, size, time of the last change
 
@@ -44,7 +46,7 @@ class LocalEngine:
     on disk. None grows with the table: rows are streamed, and sums and sets of ids are bounded.
     """
 
-    def __init__(self, source: str | Path | Any) -> None:
+    def __init__(self, source: str | Path | ArrowStream) -> None:
         self._connection = duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": ""})
         self._connection.execute("SET enable_progress_bar = false")
         self._codes: set[str] = set()
@@ -58,8 +60,9 @@ class LocalEngine:
             view = self._silent(lambda: _reader(self.files()))
             self._execute(f"CREATE VIEW source AS SELECT * FROM {view}")
         else:
-            self.name = "a table in memory"
-            self._silent(lambda: self._connection.register("source", source))
+            self.name = IN_MEMORY
+            in_memory = _arrow_table(source)
+            self._silent(lambda: self._connection.register("source", in_memory))
         self._types = {str(row[0]): str(row[1]) for row in self._execute("DESCRIBE source")}
 
     def __repr__(self) -> str:
@@ -202,6 +205,20 @@ class LocalEngine:
             return []
         (row,) = self._execute(f"SELECT {', '.join(aggregates)} FROM source WHERE {condition}")
         return [int(number) for number in row]
+
+
+def _arrow_table(source: object) -> pa.Table:
+    """Rows of another library; its messages can quote them, so only the kind of an error gets through."""
+    if not isinstance(source, ArrowStream):
+        hint = "Give a path, or a DataFrame or table of pandas, polars, pyarrow or DuckDB"
+        raise FaultsError(IN_MEMORY, [Fault("the table", f"{type(source).__name__} is no table", hint)])
+    try:
+        return pa.table(source)
+    except Exception as error:
+        kind = type(error).__name__
+    raise FaultsError(
+        IN_MEMORY, [Fault("the table", f"its columns cannot be read ({kind})", "Give columns of one type")]
+    )
 
 
 def _stamps(source: str) -> dict[Path, Stamp]:

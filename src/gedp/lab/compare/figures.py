@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.neighbors.functions import FloatArray
+from gedp.arrays import FloatArray
 from gedp.numbers import short
 from gedp.web.svg import Axis, Panel, box_plot
 

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow.compute
 
 from gedp._version import __version__
+from gedp.arrays import FloatArray
 from gedp.lab.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp.lab.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp.lab.compare.sweeps import TOTAL
 from gedp.lab.compare.terminal import TEXTS, rows_of, second_heading, times, winner_headings, winner_rows
 from gedp.lab.evaluate.report import stamped_page
-from gedp.neighbors.functions import FloatArray
 from gedp.numbers import short, short_share
 from gedp.web import asset
 from gedp.web import table as html_table

@@ -28,7 +28,7 @@ from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Spec
-from gedp.release import Release
+from gedp.release.rehearsal import Rehearsal
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,7 +116,7 @@ def _compared(
     """One rehearsal, fitted with the weights of each workflow that has this mechanism."""
     spec = prepared.specs[setting.name, mechanism]
     started = time.perf_counter()
-    frame = replace(prepared.frame, release=_rehearsed(plan, table, spec, number), spec=spec)
+    frame = replace(prepared.frame, source=_rehearsed(plan, table, spec, number), spec=spec)
     drawn = (time.perf_counter() - started) / len(plan.attributes)
     for attribute in plan.attributes:
         for workflow in plan.workflows:
@@ -165,10 +165,10 @@ def _errors(
     )
 
 
-def _rehearsed(plan: ComparisonPlan, table: ConfidentialTable, spec: Spec, number: int) -> Release:
+def _rehearsed(plan: ComparisonPlan, table: ConfidentialTable, spec: Spec, number: int) -> Rehearsal:
     """With a seed, all workflows of a replicate share the noise of their establishments: it cancels when compared."""
     entropy = None if plan.seed is None else SeededEntropy(plan.seed * 1_000_003 + number)
-    return rehearse(table, spec.policy, spec.queries, entropy=entropy, zeta=plan.zeta)
+    return rehearse(table, spec, entropy=entropy, zeta=plan.zeta)
 
 
 def _largest(table: ConfidentialTable) -> dict[str, Fraction]:

@@ -27,7 +27,7 @@ from gedp.microdata.cells import read_frame
 from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.on_file import is_on_file, read_microdata
-from gedp.release import Release
+from gedp.release import ReleaseFolder
 
 COMMAND = "evaluate"
 WORST = 10
@@ -39,7 +39,7 @@ Progress = Callable[[str, int, int], None]
 class Evaluation:
     """How far a release is from the truth. Confidential, unless the release is of synthetic data."""
 
-    release: Release
+    release: ReleaseFolder
     weights: str
     constraints: Constraints
     confidence: float
@@ -92,7 +92,7 @@ class Evaluation:
         from gedp.lab.evaluate.report import evaluation_page
 
         constraints = self.constraints.described()
-        results.about.update(release=str(self.release.folder), weights=self.weights, constraints=constraints)
+        results.about.update(release=self.release.name, weights=self.weights, constraints=constraints)
         for name, table in (("errors", self.errors()), ("worst", self.worst()), ("suppression", self.suppression)):
             if table is not None:
                 results.write_parquet(f"{name}.parquet", table)
@@ -101,14 +101,14 @@ class Evaluation:
         results.write_text(PAGE, evaluation_page(self))
 
 
-def stamp_of(release: Release) -> Stamp:
+def stamp_of(release: ReleaseFolder) -> Stamp:
     """CONFIDENTIAL, unless the manifest says that the data is synthetic, and its spec does too."""
     return Stamp(confidential=not release.manifest.spec.data.synthetic)
 
 
 @sealed
 def evaluate(
-    release: Release,
+    release: ReleaseFolder,
     truth: str | Path | Any,
     *,
     by: Sequence[Sequence[str]] | None = None,

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gedp.arrays import FloatArray
 from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import CLOSER, relative_errors
-from gedp.neighbors.functions import FloatArray
 from gedp.numbers import short, short_share
 from gedp.web.svg import Axis, Panel, box_plot
 

@@ -7,11 +7,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
+from gedp.arrays import FloatArray
 from gedp.lab.evaluate.levels import Level
 from gedp.lab.evaluate.metrics import ERROR_NAMES, Errors, errors_of, largest_errors, relative_errors, size_classes
 from gedp.lab.evaluate.truth import Truth
 from gedp.microdata import Microdata
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Query
 
 MICRODATA, ANSWERS = "microdata", "answers"

@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
-import numpy.typing as npt
 
-from gedp.neighbors.functions import FloatArray
+from gedp.arrays import FloatArray, IntArray
 from gedp.numbers import short
 
 CLOSE, CLOSER = 0.10, 0.03
@@ -85,7 +84,7 @@ class SizeClasses:
     """Groups by the size of the truth: 0, then decades."""
 
     labels: tuple[str, ...]
-    of_group: npt.NDArray[np.int64]
+    of_group: IntArray
 
 
 def size_classes(truth: FloatArray) -> SizeClasses:
@@ -97,7 +96,7 @@ def size_classes(truth: FloatArray) -> SizeClasses:
     return SizeClasses(tuple(_label(int(d)) for d in present), of_group)
 
 
-def largest_errors(truth: FloatArray, protected: FloatArray, count: int) -> npt.NDArray[np.int64]:
+def largest_errors(truth: FloatArray, protected: FloatArray, count: int) -> IntArray:
     """The groups with the largest absolute errors, largest first; the earlier one where two are alike."""
     absolute = np.abs(protected - truth)
     return np.argsort(-absolute, kind="stable")[:count]

@@ -21,7 +21,7 @@ def suppression_beside(frame: Frame, comparisons: Sequence[ComparedGroups], publ
     """For each level and attribute: how many cells were blanked, and the error of the release there and elsewhere."""
     if not (frame.lists_establishments and STATE in frame.public.column_names):
         fault = Fault("published", "the release has no public column state to find its cells by", "Leave it out")
-        raise FaultsError(str(frame.release.folder), [fault])
+        raise FaultsError(frame.source.name, [fault])
     states = tuple(frame.key(STATE)[1])
     found = cells_beside(comparisons, PublishedQcew(published), states)
     if not pa.compute.any(pa.compute.greater(found["matched"], 0)).as_py():

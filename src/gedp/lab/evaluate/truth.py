@@ -16,14 +16,13 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import CodeArray
+from gedp.arrays import CodeArray, FloatArray
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, Frame
 from gedp.microdata.solve import sum_by
-from gedp.neighbors.functions import FloatArray
 
 SUGGESTION = "Name the table that the release was made from"
 
@@ -54,7 +53,7 @@ def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str]
     keys = [] if frame.lists_establishments else [key for key in frame.public.column_names if key in spec.groupers]
     prefixes = {key: spec.groupers[key] for key in keys if spec.groupers[key].map is None}
     table = open_table(engine, replace(spec.data, source=engine.name), asked, prefixes)
-    maps = {key: (spec.groupers[key].column, frame.release.map(key)) for key in keys if key not in prefixes}
+    maps = {key: (spec.groupers[key].column, frame.source.map(key)) for key in keys if key not in prefixes}
     return truth_of(frame, replace(table, lookups={**table.lookups, **maps}), attributes)
 
 
@@ -131,7 +130,7 @@ def _places_in_cells(frame: Frame, table: ConfidentialTable, codes: Mapping[str,
     row_of_cell = np.full(int(max(cell_of_row.max(initial=0), cell.max(initial=0))) + 1, -1, dtype=np.int32)
     row_of_cell[cell_of_row] = np.arange(frame.rows, dtype=np.int32)
     places = row_of_cell[cell]
-    released = frame.release.manifest.establishments
+    released = frame.source.manifest.establishments
     surplus = int((places < 0).sum())
     if surplus or rows != released:
         raise _others(frame, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
@@ -171,7 +170,7 @@ def _common_cells(
 
 
 def _others(frame: Frame, table: ConfidentialTable, lacking: int, surplus: int) -> FaultsError:
-    released = frame.release.manifest.establishments
+    released = frame.source.manifest.establishments
     problem = (
         f"the release has {released:,} and the truth {table.engine.rows():,}: {lacking:,} of the release are not in "
         f"the truth, and {surplus:,} of the truth are not in the release"
@@ -180,4 +179,4 @@ def _others(frame: Frame, table: ConfidentialTable, lacking: int, surplus: int) 
 
 
 def _name(table: ConfidentialTable) -> str:
-    return str(getattr(table.engine, "name", "the truth"))
+    return table.engine.name

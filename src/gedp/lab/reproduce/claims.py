@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.compute
 
+from gedp.arrays import FloatArray
 from gedp.lab.compare import Comparison
 from gedp.lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER, CheckedClaim
-from gedp.neighbors.functions import FloatArray
 
 CHANCE = 2.0  # standard errors
 NEAR = 0.02  # of an oracle

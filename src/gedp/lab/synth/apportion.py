@@ -1,16 +1,14 @@
 """Dividing whole numbers so that the parts are whole and add up: the method of largest remainders."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from gedp.arrays import FloatArray, IntArray
 
 _FRACTION_BITS = 24
 _SMALLEST_SUM = 1e-280  # weights that add up to less count as zero: totals cannot be divided by them
 
 
-def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | None = None) -> Ints:
+def apportion(totals: IntArray, weights: FloatArray, sizes: IntArray, fallback: FloatArray | None = None) -> IntArray:
     """Divides each total among its own run of `weights`; the parts of a run add up to its total exactly.
 
     `sizes` (each at least 1) cuts `weights` into runs, one a total. Every part gets the whole number below
@@ -38,7 +36,7 @@ def apportion(totals: Ints, weights: Floats, sizes: Ints, fallback: Floats | Non
     return parts
 
 
-def _give_remainders(parts: Ints, fractions: Floats, left: Ints, sizes: Ints) -> None:
+def _give_remainders(parts: IntArray, fractions: FloatArray, left: IntArray, sizes: IntArray) -> None:
     """Adds 1 to the `left` largest fractions of each run, in place; runs with nothing left are not sorted."""
     open_runs = left > 0
     members = np.flatnonzero(np.repeat(open_runs, sizes))

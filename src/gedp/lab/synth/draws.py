@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.lab.synth.apportion import Floats
+from gedp.arrays import FloatArray
 
 BLOCK = 16_384
 
 # Fills a block: (generator, number of establishments) to an array of shape (draws an establishment, number).
-Recipe = Callable[[np.random.Generator, int], Floats]
+Recipe = Callable[[np.random.Generator, int], FloatArray]
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Stream:
     seed: int
     state: int
 
-    def draw(self, recipe: Recipe, first: int, count: int) -> Floats:
+    def draw(self, recipe: Recipe, first: int, count: int) -> FloatArray:
         """What `recipe` draws for establishments first … first + count - 1, one column each."""
         blocks = range(first // BLOCK, (first + count - 1) // BLOCK + 1)
         drawn = np.concatenate([recipe(self._generator(block), BLOCK) for block in blocks], axis=1)

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from gedp.arrays import IntArray
 from gedp.errors import GedpError
 from gedp.files import replacing
 from gedp.industries import sector_of, supersector_of
-from gedp.lab.synth.apportion import Ints
 from gedp.lab.synth.cells import ATTRIBUTES, check_cells
 from gedp.lab.synth.draws import Stream
 from gedp.lab.synth.sizes import count_by_size
@@ -128,7 +128,7 @@ class _Work:
 
     def __init__(self, cells: pa.Table, year: int, quarter: int, seed: int, spread: Spread) -> None:
         self.year, self.quarter, self.seed, self.spread = year, quarter, seed, spread
-        self.estabs: Ints = cells["estabs"].to_numpy()
+        self.estabs: IntArray = cells["estabs"].to_numpy()
         self.totals = {name: cells[name].to_numpy() for name in ATTRIBUTES}
         self.codes = {name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")}
         self.codes |= _industry_codes(self.codes["naics"])
@@ -178,7 +178,7 @@ class _Coded:
     index: NDArray[np.int32]
     words: list[str]
 
-    def repeat(self, cells: slice, estabs: Ints) -> pa.DictionaryArray:
+    def repeat(self, cells: slice, estabs: IntArray) -> pa.DictionaryArray:
         """The column for the establishments of some cells."""
         return pa.DictionaryArray.from_arrays(np.repeat(self.index[cells], estabs), pa.array(self.words, pa.string()))
 

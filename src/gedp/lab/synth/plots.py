@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
+from gedp.arrays import FloatArray, IntArray
 from gedp.errors import GedpError
 from gedp.files import replacing, require_writable
-from gedp.lab.synth.apportion import Floats, Ints
 
 _FORMATS = (".png", ".svg", ".pdf")
 _BINS_A_DECADE = 8
@@ -39,13 +39,13 @@ def plot_sizes(establishments: Path, out: Path) -> None:
         figure.savefig(temporary, format=out.suffix[1:].lower(), dpi=150)
 
 
-def _edges(decades: int) -> Floats:
+def _edges(decades: int) -> FloatArray:
     """Bin edges that part whole numbers: equal on a log scale, rounded up and moved half a unit down."""
     exact = np.logspace(0, decades, decades * _BINS_A_DECADE + 1)
     return np.unique(np.ceil(exact - 1e-9)) - 0.5
 
 
-def _histograms(establishments: Path, edges: dict[str, Floats]) -> dict[str, tuple[int, Ints]]:
+def _histograms(establishments: Path, edges: dict[str, FloatArray]) -> dict[str, tuple[int, IntArray]]:
     """Per column: how many zeros, and counts between edges; row group by row group, so memory stays flat."""
     totals = {name: (0, np.zeros(len(bounds) - 1, np.int64)) for name, bounds in edges.items()}
     with pq.ParquetFile(establishments) as file:

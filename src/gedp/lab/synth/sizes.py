@@ -3,12 +3,12 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gedp.lab.synth.apportion import Ints
+from gedp.arrays import IntArray
 
 LOWER_EDGES = (1, 5, 10, 20, 50, 100, 250, 500, 1000)
 LABELS = ("1-4", "5-9", "10-19", "20-49", "50-99", "100-249", "250-499", "500-999", "1000+")
 
 
-def count_by_size(jobs: ArrayLike) -> Ints:
+def count_by_size(jobs: ArrayLike) -> IntArray:
     """How many establishments have no jobs, then how many are in each class: ten counts."""
     return np.bincount(np.searchsorted(LOWER_EDGES, np.asarray(jobs), side="right"), minlength=10)

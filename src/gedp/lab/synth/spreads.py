@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.lab.synth.apportion import Floats, Ints, apportion
+from gedp.arrays import FloatArray, IntArray
+from gedp.lab.synth.apportion import apportion
 from gedp.lab.synth.draws import Recipe
 
 # The paper's prior of the concentrations, and its noise in month 2 of an establishment.
@@ -27,10 +28,10 @@ PAY_SPREAD = 0.35
 class Attributes:
     """Three months of employment and the quarter's wages: a value a cell, or a value an establishment."""
 
-    m1emp: Ints
-    m2emp: Ints
-    m3emp: Ints
-    wage: Ints
+    m1emp: IntArray
+    m2emp: IntArray
+    m3emp: IntArray
+    wage: IntArray
 
 
 @dataclass(frozen=True)
@@ -38,10 +39,10 @@ class Spread:
     """A way to divide cells: what to draw, and how to divide (totals, establishments a cell, draws)."""
 
     recipe: Recipe
-    divide: Callable[[Attributes, Ints, Floats], Attributes]
+    divide: Callable[[Attributes, IntArray, FloatArray], Attributes]
 
 
-def draw_paper(generator: np.random.Generator, count: int) -> Floats:
+def draw_paper(generator: np.random.Generator, count: int) -> FloatArray:
     """Gamma(10, 200) concentrations, of each three gamma variables that make Dirichlet shares, and a normal.
 
     Gamma variables divided by their sum over the cell are one Dirichlet draw: the paper's Dirichlet Divider.
@@ -51,7 +52,7 @@ def draw_paper(generator: np.random.Generator, count: int) -> Floats:
     return np.vstack([months_and_wage, generator.standard_normal((1, count))])
 
 
-def divide_paper(totals: Attributes, estabs: Ints, draws: Floats) -> Attributes:
+def divide_paper(totals: Attributes, estabs: IntArray, draws: FloatArray) -> Attributes:
     """The paper's Employment and Wages Microdata algorithm, in whole numbers, with the cell's month 2 kept.
 
     Month 2 comes from the Month 2 Employment algorithm and is then brought to the cell's total in proportion.
@@ -66,7 +67,7 @@ def divide_paper(totals: Attributes, estabs: Ints, draws: Floats) -> Attributes:
     return Attributes(m1emp, m2emp, m3emp, wage)
 
 
-def month2(m1emp: Ints, m3emp: Ints, normal: Floats, eta: float = ETA) -> Floats:
+def month2(m1emp: IntArray, m3emp: IntArray, normal: FloatArray, eta: float = ETA) -> FloatArray:
     """The paper's Month 2 Employment, before rounding: midpoint plus noise of variance 2η·|m3−m1|/(m3+m1).
 
     `normal` is standard. What comes out at zero or below becomes 0 where month 1 or 3 has no jobs, else 1.
@@ -78,12 +79,12 @@ def month2(m1emp: Ints, m3emp: Ints, normal: Floats, eta: float = ETA) -> Floats
     return np.where(both == 0, 0.0, np.where(value <= 0, least, value))
 
 
-def draw_skewed(generator: np.random.Generator, count: int) -> Floats:
+def draw_skewed(generator: np.random.Generator, count: int) -> FloatArray:
     """Three standard normals: size, growth over the quarter, pay."""
     return generator.standard_normal((3, count))
 
 
-def divide_skewed(totals: Attributes, estabs: Ints, draws: Floats) -> Attributes:
+def divide_skewed(totals: Attributes, estabs: IntArray, draws: FloatArray) -> Attributes:
     """Lognormal shares, so that a few establishments hold most of a cell.
 
     One size for all months, a small trend from month 1 to month 3, and wages in proportion to the jobs an

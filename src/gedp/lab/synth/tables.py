@@ -9,11 +9,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
 from rich.table import Table
 
-from gedp.lab.synth.apportion import Ints
+from gedp.arrays import BoolArray, IntArray
 from gedp.lab.synth.compare import SizeComparison
 from gedp.lab.synth.establishments import Summary
 from gedp.lab.synth.qcew.fill import Filling
-from gedp.lab.synth.qcew.tree import Bools
 from gedp.lab.synth.shape import Shape
 from gedp.lab.synth.sizes import LABELS
 from gedp.lab.synth.states import POSTAL_OF_FIPS
@@ -46,7 +45,7 @@ def filling_table(filling: Filling, title: str) -> Table:
     return table
 
 
-def _numbers(known: Bools, estabs: Ints, jobs: Ints, wage: Ints) -> tuple[str, ...]:
+def _numbers(known: BoolArray, estabs: IntArray, jobs: IntArray, wage: IntArray) -> tuple[str, ...]:
     return (
         f"{len(known):,}",
         f"{known.mean():.1%}",

@@ -9,9 +9,10 @@ import pyarrow as pa
 from scipy import sparse
 from scipy.optimize import LinearConstraint, milp
 
+from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import AttributeProblem, Cells, Frame
-from gedp.microdata.constraints.equalities import BoolArray, Fixed, hold, independent
+from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.fixed import Given, read_fixed, read_totals
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
@@ -19,7 +20,6 @@ from gedp.microdata.constraints.rounding import Grouping, round_rows
 from gedp.microdata.solve import CellFit, ConvergenceError, Marginal, sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit
-from gedp.neighbors.functions import FloatArray
 from gedp.policy import Attribute
 
 NEARLY_WHOLE = 1e-6  # of a unit

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from gedp.microdata.solve import CodeArray
+from gedp.arrays import CodeArray, IntArray
 
 
 def refines(fine: CodeArray, coarse: CodeArray) -> bool:
@@ -41,7 +40,7 @@ def chains_of(groupings: Sequence[CodeArray], first: Sequence[bool]) -> list[lis
     return sorted(chains, key=lambda chain: (-sum(first[place] for place in chain), -len(chain)))
 
 
-def crossing(left: CodeArray, right: CodeArray) -> tuple[CodeArray, npt.NDArray[np.int64]]:
+def crossing(left: CodeArray, right: CodeArray) -> tuple[CodeArray, IntArray]:
     """The pairs of groups of two groupings that occur: the pair of every cell, and the two groups of every pair."""
     size = int(right.max(initial=0)) + 1
     pairs, of_cell = np.unique(left.astype(np.int64) * size + right, return_inverse=True)

@@ -10,17 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse.linalg import splu
 
+from gedp.arrays import BoolArray, CodeArray, FloatArray
 from gedp.errors import Fault
 from gedp.microdata.constraints.reduced import Reduced
-from gedp.microdata.solve import DIRECT_LIMIT, CellFit, CodeArray, Marginal, MarginalSystem, sum_by
-from gedp.neighbors.functions import FloatArray
-
-BoolArray = npt.NDArray[np.bool_]
+from gedp.microdata.solve import DIRECT_LIMIT, CellFit, Marginal, MarginalSystem, sum_by
 
 LET_GO = 1e20  # variance of what is not held, in variances of its cells
 DEPENDENT = 1e-9  # what is left of a group, relatively, when all others are taken away

@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from gedp.arrays import CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.microdata.cells import Frame
 from gedp.microdata.constraints.equalities import Fixed
-from gedp.microdata.solve import CodeArray
-from gedp.neighbors.functions import FloatArray
 
 Given: TypeAlias = pa.Table | Path | str
 ATTRIBUTE, VALUE = "attribute", "value"

@@ -10,14 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import maximum_flow
 
-from gedp.microdata.solve import CodeArray, ConvergenceError
-
-Whole = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from gedp.arrays import BoolArray, CodeArray, IntArray
+from gedp.microdata.solve import ConvergenceError
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,8 +22,8 @@ class Bounds:
     """How much may be rounded up in every group of a grouping of cells."""
 
     of_cell: CodeArray
-    low: Whole
-    high: Whole
+    low: IntArray
+    high: IntArray
     is_fixed: bool
 
     @property
@@ -40,8 +37,8 @@ class Crossings:
     """Pairs of innermost groups of the two families."""
 
     of_cell: CodeArray
-    ends: Whole  # 2 × pairs
-    base: Whole  # what is rounded up whatever happens
+    ends: IntArray  # 2 × pairs
+    base: IntArray  # what is rounded up whatever happens
     movable: BoolArray  # whether there is a choice of one more
     up: BoolArray  # whether it was taken
 
@@ -59,7 +56,7 @@ def repaired(crossings: Crossings, left: Sequence[Bounds], right: Sequence[Bound
     # Nodes: 0 is where the second family ends and the total begins; then the groups of all levels; then the two ends.
     starts = 1 + np.cumsum([0, *(level.groups for level in levels)])
     source, sink = int(starts[-1]), int(starts[-1]) + 1
-    arcs: list[tuple[Whole, Whole, Whole, Whole]] = []  # tails, heads, and the bounds of what may change
+    arcs: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []  # tails, heads, and the bounds of what may change
     for place, level in enumerate(levels):
         around = np.zeros(level.groups, dtype=np.int64)
         if place not in (0, len(left)):
@@ -79,7 +76,7 @@ def repaired(crossings: Crossings, left: Sequence[Bounds], right: Sequence[Bound
     return up
 
 
-def _circulation(arcs: Sequence[tuple[Whole, Whole, Whole, Whole]], source: int, sink: int) -> Whole:
+def _circulation(arcs: Sequence[tuple[IntArray, IntArray, IntArray, IntArray]], source: int, sink: int) -> IntArray:
     """A whole flow within the bounds of every arc that keeps every node in balance."""
     tails, heads, lows, highs = (np.concatenate(part) for part in zip(*arcs, strict=True))
     forced = np.clip(0, lows, highs)
@@ -98,11 +95,11 @@ def _circulation(arcs: Sequence[tuple[Whole, Whole, Whole, Whole]], source: int,
     result = maximum_flow(capacities, source, sink)
     if result.flow_value != supply[given].sum():
         raise ConvergenceError("no rounding keeps all totals within one unit and the fixed ones exact")
-    moved: Whole = forced + np.asarray(result.flow[tails, heads]).ravel()
+    moved: IntArray = forced + np.asarray(result.flow[tails, heads]).ravel()
     return moved
 
 
-def _by_group(crossings: Crossings, level: Bounds, amounts: Whole) -> Whole:
+def _by_group(crossings: Crossings, level: Bounds, amounts: IntArray) -> IntArray:
     """What the crossings inside every group add up to."""
     around = np.zeros(len(amounts), dtype=np.int64)
     around[crossings.of_cell] = level.of_cell

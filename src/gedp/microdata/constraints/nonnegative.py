@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gedp.arrays import FloatArray
 from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, Marginal, MarginalSystem
-from gedp.neighbors.functions import FloatArray
 
 TOLERANCE = 1e-14  # of the optimality conditions, relative to what is added up in them
 ACCEPTED = 1e-10  # where a further step no longer helps

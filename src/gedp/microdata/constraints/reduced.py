@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gedp.arrays import CodeArray, FloatArray
 from gedp.microdata.cells import AttributeProblem
-from gedp.microdata.solve import CodeArray, Marginal, is_partition, pool, sum_by
+from gedp.microdata.solve import Marginal, is_partition, pool, sum_by
 from gedp.microdata.weights import AttributeFit
-from gedp.neighbors.functions import FloatArray
 
 LOOSE = 1e4  # how many times the largest variance of an answer
 

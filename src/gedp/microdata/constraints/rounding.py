@@ -1,4 +1,4 @@
-"""Whole numbers: every value rounded down or up so that the totals of groups stay within one unit of what they were.
+"""IntArray numbers: every value rounded down or up so that the totals of groups stay within one unit of what they were.
 
 Fractions are whole multiples of 1/ONE here, so sums are exact. A grouping inside another is rounded from the top: the
 groups of one parent get what rounding its running total gives each of them (`share_out`), down to the rows; a run of
@@ -13,15 +13,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from gedp.microdata.constraints.chains import chains_of, crossing
 from gedp.microdata.constraints.flow import Bounds, Crossings, repaired
-from gedp.microdata.solve import CodeArray, is_partition, sum_by
-from gedp.neighbors.functions import FloatArray
-
-Whole = npt.NDArray[np.int64]
-BoolArray = npt.NDArray[np.bool_]
+from gedp.microdata.solve import is_partition, sum_by
 
 ONE = 1 << 36  # 130 million rows of fractions add up to less than 2⁶³
 NEARLY = 0.1  # units within which the fit must meet a whole fixed total for the rounding to meet it exactly
@@ -40,7 +36,7 @@ class Grouping:
 
 @dataclass(frozen=True, repr=False)
 class Rounded:
-    """Whole values, how many groupings were sure to stay within one unit, and the largest deviation of any group."""
+    """IntArray values, how many groupings were sure to stay within one unit, and the largest deviation of any group."""
 
     values: FloatArray
     sure: int
@@ -68,7 +64,7 @@ def round_rows(values: FloatArray, of_row: CodeArray, cells: int, groupings: Seq
     return Rounded(rounded, sure, float(max(deviations, default=0.0)), missed)
 
 
-def share_out(fractions: Whole, parent: CodeArray, up: BoolArray) -> BoolArray:
+def share_out(fractions: IntArray, parent: CodeArray, up: BoolArray) -> BoolArray:
     """Which fractions are rounded up, sorted by parent: ⌊sum⌋ of a parent's, one more where it goes up itself.
 
     The running sum of the parent's fractions, begun between 0 and 1, is rounded down; what it gains at a child is the
@@ -86,7 +82,7 @@ def share_out(fractions: Whole, parent: CodeArray, up: BoolArray) -> BoolArray:
     return risen
 
 
-def _cells_up(fractions: Whole, groupings: Sequence[Grouping]) -> tuple[BoolArray, int]:
+def _cells_up(fractions: IntArray, groupings: Sequence[Grouping]) -> tuple[BoolArray, int]:
     """Which cells are rounded up, and how many groupings are sure to stay within one unit."""
     every_cell = np.arange(len(fractions), dtype=np.int32)
     bounds = [_bounds(grouping, fractions) for grouping in groupings]
@@ -107,7 +103,7 @@ def _cells_up(fractions: Whole, groupings: Sequence[Grouping]) -> tuple[BoolArra
     return ups, len(bounds)
 
 
-def _level_down(fractions: Whole, coarse: CodeArray, fine: CodeArray, up: BoolArray) -> BoolArray:
+def _level_down(fractions: IntArray, coarse: CodeArray, fine: CodeArray, up: BoolArray) -> BoolArray:
     """Which groups of a finer grouping are rounded up, given those of the coarser one around it."""
     groups = int(fine.max(initial=-1)) + 1
     amounts = _added(fractions, fine, groups)
@@ -119,7 +115,7 @@ def _level_down(fractions: Whole, coarse: CodeArray, fine: CodeArray, up: BoolAr
     return result
 
 
-def _approached(fractions: Whole, ups: BoolArray, bounds: Sequence[Bounds]) -> BoolArray:
+def _approached(fractions: IntArray, ups: BoolArray, bounds: Sequence[Bounds]) -> BoolArray:
     """Changes single cells as long as the deviations of all groupings, to a high power, become smaller."""
     best, least = ups, np.inf
     movable = np.flatnonzero(fractions > 0)
@@ -151,7 +147,7 @@ def _approached(fractions: Whole, ups: BoolArray, bounds: Sequence[Bounds]) -> B
     return best
 
 
-def _bounds(grouping: Grouping, fractions: Whole) -> Bounds:
+def _bounds(grouping: Grouping, fractions: IntArray) -> Bounds:
     """How many cells may go up in each group: the sum of their fractions, rounded down or up, or what is exact."""
     amounts = _added(fractions, grouping.of_cell, grouping.groups)
     low, high = amounts // ONE, -(-amounts // ONE)
@@ -167,7 +163,7 @@ def _is_single(grouping: Grouping, cells: int) -> bool:
     return grouping.exact is None and grouping.groups == cells and is_partition(grouping.of_cell, cells)
 
 
-def _beyond(grouping: Grouping, below: Whole) -> Grouping:
+def _beyond(grouping: Grouping, below: IntArray) -> Grouping:
     """The grouping for what is left of the cells when their whole parts are taken away."""
     if grouping.exact is None:
         return grouping
@@ -183,7 +179,7 @@ def _missed(grouping: Grouping, totals: FloatArray) -> int:
     )  # not a number is not
 
 
-def _added(values: Whole, codes: CodeArray, count: int) -> Whole:
+def _added(values: IntArray, codes: CodeArray, count: int) -> IntArray:
     """Exact sums by code."""
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, codes, values)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.accounting.frameworks import query_variances
+from gedp.arrays import FloatArray
 from gedp.lab.reproduce.claims import Check, claim
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import Figure, Item, Result, verdict_of
-from gedp.neighbors.functions import FloatArray
 
 QUERIES = (1, 3, 5)
 LEVELS = np.linspace(0.01, 0.99, 99)

@@ -10,13 +10,13 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
+from gedp.arrays import FloatArray
 from gedp.industries import ancestor_of
 from gedp.lab.baselines.suppression import LEVEL_NAMES
 from gedp.lab.reproduce.claims import Check, claim, ours
 from gedp.lab.reproduce.context import QCEW, Context, State
 from gedp.lab.reproduce.printed_summaries import ESTABLISHMENTS, LARGEST, PRINTED
 from gedp.lab.reproduce.results import Item, Result, ResultTable, skipped, verdict_of
-from gedp.neighbors.functions import FloatArray
 
 PRINTED_TEXT = "Two tables: number of cells, establishments, employment and wages of 14 levels, Syn-NJ and Syn-RI"
 WHAT = ("establishments", "m3emp", "wage")

@@ -5,22 +5,25 @@ Groups are given by an index per member (0 .. number of totals - 1), members in 
 
 import numpy as np
 
-from gedp.lab.synth.apportion import Floats, Ints, apportion
+from gedp.arrays import FloatArray, IntArray
+from gedp.lab.synth.apportion import apportion
 
 
-def group_sum(values: Floats, group: Ints, groups: int) -> Floats:
+def group_sum(values: FloatArray, group: IntArray, groups: int) -> FloatArray:
     """Sum of each group; 0 for a group without members."""
     return np.bincount(group, weights=values, minlength=groups).astype(np.float64)
 
 
-def proportions(weights: Floats, group: Ints, groups: int) -> Floats:
+def proportions(weights: FloatArray, group: IntArray, groups: int) -> FloatArray:
     """Each member's share of its group's weight; equal shares where a group weighs nothing."""
     total = group_sum(weights, group, groups)
     weights = np.where(total[group] > 0, weights, 1.0)
     return weights / group_sum(weights, group, groups)[group]
 
 
-def dirichlet_divider(concentration: Floats, totals: Floats, group: Ints, rng: np.random.Generator) -> Floats:
+def dirichlet_divider(
+    concentration: FloatArray, totals: FloatArray, group: IntArray, rng: np.random.Generator
+) -> FloatArray:
     """The paper's Algorithm "Dirichlet Divider" for many groups at once.
 
     Each total is multiplied by a draw from Dirichlet(b), b being its members' concentrations, or by one from
@@ -33,7 +36,7 @@ def dirichlet_divider(concentration: Floats, totals: Floats, group: Ints, rng: n
     return shares * totals[group]
 
 
-def whole_parts(parts: Floats, totals: Ints, group: Ints) -> Ints:
+def whole_parts(parts: FloatArray, totals: IntArray, group: IntArray) -> IntArray:
     """Parts scaled to their group's total and rounded so that they add up to it exactly (largest remainder).
 
     A total of a group without members is lost.

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gedp.lab.synth.apportion import Floats, Ints
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.lab.synth.cbp.divide import group_sum
 from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
 
@@ -27,14 +26,14 @@ class EmploymentInput:
 
     state: Labels
     sector: Labels
-    county: Ints  # index into the county arrays
-    establishments: Floats
-    emp: Floats  # QWI, beginning of the quarter
-    emp_end: Floats  # QWI, end of the quarter
-    emp_stable: Floats  # QWI, employed through the whole quarter
-    imputed_emp: Floats  # imputed CBP, month 3
-    county_emp: Floats  # per county: QWI, all industries
-    county_emp_elsewhere: Floats  # per county: QWI's published cells of industries outside CBP
+    county: IntArray  # index into the county arrays
+    establishments: FloatArray
+    emp: FloatArray  # QWI, beginning of the quarter
+    emp_end: FloatArray  # QWI, end of the quarter
+    emp_stable: FloatArray  # QWI, employed through the whole quarter
+    imputed_emp: FloatArray  # imputed CBP, month 3
+    county_emp: FloatArray  # per county: QWI, all industries
+    county_emp_elsewhere: FloatArray  # per county: QWI's published cells of industries outside CBP
 
 
 @dataclass(frozen=True)
@@ -53,14 +52,14 @@ class EmploymentOptions:
 class Employment:
     """Employment of the three months, and where month 1 came from the model."""
 
-    m1: Floats
-    m2: Floats
-    m3: Floats
-    modelled: NDArray[np.bool_]
+    m1: FloatArray
+    m2: FloatArray
+    m3: FloatArray
+    modelled: BoolArray
     fit: FitSummary
 
 
-def month_two(eta: float, m1: Floats, m3: Floats, rng: np.random.Generator) -> Floats:
+def month_two(eta: float, m1: FloatArray, m3: FloatArray, rng: np.random.Generator) -> FloatArray:
     """Algorithm "Month 2 Employment": midway between the months, with normal noise of variance
     2 eta |m3 - m1| / (m3 + m1); where that is not positive, 1, or 0 if a month has nobody."""
     total = m1 + m3
@@ -68,24 +67,24 @@ def month_two(eta: float, m1: Floats, m3: Floats, rng: np.random.Generator) -> F
     variance = 2 * eta * np.abs(m3 - m1) / np.where(nobody, 1.0, total)
     drawn = (m1 + m3) / 2 + rng.standard_normal(len(m1)) * np.sqrt(variance)
     floor = np.where((m1 == 0) | (m3 == 0), 0.0, 1.0)
-    result: Floats = np.where(nobody, 0.0, np.where(drawn <= 0, floor, drawn))
+    result: FloatArray = np.where(nobody, 0.0, np.where(drawn <= 0, floor, drawn))
     return result
 
 
-def stable_floor(month: Floats, emp_stable: Floats) -> Floats:
+def stable_floor(month: FloatArray, emp_stable: FloatArray) -> FloatArray:
     """A month employs at least those who work the whole quarter, where published, and never fewer than 0."""
     return np.maximum(month, np.where(np.isnan(emp_stable), 0.0, emp_stable))
 
 
 def adjust_to_county(
-    m1: Floats,
-    modelled: NDArray[np.bool_],
-    county: Ints,
-    county_emp: Floats,
-    county_emp_elsewhere: Floats,
+    m1: FloatArray,
+    modelled: BoolArray,
+    county: IntArray,
+    county_emp: FloatArray,
+    county_emp_elsewhere: FloatArray,
     *,
     as_printed: bool = False,
-) -> Floats:
+) -> FloatArray:
     """Modelled cells share what the county's published total leaves after its published cells: in
     proportion to the model, equally where the model says 0 for all. A county whose total is withheld is
     left alone.
@@ -107,7 +106,7 @@ def adjust_to_county(
     )
     kept = m1 if as_printed else 0.0
     adjusted = kept + remainder[county] * share
-    result: Floats = np.maximum(np.where(modelled & ~np.isnan(county_emp)[county], adjusted, m1), 0.0)
+    result: FloatArray = np.maximum(np.where(modelled & ~np.isnan(county_emp)[county], adjusted, m1), 0.0)
     return result
 
 

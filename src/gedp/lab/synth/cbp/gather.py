@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gedp.lab.synth.apportion import Floats, Ints
+from gedp.arrays import FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import parent_sql, sector_sql
 from gedp.lab.synth.cbp.employment import EmploymentInput
 from gedp.lab.synth.cbp.inputs import Sources
@@ -151,12 +151,12 @@ def _arrow(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     return connection.sql(sql).to_arrow_table()
 
 
-def _floats(table: pa.Table, name: str) -> Floats:
+def _floats(table: pa.Table, name: str) -> FloatArray:
     column: Any = table[name].cast(pa.float64()).to_numpy()  # nulls become NaN
     return np.array(column, dtype=np.float64)
 
 
-def _integers(table: pa.Table, name: str) -> Ints:
+def _integers(table: pa.Table, name: str) -> IntArray:
     return np.array(table[name].to_numpy(), dtype=np.int64)
 
 

@@ -8,9 +8,8 @@ cell's, and month 2 is divided in proportion to the mean of months 1 and 3.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gedp.lab.synth.apportion import Floats, Ints
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.lab.synth.cbp.divide import dirichlet_divider, group_sum, whole_parts
 from gedp.lab.synth.cbp.employment import Employment
 
@@ -19,36 +18,36 @@ from gedp.lab.synth.cbp.employment import Employment
 class Naics6Input:
     """NAICS-6 cells of the imputed CBP and CBP inside the NAICS-4 cells, whose index is `parent`."""
 
-    parent: Ints
-    establishments: Floats
-    imputed_emp: Floats
-    payroll: Floats  # dollars, NaN where withheld
+    parent: IntArray
+    establishments: FloatArray
+    imputed_emp: FloatArray
+    payroll: FloatArray  # dollars, NaN where withheld
 
 
 @dataclass(frozen=True)
 class Naics6Cells:
     """Whole employees of the three months and whole dollars, per NAICS-6 cell."""
 
-    m1: Ints
-    m2: Ints
-    m3: Ints
-    wage: Ints
+    m1: IntArray
+    m2: IntArray
+    m3: IntArray
+    wage: IntArray
 
 
-def emp_scale(imputed_emp_naics4: Floats, m3_naics4: Floats) -> Floats:
+def emp_scale(imputed_emp_naics4: FloatArray, m3_naics4: FloatArray) -> FloatArray:
     """The imputed CBP's employment over ours, per NAICS-4 cell; 1 where either is 0."""
     usable = (m3_naics4 > 0) & (imputed_emp_naics4 > 0)
     return np.where(usable, imputed_emp_naics4, 1.0) / np.where(usable, m3_naics4, 1.0)
 
 
-def scaled_month_three(cells: Naics6Input, imputed_emp_naics4: Floats, m3_naics4: Floats) -> Floats:
+def scaled_month_three(cells: Naics6Input, imputed_emp_naics4: FloatArray, m3_naics4: FloatArray) -> FloatArray:
     """Month 3 per NAICS-6 cell: the imputed CBP brought to the scale of the NAICS-4 cell's month 3; an only
     child takes its parent's."""
     scaled = cells.imputed_emp / emp_scale(imputed_emp_naics4, m3_naics4)[cells.parent]
     return np.where(_only_child(cells.parent, len(m3_naics4)), m3_naics4[cells.parent], scaled)
 
 
-def divide_wages(cells: Naics6Input, m3: Floats, wage_naics4: Floats, rng: np.random.Generator) -> Ints:
+def divide_wages(cells: Naics6Input, m3: FloatArray, wage_naics4: FloatArray, rng: np.random.Generator) -> IntArray:
     """Wages per NAICS-6 cell: CBP's payroll where published; what that leaves of the NAICS-4 wage is divided
     among the withheld cells by the Dirichlet divider over month 3; an only child takes its parent's wage."""
     parents = len(wage_naics4)
@@ -66,9 +65,9 @@ def divide_wages(cells: Naics6Input, m3: Floats, wage_naics4: Floats, rng: np.ra
 
 def naics6_cells(
     cells: Naics6Input,
-    imputed_emp_naics4: Floats,
+    imputed_emp_naics4: FloatArray,
     employment: Employment,
-    wage_naics4: Floats,
+    wage_naics4: FloatArray,
     rng: np.random.Generator,
 ) -> Naics6Cells:
     """Algorithm "County by NAICS-6"."""
@@ -83,6 +82,6 @@ def naics6_cells(
     return Naics6Cells(m1_whole, m2_whole, m3_whole, divide_wages(cells, m3, wage_naics4, rng))
 
 
-def _only_child(parent: Ints, parents: int) -> NDArray[np.bool_]:
-    alone: NDArray[np.bool_] = np.bincount(parent, minlength=parents)[parent] == 1
+def _only_child(parent: IntArray, parents: int) -> BoolArray:
+    alone: BoolArray = np.bincount(parent, minlength=parents)[parent] == 1
     return alone

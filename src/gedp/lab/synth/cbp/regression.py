@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, stats
 
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError, GedpError
 
 DEPENDENT = 1e-10  # part of a column, of length 1, that the columns before it leave unexplained
 EXACT = 1e-9  # residuals of this part of the largest response are rounding errors
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.str_]
 
 
@@ -55,9 +55,9 @@ class Design:
 
     scales: Mapping[str, float]
     levels: Mapping[str, Labels]
-    shares: Mapping[str, Floats]
+    shares: Mapping[str, FloatArray]
 
-    def matrix(self, numbers: Mapping[str, Floats], labels: Mapping[str, Labels]) -> Floats:
+    def matrix(self, numbers: Mapping[str, FloatArray], labels: Mapping[str, Labels]) -> FloatArray:
         """The design matrix of these observations."""
         count = len(next(iter(numbers.values())))
         blocks = [np.ones((count, 1))]
@@ -80,7 +80,9 @@ class Regression:
     outliers: NDArray[np.intp]
     results: Any = field(repr=False)
 
-    def predict(self, numbers: Mapping[str, Floats], labels: Mapping[str, Labels]) -> tuple[Floats, Floats, Floats]:
+    def predict(
+        self, numbers: Mapping[str, FloatArray], labels: Mapping[str, Labels]
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Fitted values, standard errors of a prediction, and standard errors of the fitted mean."""
         prediction = self.results.get_prediction(self.design.matrix(numbers, labels)[:, self.independent])
         return (
@@ -90,11 +92,11 @@ class Regression:
         )
 
 
-def learn_design(numbers: Mapping[str, Floats], labels: Mapping[str, Labels]) -> Design:
+def learn_design(numbers: Mapping[str, FloatArray], labels: Mapping[str, Labels]) -> Design:
     """Scales and levels from the observations of a fit. Scaling only keeps cubes of large numbers well
     conditioned: fitted values do not depend on it."""
     levels: dict[str, Labels] = {}
-    shares: dict[str, Floats] = {}
+    shares: dict[str, FloatArray] = {}
     for name, column in labels.items():
         found, counts = np.unique(column, return_counts=True)
         levels[name] = found
@@ -103,7 +105,7 @@ def learn_design(numbers: Mapping[str, Floats], labels: Mapping[str, Labels]) ->
     return Design(scales, levels, shares)
 
 
-def independent_columns(triangle: Floats) -> NDArray[np.intp]:
+def independent_columns(triangle: FloatArray) -> NDArray[np.intp]:
     """Columns that span the others, in their order: those that repeat them (a count that is always 0, a level
     that another variable implies) are left out."""
     norms = np.linalg.norm(triangle, axis=0)
@@ -112,7 +114,7 @@ def independent_columns(triangle: Floats) -> NDArray[np.intp]:
     return np.sort(order[: int((diagonal > DEPENDENT).sum())])
 
 
-def studentised_residuals(residuals: Floats, leverage: Floats, parameters: int) -> Floats:
+def studentised_residuals(residuals: FloatArray, leverage: FloatArray, parameters: int) -> FloatArray:
     """Externally studentised residuals: each residual over the standard error that the other observations
     give.
 
@@ -124,14 +126,14 @@ def studentised_residuals(residuals: Floats, leverage: Floats, parameters: int) 
     squares = np.where(usable, residuals**2 / room, 0.0)
     others = (float(residuals @ residuals) - squares) / (freedom - 1)
     tiny = 1e-300
-    result: Floats = np.where(usable, residuals, 0.0) / np.sqrt(np.maximum(others, tiny) * room)
+    result: FloatArray = np.where(usable, residuals, 0.0) / np.sqrt(np.maximum(others, tiny) * room)
     return result
 
 
 def fit_regression(
     name: str,
-    response: Floats,
-    numbers: Mapping[str, Floats],
+    response: FloatArray,
+    numbers: Mapping[str, FloatArray],
     labels: Mapping[str, Labels],
     rule: OutlierRule | None = None,
 ) -> Regression:
@@ -175,7 +177,7 @@ def fit_regression(
     return Regression(summary, design, independent, np.flatnonzero(~kept), results)
 
 
-def compressed(matrix: Floats, response: Floats) -> Floats:
+def compressed(matrix: FloatArray, response: FloatArray) -> FloatArray:
     """The triangular factor of the matrix with the response as its last column.
 
     It is a rotation of the observations into as many rows as columns, so least squares on it has the same
@@ -184,7 +186,7 @@ def compressed(matrix: Floats, response: Floats) -> Floats:
     return np.asarray(np.linalg.qr(np.column_stack([matrix, response]), mode="r"))
 
 
-def _solve(api: Any, triangle: Floats, columns: NDArray[np.intp] | slice, observations: int) -> Any:
+def _solve(api: Any, triangle: FloatArray, columns: NDArray[np.intp] | slice, observations: int) -> Any:
     design = triangle[:, :-1][:, columns] if not isinstance(columns, slice) else triangle[:, columns]
     model = api.OLS(triangle[:, -1], design)
     model.df_resid = observations - design.shape[1]
@@ -192,7 +194,7 @@ def _solve(api: Any, triangle: Floats, columns: NDArray[np.intp] | slice, observ
 
 
 def find_outliers(
-    residuals: Floats, leverage: Floats, parameters: int, rule: OutlierRule, largest_response: float
+    residuals: FloatArray, leverage: FloatArray, parameters: int, rule: OutlierRule, largest_response: float
 ) -> NDArray[np.intp]:
     """The observations that the rule drops; none where rounding errors are all that is left."""
     if np.abs(residuals).max() <= EXACT * largest_response:

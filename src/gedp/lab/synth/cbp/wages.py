@@ -6,9 +6,8 @@ dollars a month.
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gedp.lab.synth.apportion import Floats
+from gedp.arrays import BoolArray, FloatArray
 from gedp.lab.synth.cbp.employment import Employment, PredictionNoise
 from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
 
@@ -19,30 +18,30 @@ class WageInput:
 
     state: Labels
     sector: Labels
-    earnings: Floats  # QWI, average monthly earnings
-    payroll: Floats  # CBP, the cell's own
-    known_naics6: Floats  # sum of the published payrolls of the NAICS-6 cells inside
-    withheld_naics6: Floats  # how many NAICS-6 cells inside are withheld
-    payroll_naics3: Floats
-    known_in_naics3: Floats  # sum over the NAICS-4 cells of that NAICS-3
-    payroll_sector: Floats
-    known_in_sector: Floats  # sum over the NAICS-3 cells of that sector
-    payroll_county: Floats
-    known_in_county: Floats  # sum over the sectors of that county
+    earnings: FloatArray  # QWI, average monthly earnings
+    payroll: FloatArray  # CBP, the cell's own
+    known_naics6: FloatArray  # sum of the published payrolls of the NAICS-6 cells inside
+    withheld_naics6: FloatArray  # how many NAICS-6 cells inside are withheld
+    payroll_naics3: FloatArray
+    known_in_naics3: FloatArray  # sum over the NAICS-4 cells of that NAICS-3
+    payroll_sector: FloatArray
+    known_in_sector: FloatArray  # sum over the NAICS-3 cells of that sector
+    payroll_county: FloatArray
+    known_in_county: FloatArray  # sum over the sectors of that county
 
 
 @dataclass(frozen=True)
 class Wages:
     """Wages in dollars, and where each came from."""
 
-    wage: Floats
-    from_payroll: NDArray[np.bool_]
-    from_earnings: NDArray[np.bool_]
-    from_model: NDArray[np.bool_]
+    wage: FloatArray
+    from_payroll: BoolArray
+    from_earnings: BoolArray
+    from_model: BoolArray
     fit: FitSummary
 
 
-def wage_upper_bound(cells: WageInput) -> Floats:
+def wage_upper_bound(cells: WageInput) -> FloatArray:
     """Algorithm "Wage Upper Bound": what the closest published ancestor leaves after its published children:
     NAICS-3, else the sector, else the county. Infinite where none is published."""
     bound = cells.payroll_county - cells.known_in_county
@@ -51,12 +50,12 @@ def wage_upper_bound(cells: WageInput) -> Floats:
     return np.where(np.isnan(bound), np.inf, bound)
 
 
-def earned(earnings: Floats, employment: Employment) -> Floats:
+def earned(earnings: FloatArray, employment: Employment) -> FloatArray:
     """Average monthly earnings times the employment of the three months."""
     return earnings * (employment.m1 + employment.m2 + employment.m3)
 
 
-def model_terms(m3: Floats, withheld_naics6: Floats) -> dict[str, Floats]:
+def model_terms(m3: FloatArray, withheld_naics6: FloatArray) -> dict[str, FloatArray]:
     """The wage model's numbers: withheld cells M, month 3, their interaction, and month 3 squared and
     cubed.
     """

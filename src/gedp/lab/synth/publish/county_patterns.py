@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from gedp.lab.synth.apportion import Floats, Ints
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import padded
 from gedp.lab.synth.publish.leaves import SIZE_CLASSES
 from gedp.lab.synth.publish.tabulate import IndustryLevel, dominance, riskiest
@@ -36,8 +36,8 @@ class PublishedLevel:
     """A level of CBP as the public sees it: noisy employment, and which cells are withheld."""
 
     level: IndustryLevel
-    emp: Ints
-    withheld: NDArray[np.bool_]
+    emp: IntArray
+    withheld: BoolArray
 
 
 def publish_levels(
@@ -52,14 +52,14 @@ def publish_levels(
     return published
 
 
-def noise_flag(noisy: Floats, true: Floats, withheld: NDArray[np.bool_]) -> NDArray[np.str_]:
+def noise_flag(noisy: FloatArray, true: FloatArray, withheld: BoolArray) -> NDArray[np.str_]:
     """G for less than 2% of noise, H for 2 to 5%, J from 5%, D for withheld."""
     relative = np.abs(noisy - true) / np.maximum(true, 1.0)
     flags = np.where(relative < 0.02, "G", np.where(relative < 0.05, "H", "J"))
     return np.where(withheld, "D", flags)
 
 
-def employment_flag(true_emp: Floats, withheld: NDArray[np.bool_]) -> NDArray[np.str_]:
+def employment_flag(true_emp: FloatArray, withheld: BoolArray) -> NDArray[np.str_]:
     """The size class that CBP prints beside a withheld figure, else nothing."""
     letters = np.array([*EMPLOYMENT_FLAGS])
     at = np.searchsorted(np.array([*EMPLOYMENT_FLAGS.values()]), true_emp, side="right") - 1
@@ -107,5 +107,5 @@ def _rows(published: PublishedLevel) -> pa.Table:
     return pa.table(columns)
 
 
-def _shown(figures: Floats, withheld: NDArray[np.bool_]) -> Ints:
+def _shown(figures: FloatArray, withheld: BoolArray) -> IntArray:
     return np.where(withheld, 0, figures).astype(np.int64)

@@ -14,9 +14,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
-from numpy.typing import NDArray
 
-from gedp.lab.synth.apportion import Floats, Ints
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import LEVELS, padded, parent_of
 from gedp.lab.synth.cbp.divide import group_sum, whole_parts
 from gedp.lab.synth.publish.county_patterns import EMPLOYMENT_FLAGS, PublishedLevel
@@ -40,7 +39,7 @@ TYPICAL_SIZE = {
 }
 
 
-def suggested_employment(published: PublishedLevel) -> Floats:
+def suggested_employment(published: PublishedLevel) -> FloatArray:
     """Employment by the establishments' size classes, held inside the class of the employment flag."""
     level = published.level
     total = sum((level.floats(name) * size for name, size in TYPICAL_SIZE.items()), np.zeros(len(published.emp)))
@@ -53,11 +52,11 @@ def suggested_employment(published: PublishedLevel) -> Floats:
 class _Known:
     """What the published figures in a cell say of it: at least `least`, and exactly that where `exact`."""
 
-    least: Ints
-    exact: NDArray[np.bool_]
+    least: IntArray
+    exact: BoolArray
 
 
-def impute(published: Mapping[int, PublishedLevel]) -> dict[int, Ints]:
+def impute(published: Mapping[int, PublishedLevel]) -> dict[int, IntArray]:
     """Employment of every cell of every level: bottom-up what must be there, then top-down the rest of it."""
     parents = {digits: _parents(published[above], published[digits]) for above, digits in pairwise(LEVELS)}
     known = {LEVELS[-1]: _from_published(published[LEVELS[-1]])}
@@ -69,7 +68,7 @@ def impute(published: Mapping[int, PublishedLevel]) -> dict[int, Ints]:
     return result
 
 
-def _parents(above: PublishedLevel, below: PublishedLevel) -> Ints:
+def _parents(above: PublishedLevel, below: PublishedLevel) -> IntArray:
     """The index of each cell's parent."""
     places = {key: at for at, key in enumerate(zip(*_keys(above), strict=True))}
     states, counties, codes = _keys(below)
@@ -81,7 +80,7 @@ def _from_published(level: PublishedLevel) -> _Known:
     return _Known(np.where(level.withheld, 0, level.emp), ~level.withheld)
 
 
-def _from_children(level: PublishedLevel, children: _Known, parent: Ints) -> _Known:
+def _from_children(level: PublishedLevel, children: _Known, parent: IntArray) -> _Known:
     count = len(level.emp)
     inside = group_sum(children.least.astype(np.float64), parent, count).astype(np.int64)
     open_children = group_sum((~children.exact).astype(np.float64), parent, count)
@@ -89,7 +88,7 @@ def _from_children(level: PublishedLevel, children: _Known, parent: Ints) -> _Kn
     return _Known(least, ~level.withheld | (open_children == 0))
 
 
-def _divide(total: Ints, level: PublishedLevel, known: _Known, parent: Ints) -> Ints:
+def _divide(total: IntArray, level: PublishedLevel, known: _Known, parent: IntArray) -> IntArray:
     left = total - group_sum(known.least.astype(np.float64), parent, len(total)).astype(np.int64)
     unknown = ~known.exact
     result = known.least.copy()

@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from gedp.arrays import FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
-from gedp.lab.synth.apportion import Floats, Ints
 from gedp.lab.synth.database import database
 
 KEYS = ("state", "cnty", "naics", "own")
@@ -67,15 +67,15 @@ class Leaves:
     establishments: int
 
 
-def noise_factors(count: int, rng: np.random.Generator) -> Floats:
+def noise_factors(count: int, rng: np.random.Generator) -> FloatArray:
     """Multipliers 1 +- d, with d between the smallest and largest noise and a falling triangular density."""
     side, place = rng.random((count, 2)).T
     distance = SMALLEST_NOISE + (LARGEST_NOISE - SMALLEST_NOISE) * (1 - np.sqrt(place))
-    factors: Floats = 1 + np.where(side < 0.5, -distance, distance)
+    factors: FloatArray = 1 + np.where(side < 0.5, -distance, distance)
     return factors
 
 
-def whole_at_random(values: Floats, rng: np.random.Generator) -> Ints:
+def whole_at_random(values: FloatArray, rng: np.random.Generator) -> IntArray:
     """Rounds up or down at random, right on average: small employments would otherwise never change."""
     return np.floor(values + rng.random(len(values))).astype(np.int64)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from gedp.lab.synth.apportion import Floats, Ints
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import LEVELS, parent_sql
 from gedp.lab.synth.database import database
 from gedp.lab.synth.publish.leaves import LEAF_SQL
@@ -21,11 +21,11 @@ class IndustryLevel:
     digits: int
     table: pa.Table
 
-    def floats(self, name: str) -> Floats:
+    def floats(self, name: str) -> FloatArray:
         """A column as numbers."""
         return np.array(self.table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
 
-    def integers(self, name: str) -> Ints:
+    def integers(self, name: str) -> IntArray:
         """A column as whole numbers."""
         return np.array(self.table[name].cast(pa.int64()).to_numpy(), dtype=np.int64)
 
@@ -56,8 +56,8 @@ def levels_of(leaves: pa.Table, present: str, wanted: Sequence[int] = LEVELS) ->
 
 
 def riskiest(
-    establishments: Ints, dominance: Floats, share: float, rng: np.random.Generator, jitter: float = 0.0
-) -> NDArray[np.bool_]:
+    establishments: IntArray, dominance: FloatArray, share: float, rng: np.random.Generator, jitter: float = 0.0
+) -> BoolArray:
     """Marks a share of the cells as withheld: first those of one or two establishments, then those in which
     one establishment dominates most; ties at random. `jitter` blurs the order by that part of its length,
     so that different variables withhold different cells.
@@ -72,6 +72,6 @@ def riskiest(
     return withheld
 
 
-def dominance(largest: Floats, total: Floats) -> Floats:
+def dominance(largest: FloatArray, total: FloatArray) -> FloatArray:
     """The largest establishment's share of its cell; 1 where the cell is empty."""
     return np.where(total > 0, largest / np.where(total > 0, total, 1.0), 1.0)

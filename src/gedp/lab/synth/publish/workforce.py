@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 from numpy.typing import NDArray
 
-from gedp.lab.synth.apportion import Floats
+from gedp.arrays import BoolArray, FloatArray
 from gedp.lab.synth.cbp.codes import qwi_code
 from gedp.lab.synth.publish.tabulate import IndustryLevel, dominance, riskiest
 from gedp.lab.synth.states import POSTAL_OF_FIPS
@@ -55,12 +55,12 @@ def workforce_rows(
     return pa.table(columns | flags), suppressed
 
 
-def _shown(values: Floats, withheld: NDArray[np.bool_]) -> pa.Array:
+def _shown(values: FloatArray, withheld: BoolArray) -> pa.Array:
     hidden = withheld | np.isnan(values)
     return pa.array(np.where(hidden, 0, np.rint(values)).astype(np.int64), mask=hidden)
 
 
-def _flags(values: Floats, withheld: NDArray[np.bool_], distorted: NDArray[np.bool_]) -> NDArray[np.str_]:
+def _flags(values: FloatArray, withheld: BoolArray, distorted: BoolArray) -> NDArray[np.str_]:
     flags = np.where(distorted, DISTORTED, RELEASED)
     flags = np.where(np.isnan(values), NOT_COMPUTABLE, flags)
     return np.where(withheld, SUPPRESSED, flags)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
-from gedp.lab.synth.apportion import Floats, Ints, apportion
+from gedp.lab.synth.apportion import apportion
 from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA
-from gedp.lab.synth.qcew.tree import Bools, Tree
+from gedp.lab.synth.qcew.tree import Tree
 from gedp.lab.synth.qcew.typical import typical_sizes
 
 
@@ -22,7 +23,7 @@ class Filling:
     """The filled cells and what had to be filled."""
 
     cells: pa.Table
-    disclosed: Bools  # per cell: its figures were published
+    disclosed: BoolArray  # per cell: its figures were published
     counties_from_state: tuple[str, ...]  # suppressed county totals that share what their state's total leaves
     counties_estimated: tuple[str, ...]  # suppressed county totals whose state has no usable total
     states_without_rows: tuple[str, ...]  # states of which only counties were published
@@ -32,9 +33,9 @@ class Filling:
 class DisclosedBounds:
     """What the disclosed figures say of every node, level by level."""
 
-    least: list[Ints]  # shape (4, nodes): the value of a disclosed node, else what its disclosed descendants hold
-    free: list[Ints]  # establishments in suppressed cells reached through suppressed nodes alone
-    state_total: Bools  # level 0: the published total is there, is needed, and leaves something for the suppressed
+    least: list[IntArray]  # shape (4, nodes): the value of a disclosed node, else what its disclosed descendants hold
+    free: list[IntArray]  # establishments in suppressed cells reached through suppressed nodes alone
+    state_total: BoolArray  # level 0: the published total is there, is needed, and leaves something for the suppressed
 
 
 def fill(tree: Tree) -> Filling:
@@ -83,7 +84,7 @@ def find_bounds(tree: Tree) -> DisclosedBounds:
     return DisclosedBounds(least[::-1], free[::-1], state_total)
 
 
-def fill_attribute(tree: Tree, bounds: DisclosedBounds, which: int, cell_weights: Floats) -> Ints:
+def fill_attribute(tree: Tree, bounds: DisclosedBounds, which: int, cell_weights: FloatArray) -> IntArray:
     """One attribute of every cell; `cell_weights` count at suppressed cells (all zero: by establishments)."""
     weights = [np.where(bounds.free[-1] > 0, cell_weights, 0.0)]
     for level, free in zip(tree.levels[:0:-1], bounds.free[-2::-1], strict=True):
@@ -91,7 +92,7 @@ def fill_attribute(tree: Tree, bounds: DisclosedBounds, which: int, cell_weights
     weights.reverse()
     least = [level_least[which] for level_least in bounds.least]
     estimated = np.rint(weights[0]).astype(np.int64)
-    values: Ints = np.where(bounds.state_total, tree.levels[0].values[which], least[0] + estimated)
+    values: IntArray = np.where(bounds.state_total, tree.levels[0].values[which], least[0] + estimated)
     for depth, level in enumerate(tree.levels[1:], start=1):
         excess = values - level.sum_by_parent(least[depth])
         open_nodes = np.flatnonzero(bounds.free[depth])
@@ -107,7 +108,7 @@ def fill_attribute(tree: Tree, bounds: DisclosedBounds, which: int, cell_weights
     return values
 
 
-def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[Ints]) -> Filling:
+def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[IntArray]) -> Filling:
     leaves, counties = tree.levels[-1], tree.levels[1]
     area = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[:2] for code, _ in tree.areas]))
     county = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[2:] for code, _ in tree.areas]))
@@ -128,5 +129,5 @@ def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[Ints]) -> Fil
     )
 
 
-def _codes(tree: Tree, areas: Ints) -> tuple[str, ...]:
+def _codes(tree: Tree, areas: IntArray) -> tuple[str, ...]:
     return tuple(sorted({tree.areas[area][0] for area in areas.tolist()}))

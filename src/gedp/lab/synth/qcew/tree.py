@@ -9,14 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
+from gedp.arrays import BoolArray, IntArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import DEPTHS, depth_of, parent_of
-from gedp.lab.synth.apportion import Ints
 from gedp.lab.synth.states import POSTAL_OF_FIPS
 
-Bools = NDArray[np.bool_]
 _VALUES = ("month1_emplvl", "month2_emplvl", "month3_emplvl", "total_qtrly_wages")
 _SUPPRESSED = "N"
 
@@ -25,15 +23,15 @@ _SUPPRESSED = "N"
 class TreeLevel:
     """Nodes of one depth, children of one parent side by side. Values are meaningless where not `known`."""
 
-    area: Ints  # index into Tree.areas: (area code, ownership)
-    industry: Ints  # index into Tree.industries
-    parent: Ints  # position in the level above
-    child_counts: Ints  # per node of the level above: how many of these are its children
-    estabs: Ints
-    known: Bools
-    values: Ints  # shape (4, nodes): m1emp, m2emp, m3emp, wage
+    area: IntArray  # index into Tree.areas: (area code, ownership)
+    industry: IntArray  # index into Tree.industries
+    parent: IntArray  # position in the level above
+    child_counts: IntArray  # per node of the level above: how many of these are its children
+    estabs: IntArray
+    known: BoolArray
+    values: IntArray  # shape (4, nodes): m1emp, m2emp, m3emp, wage
 
-    def sum_by_parent(self, numbers: Ints) -> Ints:
+    def sum_by_parent(self, numbers: IntArray) -> IntArray:
         """Exact sums over the children of every node of the level above (last axis)."""
         starts = np.cumsum(self.child_counts) - self.child_counts
         return np.add.reduceat(numbers, starts, axis=-1)
@@ -43,14 +41,14 @@ class TreeLevel:
 class Rows:
     """Published rows as arrays."""
 
-    area: Ints
-    industry: Ints
-    depth: Ints
-    estabs: Ints
-    known: Bools
-    values: Ints
+    area: IntArray
+    industry: IntArray
+    depth: IntArray
+    estabs: IntArray
+    known: BoolArray
+    values: IntArray
 
-    def take(self, chosen: Bools | Ints) -> "Rows":
+    def take(self, chosen: BoolArray | IntArray) -> "Rows":
         """Some of the rows."""
         return Rows(
             self.area[chosen],
@@ -68,11 +66,11 @@ class Tree:
 
     areas: tuple[tuple[str, str], ...]  # (area code, ownership)
     industries: tuple[str, ...]
-    parent_industry: Ints  # -1 for the total
+    parent_industry: IntArray  # -1 for the total
     levels: tuple[TreeLevel, ...]
     state_rows: Rows  # active rows of state × industry
 
-    def state_of_area(self) -> Ints:
+    def state_of_area(self) -> IntArray:
         """The position in level 0 of every area's state and ownership (-1 for a state without counties)."""
         position = {self.areas[area]: place for place, area in enumerate(self.levels[0].area)}
         return np.array([position.get((area[:2] + "000", own), -1) for area, own in self.areas])
@@ -111,14 +109,14 @@ def build_tree(rows: pa.Table) -> Tree:
     return Tree(areas, industries, parent_industry, tuple(levels), state_rows)
 
 
-def _encode(column: pa.ChunkedArray) -> tuple[tuple[str, ...], Ints]:
+def _encode(column: pa.ChunkedArray) -> tuple[tuple[str, ...], IntArray]:
     """The distinct words in order, and every row's place among them."""
     encoded = column.combine_chunks().dictionary_encode()
     words, place = np.unique(encoded.dictionary.to_pylist(), return_inverse=True)
     return tuple(words.tolist()), place[encoded.indices.to_numpy()]
 
 
-def _encode_pairs(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[tuple[tuple[str, str], ...], Ints]:
+def _encode_pairs(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[tuple[tuple[str, str], ...], IntArray]:
     words1, index1 = _encode(first)
     words2, index2 = _encode(second)
     distinct, index = np.unique(index1 * len(words2) + index2, return_inverse=True)
@@ -160,7 +158,7 @@ def _levels(
     states: TreeLevel,
     areas: Sequence[tuple[str, str]],
     industries: Sequence[str],
-    parent_industry: Ints,
+    parent_industry: IntArray,
 ) -> tuple[list[TreeLevel], list[Fault]]:
     """Levels 0 to 8, each ordered by the position of the parent above, then by code."""
     levels, faults = [states], []
@@ -197,7 +195,7 @@ def _levels(
     return levels, faults
 
 
-def _find(keys: Ints, wanted: Ints) -> Ints:
+def _find(keys: IntArray, wanted: IntArray) -> IntArray:
     """The position of every wanted key among `keys`, -1 if absent."""
     if not len(keys):
         return np.full(len(wanted), -1)
@@ -215,7 +213,7 @@ def _null_faults(rows: pa.Table) -> list[Fault]:
     ]
 
 
-def _code_faults(industries: Sequence[str], depths: Ints, industry: Ints, agglevel: Ints) -> list[Fault]:
+def _code_faults(industries: Sequence[str], depths: IntArray, industry: IntArray, agglevel: IntArray) -> list[Fault]:
     faults = []
     unknown = [code for code, depth in zip(industries, depths, strict=True) if depth < 0]
     if unknown:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError
-from gedp.lab.synth.apportion import Floats
 from gedp.lab.synth.qcew.tree import Tree
 
 
@@ -13,8 +13,8 @@ from gedp.lab.synth.qcew.tree import Tree
 class Typical:
     """Per state and ownership (level 0 of the tree) and industry."""
 
-    jobs: Floats  # shape (3, states, industries): jobs an establishment in each month
-    pay: Floats  # shape (states, industries): dollars a quarter for a job held in one month
+    jobs: FloatArray  # shape (3, states, industries): jobs an establishment in each month
+    pay: FloatArray  # shape (states, industries): dollars a quarter for a job held in one month
 
 
 def typical_sizes(tree: Tree) -> Typical:
@@ -44,7 +44,7 @@ def typical_sizes(tree: Tree) -> Typical:
     return _inherit(tree, rates)
 
 
-def _inherit(tree: Tree, rates: Floats) -> Typical:
+def _inherit(tree: Tree, rates: FloatArray) -> Typical:
     """Fills the gaps from the industry one level up, from the total downwards."""
     jobs, wage = rates[:3], rates[3]
     months = jobs.sum(axis=0)

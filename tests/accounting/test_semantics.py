@@ -1,0 +1,76 @@
+"""What the promise means to establishments, firms, people and membership."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gedp.accounting.composition import PrivacyLoss
+from gedp.accounting.semantics import (
+    Statement,
+    establishment,
+    existence_mu,
+    firm_loss,
+    hidden_existence,
+    membership_mu,
+    person,
+    record_mu,
+)
+from gedp.errors import DomainError
+from gedp.neighbors import Log, Protection, Sqrt
+from tests.helpers.strategies import protections, values
+
+WAGES = Protection(Sqrt(), 100)
+LOSS = PrivacyLoss.of("0.5")
+
+
+def test_establishment_of_a_million() -> None:
+    assert establishment(WAGES, LOSS, 1_000_000) == Statement(810_000, 1_210_000, 0.5)
+
+
+def test_wider_intervals_cost_more() -> None:
+    assert establishment(WAGES, LOSS, 1_000_000, k=3) == Statement(490_000, 1_690_000, 1.5)
+
+
+def test_firm_pays_for_each_of_its_establishments() -> None:
+    assert firm_loss(LOSS, 4).mu == 2.0
+
+
+def test_person_alone_and_in_a_crowd() -> None:
+    alone = person(WAGES, LOSS, 20_000, 20_000)
+    assert (alone.low, alone.high) == pytest.approx((1_715.7, 58_284.3), abs=0.05)
+    assert person(WAGES, LOSS, 20_000, 1_000_000) == Statement(0, 230_000, 0.5)
+    assert person(WAGES, LOSS, 200_000, 1_000_000) == Statement(10_000, 410_000, 0.5)
+    assert person(WAGES, LOSS, 20_000, 1_000_000, k=2).mu == 1.0
+    with pytest.raises(DomainError, match="share"):
+        person(WAGES, LOSS, 20_001, 20_000)
+
+
+def test_membership_counts_the_steps_to_zero() -> None:
+    employment = Protection(Sqrt(), 0.5)
+    assert membership_mu(employment, LOSS, 1) == 1.0  # two steps
+    assert membership_mu(employment, LOSS, 36) == 6.0  # twelve
+    assert membership_mu(employment, LOSS, 0.2) == 0.5
+    assert membership_mu(employment, LOSS, 0) == 0.0
+    assert membership_mu(Protection(Log(), 0.1), LOSS, 3) == math.inf
+    assert membership_mu(Protection(Log(), 0.1), LOSS, 0) == 0.0
+
+
+@given(protections, protections, values, values, values)
+def test_records_are_as_far_apart_as_their_furthest_attribute(
+    one: Protection, other: Protection, x: float, y: float, same: float
+) -> None:
+    both = {"one": one, "other": other}
+    alone = membership_mu(one, LOSS, x)
+    together = existence_mu(both, LOSS, {"one": x, "other": y})
+    assert together == max(alone, membership_mu(other, LOSS, y))
+    assert record_mu(both, LOSS, {"one": same, "other": y}, {"one": same, "other": y}) == 0
+
+
+@given(protections, st.integers(1, 40))
+def test_what_hides_from_nothing_in_k_steps_is_within_k_steps(protection: Protection, k: int) -> None:
+    largest = hidden_existence(protection, k)
+    assert membership_mu(protection, LOSS, largest) <= k * LOSS.mu * (1 + 1e-12)
+    if math.isfinite(protection.psi.at_zero):
+        assert membership_mu(protection, LOSS, 1.001 * largest) > k * LOSS.mu

@@ -1,0 +1,196 @@
+"""The command line: exit codes, messages, quick help."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gedp import __version__
+from gedp.cli import COMMANDS
+from tests.policy.test_spec import GOOD, changed
+
+
+def gedp(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gedp", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+    )
+
+
+def test_version_and_help() -> None:
+    assert gedp("--version").stdout == f"gedp {__version__}\n"
+    result = gedp("--help")
+    assert result.returncode == 0
+    assert all(name in result.stdout for name in COMMANDS)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; sys.argv = ['gedp', '--help']\nfrom gedp.cli import cli\ntry: cli()\nexcept SystemExit: pass\n"
+    heavy = "print(sorted({'numpy', 'scipy', 'rich', 'matplotlib', 'duckdb', 'pyarrow'} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code + heavy], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_examples(command: str) -> None:
+    result = gedp(command, "--help")
+    assert result.returncode == 0
+    assert "Examples:" in result.stdout
+
+
+def test_explain_shows_intervals_power_prices_and_other_accounting() -> None:
+    result = gedp("explain", "paper-baseline", "--sizes", "3,36,360,36000")
+    assert result.returncode == 0, result.stderr
+    for expected in ("1.5", "42.2", "35,810.5", "49.3%", "74.6%", "84.8%", "0.3606", "2.30651", "zCDP", "a firm's 10"):
+        assert expected in result.stdout, expected
+
+
+def test_explain_reports_all_five_mistakes_with_exit_code_2(tmp_path: Path) -> None:
+    text = changed(
+        ('"naics", prefix', '"naic", prefix'),
+        ('emp = { psi = "sqrt"', 'emp = { psi = "sqroot"'),
+        ("gamma = 50", "gamma = -50"),
+        ('by = ["cnty"]', 'by = ["county"]'),
+        ("{ emp = 0.7, wage", "{ emp = 0.7, wages"),
+    )
+    (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
+    result = gedp("explain", "bad.toml", cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.startswith("gedp: bad.toml: 5 faults\n  line 7")
+    assert result.stderr.count("\n  line ") == 5
+    assert "Traceback" not in result.stderr
+
+
+def test_over_budget_ends_with_exit_code_1_and_the_price_list(tmp_path: Path) -> None:
+    (tmp_path / "dear.toml").write_text(changed(("mu = 1.4", "mu = 1.2")), encoding="utf-8")
+    result = gedp("explain", "dear.toml", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "identity" in result.stdout
+    assert "over the budget of 1.2" in result.stdout
+    assert "Multiply every query's mu by 0.8571" in result.stderr
+
+
+def test_two_publishers(tmp_path: Path) -> None:
+    (tmp_path / "other.toml").write_text(changed(("gamma = 0.5", "gamma = 0.2")), encoding="utf-8")
+    (tmp_path / "ours.toml").write_text(GOOD, encoding="utf-8")
+    public = changed(
+        ("gamma = 50", "gamma = 5"),
+        ("emp = {", "jobs = {"),
+        ("emp = 0.7", "jobs = 0.7"),
+        ('"naics"]', '"naics", "emp"]'),
+    )
+    (tmp_path / "open.toml").write_text(public, encoding="utf-8")
+    refused = gedp("explain", "ours.toml", "--with", "open.toml", cwd=tmp_path)
+    assert (refused.returncode, "emp: confidential in one spec and public in the other" in refused.stderr) == (1, True)
+    (tmp_path / "dear.toml").write_text(changed(("mu = 1.4", "mu = 1.2")), encoding="utf-8")
+    assert gedp("explain", "ours.toml", "--with", "dear.toml", cwd=tmp_path).returncode == 1
+    result = gedp("explain", "ours.toml", "--with", "other.toml", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    said = result.stdout[result.stdout.index("Together with other.toml") :]
+    assert "mu = 1.9799" in said
+    assert "emp: psi = narrowed from (sqrt(x))/0.5 and (sqrt(x))/0.2" in " ".join(said.split())
+    assert "wage: psi = sqrt(x), gamma = 50" in said
+
+
+def test_bad_usage_ends_with_exit_code_2(tmp_path: Path) -> None:
+    assert gedp("explain", "absent.toml").returncode == 2
+    assert gedp("explain").returncode == 2
+    assert gedp("nonsense").returncode == 2
+    assert gedp("explain", "paper-equal", "--sizes", "3,x").returncode == 2
+    unwritable = gedp("explain", "paper-equal", "--html", str(tmp_path / "no" / "such" / "page.html"))
+    assert unwritable.returncode == 2
+    assert "cannot write" in unwritable.stderr
+    assert "Traceback" not in unwritable.stderr
+
+
+def test_examples_are_listed_and_printed(tmp_path: Path) -> None:
+    assert gedp("examples").stdout.startswith("paper-baseline")
+    (tmp_path / "mine.toml").write_text(gedp("examples", "paper-equal").stdout, encoding="utf-8")
+    assert gedp("explain", "mine.toml", cwd=tmp_path).returncode == 0
+    assert gedp("examples", "nothing").returncode == 2
+
+
+def test_a_policy_with_everything_in_it_is_explained(tmp_path: Path) -> None:
+    text = changed(
+        ('emp = { psi = "sqrt", gamma = 0.5 }', "'[/red] emp' = { psi = 'log', gamma = 0.2, shift = 4, person = 2 }"),
+        ("emp = 0.7", "'[/red] emp' = 0.7"),
+        ("gamma = 50 }", "gamma = 2, signed = true, at_least = { psi = 'linear', gamma = 7 } }"),
+    )
+    (tmp_path / "rich.toml").write_text(text, encoding="utf-8")
+    result = gedp("explain", "rich.toml", "--sizes", "10,1", "--html", "rich.html", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "[/red] emp" in said
+    assert "log(x + 4), gamma = 0.2" in said
+    assert "8.1 │ 16.7" not in said  # the log without its shift
+    assert "7.5 │ 13.1" in said  # 14 e^-0.2 - 4 and 14 e^0.2 - 4
+    assert "1 │ −6.7 │ 10.0" in said  # x/7 below 3.0625, then (√x)/2, on both sides of 0
+    assert "A person who contributes 2 to [/red] emp" in said
+    assert "a firm's 2 establishments at once │ 2.8 │" in said
+    assert "An establishment with at most 3 of [/red] emp, and −47 to 47 of wage is told from one with nothing" in said
+
+
+def test_existence_without_protection_is_said_to_be_so(tmp_path: Path) -> None:
+    (tmp_path / "log.toml").write_text(changed(('emp = { psi = "sqrt"', 'emp = { psi = "log"')), encoding="utf-8")
+    said = " ".join(gedp("explain", "log.toml", cwd=tmp_path).stdout.split())
+    assert "Whether it has anything at all is not protected: at 0, ψ has no value for emp." in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("mu = 1.4", "mu = 1e400"),
+        ("mu = 1.4", "mu = 1e9999999"),
+        ("mu = 1.4", "mu = 1e99999999999999999999"),
+        ("mu = 1.4", f"mu = {'9' * 5000}"),
+        ("mu = 1.4", f"mu = {'[' * 3000}"),
+        ("gamma = 0.5", "gamma = 1e-300"),
+        ("gamma = 0.5", "gamma = 1e300"),
+        ("gamma = 0.5", "gamma = 0.5, person = 1e400"),
+        ("gamma = 0.5", "gamma = 0.5, shift = 1e400"),
+        ('emp = { psi = "sqrt", gamma = 0.5', 'emp = { psi = "log", gamma = 800'),
+        ("mu = 0.7", "mu = 1e-200"),
+    ],
+)
+def test_numbers_beyond_all_use_are_faults(old: str, new: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.toml").write_text(changed((old, new)), encoding="utf-8")
+    result = gedp("explain", "odd.toml", "--html", "odd.html", cwd=tmp_path)
+    assert result.returncode == 2
+    assert result.stderr.startswith("gedp: odd.toml: 1 fault")
+
+
+def test_a_large_budget_is_explained_without_nonsense(tmp_path: Path) -> None:
+    (tmp_path / "large.toml").write_text(changed(("mu = 1.4", "mu = 40"), ("mu = 0.7", "mu = 20")), encoding="utf-8")
+    result = gedp("explain", "large.toml", "--html", "large.html", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "nan" not in result.stdout
+    assert "an attacker all but succeeds" in result.stdout
+    assert result.stderr == ""
+
+
+def test_many_queries_and_attributes_are_shown_quickly_and_whole(tmp_path: Path) -> None:
+    attributes = "".join(f"a{i} = {{ psi = 'sqrt', gamma = 0.5 }}\n" for i in range(20))
+    queries = "".join(f"[[queries]]\nname = 'q{i}'\nby = ['cnty']\nmu = 0.001\n" for i in range(300))
+    text = f"[data]\nsource = 'x'\npublic = ['cnty']\n[attributes]\n{attributes}[budget]\nmu = 1\n{queries}"
+    (tmp_path / "many.toml").write_text(text, encoding="utf-8")
+    result = gedp("explain", "many.toml", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert "q299: a19" in result.stdout
+
+
+def test_a_spec_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "bom.toml").write_text(GOOD, encoding="utf-8-sig")
+    assert gedp("explain", "bom.toml", cwd=tmp_path).returncode == 0
+
+
+def test_pages_never_replace_the_spec_or_a_device(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(GOOD, encoding="utf-8")
+    assert gedp("explain", "my.toml", "--html", "my.toml", cwd=tmp_path).returncode == 2
+    assert (tmp_path / "my.toml").read_text(encoding="utf-8") == GOOD
+    os.mkfifo(tmp_path / "pipe")
+    assert "not a regular file" in gedp("explain", "my.toml", "--html", "pipe", cwd=tmp_path).stderr

@@ -1,0 +1,100 @@
+"""Sweeps: the total stays where it should, shares are what was asked for, and the rest keeps its proportions."""
+
+from dataclasses import replace
+from decimal import Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gedp.errors import DomainError
+from gedp.lab.compare.sweeps import AS_IS, settings_of
+from gedp.policy import Data, Policy, Query, Spec, price
+from tests.microdata.test_fit import ATTRIBUTES
+
+NAMES = list(ATTRIBUTES)
+prices = st.decimals("0.001", "3", places=3)
+queries = st.lists(
+    st.dictionaries(st.sampled_from(NAMES), prices, min_size=1, max_size=4), min_size=2, max_size=4
+).filter(lambda found: len({name for mu in found for name in mu}) > 1)
+shares = st.decimals("0.01", "0.99", places=2)
+
+
+def spec_of(found: list[dict[str, Decimal]], budget: str = "100") -> Spec:
+    listed = tuple(Query(f"q{i}", ("cnty",), mu) for i, mu in enumerate(found))
+    return Spec(Data("x", ("cnty",), synthetic=True), Policy(ATTRIBUTES, Decimal(budget)), listed)
+
+
+def squares(spec: Spec) -> dict[tuple[str, str], Fraction]:
+    return {(q.name, a): Fraction(mu) ** 2 for q in spec.queries for a, mu in q.mu.items()}
+
+
+@given(queries, st.decimals("0.1", "20", places=2))
+def test_a_total_is_reached_and_never_passed(found: list[dict[str, Decimal]], total: Decimal) -> None:
+    (setting,) = settings_of(spec_of(found), f"mu={total}")
+    assert setting.name == f"mu={total}"
+    assert setting.spec.policy.mu == total
+    assert price(setting.spec).within_budget
+    assert price(setting.spec).total.mu == pytest.approx(float(total), rel=1e-6)
+    before, after = squares(spec_of(found)), squares(setting.spec)
+    factors = {float(after[key] / before[key]) for key in before}
+    assert max(factors) == pytest.approx(min(factors), rel=1e-4)
+
+
+@given(queries, shares, st.data())
+def test_a_share_is_of_mu_squared_at_the_same_total(
+    found: list[dict[str, Decimal]], share: Decimal, data: st.DataObject
+) -> None:
+    spec = spec_of(found)
+    kind = data.draw(st.sampled_from(["query", "attribute"]))
+    name = data.draw(st.sampled_from(sorted({key[kind == "attribute"] for key in squares(spec)})))
+    (setting,) = settings_of(spec, f"{kind}:{name}={share}")
+    before, after = squares(spec), squares(setting.spec)
+    total = sum(after.values())
+    inside = sum(square for key, square in after.items() if key[kind == "attribute"] == name)
+    assert float(inside / total) == pytest.approx(float(share), rel=1e-4)
+    assert total <= sum(before.values()) * (1 + Fraction(1, 10**24))
+    assert float(total) == pytest.approx(float(sum(before.values())), rel=1e-5)
+    for part in (True, False):
+        factors = [float(after[k] / before[k]) for k in before if (k[kind == "attribute"] == name) == part]
+        assert max(factors) == pytest.approx(min(factors), rel=1e-3)
+
+
+def test_the_share_that_it_has_changes_nothing_and_is_within_the_budget() -> None:
+    spec = spec_of([{"emp": Decimal("0.1")}, {"wage": Decimal("0.7")}])
+    (setting,) = settings_of(spec, "query:q0=0.02")
+    assert [float(mu) for q in setting.spec.queries for mu in q.mu.values()] == pytest.approx([0.1, 0.7], abs=2e-9)
+    exactly = replace(spec, policy=replace(spec.policy, mu=Decimal("0.7071067811865475244008443622")))
+    assert price(settings_of(exactly, "query:q0=0.3")[0].spec).within_budget
+
+
+def test_without_a_sweep_there_is_the_spec_itself() -> None:
+    spec = spec_of([{"emp": Decimal(1)}, {"wage": Decimal(1)}])
+    (setting,) = settings_of(spec, None)
+    assert (setting.name, setting.spec) == (AS_IS, spec)
+    assert [s.name for s in settings_of(spec, "mu=1, 2,1.0")] == ["mu=1", "mu=2"]
+
+
+@pytest.mark.parametrize(
+    ("sweep", "message"),
+    [
+        ("mu", "is no sweep"),
+        ("mu=", "is no sweep"),
+        ("mu=1,x", "is no sweep"),
+        ("mu=nan", "is no sweep"),
+        ("mu=inf", "is no sweep"),
+        ("mu=0", "above 0"),
+        ("mu=1,1e20", "at most 1e\\+15"),
+        ("mu=1e400", "at most 1e\\+15"),
+        ("mu=9e999999999", "at most 1e\\+15"),
+        ("mu=1e-12", "nothing is left"),
+        ("query:q9=0.1", "There are: mu, query:q0, query:q1, attribute:emp"),
+        ("nonsense:q0=0.1", "cannot sweep"),
+        ("query:q0=1", "between 0 and 1"),
+        ("attribute:area=0.1", "nothing or everything"),
+    ],
+)
+def test_bad_sweeps_are_one_message(sweep: str, message: str) -> None:
+    with pytest.raises(DomainError, match=message):
+        settings_of(spec_of([{"emp": Decimal(1)}, {"wage": Decimal(1)}]), sweep)

@@ -1,0 +1,121 @@
+"""Workflows: their names, and what they make of a spec."""
+
+import math
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gedp.confidential.measure import rehearse
+from gedp.confidential.mechanisms import ZETA
+from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
+from gedp.lab.compare.plan import make_plan
+from gedp.lab.compare.rehearsals import prepare_replicates, replicate
+from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
+from gedp.policy import Spec, price, read_spec
+from gedp.release.estimates import no_clipping_tau
+from tests.helpers.runs import small_table, write_case
+
+SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Spec:
+    return read_spec(write_case(tmp_path, SYNTHETIC))
+
+
+def test_names_say_what_is_unusual() -> None:
+    names = ["psi", "psi+plug-in", "psi+quasi", "auto+quasi", "auto+oracle", "gdp"]
+    assert [w.name for w in parse_workflows(names)] == ["psi", "psi+quasi", "auto", "auto+oracle", "gdp"]
+    assert [w.name for w in parse_workflows(DEFAULT)] == list(DEFAULT)
+    for name in ("nonsense", "psi+nonsense", "", "+quasi"):
+        with pytest.raises(DomainError, match="There are: psi, pnc, auto, gdp, alone or with"):
+            parse_workflows([name])
+
+
+def test_a_mechanism_is_for_groups_alone(spec: Spec) -> None:
+    for mechanism in ("psi", "pnc", "auto"):
+        made = spec_for(spec, mechanism, {})
+        assert [q.mechanism for q in made.queries if not q.is_identity] == [mechanism] * 2
+        assert (made.policy, [q.mu for q in made.queries]) == (spec.policy, [q.mu for q in spec.queries])
+
+
+def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path) -> None:
+    """Against the table itself: every answer has noise of the largest value over its mu."""
+    plan = make_plan(spec, str(tmp_path / "t.parquet"), workflows=["gdp"])
+    table = plan.open_table()
+    made = prepare_replicates(plan, table).specs["as in the spec", "gdp"]
+    assert price(made).total == price(spec).total
+    rows = small_table()
+    rehearsed = rehearse(table, made)
+    for answered in rehearsed.manifest.queries:
+        for name, noise in answered.noise.items():
+            largest = max(rows[name].to_pylist())
+            assert noise.sigma_psi == pytest.approx(largest / float(answered.query.mu[name]), rel=1e-5)
+    variances = rehearsed.answers("county")["variance"].to_pylist()
+    largest = {"emp": max(rows["emp"].to_pylist()) / 0.2, "wage": max(rows["wage"].to_pylist()) / 0.1}
+    assert variances == pytest.approx([largest["emp"] ** 2] * 3 + [largest["wage"] ** 2] * 3, rel=1e-5)
+    draws = np.array([rehearse(table, made).answers("county")["estimate"] for _ in range(200)])
+    spread = draws.std(axis=0) / np.sqrt(variances)
+    assert np.all((spread > 0.75) & (spread < 1.3))  # 5 standard errors
+
+
+def test_attributes_may_be_left_out_at_unchanged_prices_and_bounds(spec: Spec) -> None:
+    fewer = with_attributes(spec, ["wage"])
+    assert list(fewer.policy.attributes) == ["wage"]
+    assert [(q.name, q.mu) for q in fewer.queries] == [
+        ("identity", {"wage": Decimal("0.1")}),
+        ("county", {"wage": Decimal("0.1")}),
+    ]
+    plan = make_plan(spec, "t.parquet", attributes=["wage"])
+    assert math.isclose(no_clipping_tau(40, 1, plan.zeta), no_clipping_tau(40, 2, ZETA), rel_tol=1e-3)
+    assert make_plan(spec, "t.parquet").zeta == ZETA
+
+
+def test_a_sweep_is_of_the_whole_spec_even_if_attributes_are_left_out(spec: Spec) -> None:
+    whole, fewer = (make_plan(spec, "t.parquet", attributes=a, sweep="mu=0.5") for a in (None, ["wage"]))
+    assert fewer.spec.queries[0].mu["wage"] == whole.spec.queries[0].mu["wage"]
+
+
+@pytest.mark.parametrize("sweep", [None, "query:county=0.1"])
+def test_the_budget_is_for_the_whole_spec_even_if_attributes_are_left_out(spec: Spec, sweep: str | None) -> None:
+    poor = replace(spec, policy=replace(spec.policy, mu=Decimal("0.2")))
+    assert price(with_attributes(poor, ["wage"])).within_budget
+    with pytest.raises(BudgetExceededError, match=r"cost mu = 0\.28\d* in all and the budget is 0\.2\."):
+        make_plan(poor, "t.parquet", attributes=["wage"], sweep=sweep)
+    make_plan(poor, "t.parquet", attributes=["wage"], sweep="mu=0.1,5")  # each is its own budget
+
+
+def test_what_cannot_be_is_refused(spec: Spec) -> None:
+    confidential = replace(spec, data=replace(spec.data, synthetic=False))
+    with pytest.raises(Refused, match="oracle weights are made of the true values"):
+        make_plan(confidential, "t.parquet", workflows=["psi", "auto+oracle"])
+    with pytest.raises(Refused, match="a seed makes noise that can be subtracted"):
+        make_plan(confidential, "t.parquet", seed=1)
+    with pytest.raises(FaultsError, match="2 faults"):
+        make_plan(spec, "t.parquet", attributes=["nope", "emp", "neither"])
+
+
+def test_a_workflow_that_some_query_cannot_have_is_refused_before_any_replicate(tmp_path: Path) -> None:
+    path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
+    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["pnc+quasi", *DEFAULT])
+    with pytest.raises(
+        FaultsError, match=r"workflow pnc\+quasi, pnc: the sums of emp need the identity query"
+    ) as raised:
+        prepare_replicates(plan, plan.open_table())
+    assert len(raised.value.faults) == 2  # each attribute once, and no lines of a file that nobody wrote
+    assert "line" not in str(raised.value)
+    assert raised.value.__notes__ == ["Or compare those that work: --workflow psi --workflow auto --workflow gdp"]
+    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["pnc"])
+    with pytest.raises(FaultsError, match="workflow pnc: the sums of wage") as raised:
+        prepare_replicates(plan, plan.open_table())
+    assert not hasattr(raised.value, "__notes__")
+
+
+def test_the_workflows_that_work_without_establishments_do(tmp_path: Path) -> None:
+    path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
+    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["psi", "auto", "gdp"])
+    table = plan.open_table()
+    assert replicate(plan, table, prepare_replicates(plan, table), 0).num_rows > 0

@@ -1,0 +1,130 @@
+"""The solver against dense weighted least squares, in which every answer is a row of a matrix."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gedp.arrays import FloatArray
+from gedp.errors import DomainError
+from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, Marginal, fit_cells, pool
+from gedp.microdata.weights import least_norm
+
+Direct = list[tuple[FloatArray, FloatArray]]
+
+
+def matrix_of(marginal: Marginal) -> FloatArray:
+    matrix = np.zeros((marginal.groups, len(marginal.of_cell)))
+    matrix[marginal.of_cell, np.arange(len(marginal.of_cell))] = 1
+    return matrix
+
+
+def dense(direct: Direct, marginals: Sequence[Marginal]) -> tuple[FloatArray, FloatArray]:
+    """The solution and its covariance."""
+    cells = len(direct[0][0])
+    design = np.vstack([*(np.eye(cells) for _ in direct), *map(matrix_of, marginals)])
+    answers = np.concatenate([*(a for a, _ in direct), *(m.answers for m in marginals)])
+    scale = 1 / np.sqrt(np.concatenate([*(v for _, v in direct), *(m.variances for m in marginals)]))
+    solution, *_ = np.linalg.lstsq(design * scale[:, None], answers * scale)
+    inverse = np.linalg.pinv(design * scale[:, None])
+    return solution, inverse @ inverse.T
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Direct, list[Marginal]]:
+    """Nested, crossing and repeated groupings, groups without cells, groups of one cell."""
+    cells = draw(st.integers(1, 30))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    spread = draw(st.sampled_from([0.0, 1.0, 3.0]))
+
+    def answers(count: int) -> tuple[FloatArray, FloatArray]:
+        return 100 * rng.normal(size=count), 10 ** rng.uniform(-spread, spread, count)
+
+    direct = [answers(cells) for _ in range(draw(st.integers(1, 2)))]
+    marginals: list[Marginal] = []
+    for kind in draw(st.lists(st.sampled_from(["crossing", "nested", "again", "cells", "total"]), max_size=5)):
+        groups = draw(st.integers(1, cells + 2))
+        of_cell = rng.integers(0, groups, cells).astype(np.int32)
+        if kind == "nested" and marginals:
+            parent = marginals[-1]
+            of_cell = rng.integers(0, groups, parent.groups).astype(np.int32)[parent.of_cell]
+        elif kind == "again" and marginals:
+            of_cell, groups = marginals[-1].of_cell, marginals[-1].groups
+        elif kind == "cells":
+            of_cell, groups = rng.permutation(cells).astype(np.int32), cells
+        elif kind == "total":
+            of_cell, groups = np.zeros(cells, dtype=np.int32), 1
+        marginals.append(Marginal(of_cell, *answers(groups)))
+    return direct, marginals
+
+
+@pytest.mark.parametrize("direct_limit", [DIRECT_LIMIT, 0], ids=["factors", "iteration"])
+@given(problem=problems())
+@settings(max_examples=200)
+def test_cells_are_those_of_dense_least_squares(direct_limit: int, problem: tuple[Direct, list[Marginal]]) -> None:
+    direct, marginals = problem
+    fit = fit_cells(direct, marginals, direct_limit)
+    expected, covariance = dense(direct, marginals)
+    np.testing.assert_allclose(fit.totals, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+    # Cov(s) = V − V Bᵀ (W + B V Bᵀ)⁻¹ B V
+    system, cells = fit.system, len(fit.totals)
+    if system.size:
+        carried = np.column_stack([system.gather(fit.variances * unit) for unit in np.eye(cells)])
+        ours = np.diag(fit.variances) - carried.T @ system.solve(carried)
+    else:
+        ours = np.diag(fit.variances)
+    np.testing.assert_allclose(ours, covariance, rtol=0, atol=1e-8 * np.abs(covariance).max())
+    assert system.residual < 1e-9
+
+
+@given(problem=problems(), seed=st.integers(0, 99))
+def test_without_direct_answers_it_is_the_least_norm(problem: tuple[Direct, list[Marginal]], seed: int) -> None:
+    _, marginals = problem
+    if not marginals:
+        return
+    weights = np.random.default_rng(seed).uniform(0.2, 5, len(marginals[0].of_cell))
+    scale = 1 / np.sqrt(np.concatenate([m.variances for m in marginals]))
+    design = np.vstack([matrix_of(m) for m in marginals]) * np.sqrt(weights)
+    answers = np.concatenate([m.answers for m in marginals])
+    norm, *_ = np.linalg.lstsq(design * scale[:, None], answers * scale)
+    expected = norm * np.sqrt(weights)
+    ours = least_norm(marginals, weights)
+    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-6 * max(1.0, np.abs(expected).max()))
+
+
+def test_one_grouping_is_divided_by_weight() -> None:
+    marginal = Marginal(np.array([0, 0, 1], dtype=np.int32), np.array([30.0, 7.0]), np.array([2.0, 5.0]))
+    np.testing.assert_allclose(least_norm([marginal], np.array([1.0, 2.0, 9.0])), [10, 20, 7])
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
+def test_variances_that_are_no_variances_are_refused(bad: float) -> None:
+    good = np.array([1.0, 2.0])
+    of_cell = np.array([0, 0], dtype=np.int32)
+    with pytest.raises(DomainError, match="1 of 2 variances"):
+        fit_cells([(good, np.array([bad, 1.0]))], [])
+    with pytest.raises(DomainError, match="1 of 1 variances"):
+        fit_cells([(good, good)], [Marginal(of_cell, np.array([1.0]), np.array([bad]))])
+    with pytest.raises(DomainError, match="1 of 1 variances"):
+        least_norm([Marginal(of_cell, np.array([1.0]), np.array([bad]))], good)
+
+
+def test_no_convergence_is_an_error_and_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    marginals = [
+        Marginal(rng.integers(0, 40, 500).astype(np.int32), rng.normal(size=40), rng.uniform(0.1, 1, 40))
+        for _ in range(3)
+    ]
+    direct = [(rng.normal(size=500), rng.uniform(1, 9, 500))]
+    fit_cells(direct, marginals, 0)
+    monkeypatch.setattr("gedp.microdata.solve.MOST_CG_STEPS", 2)
+    with pytest.raises(ConvergenceError, match="120 groups"):
+        fit_cells(direct, marginals, 0)
+
+
+def test_pooling_is_the_mean_by_inverse_variance() -> None:
+    answers, variances = pool([np.array([1.0]), np.array([4.0])], [np.array([1.0]), np.array([2.0])])
+    assert answers[0] == pytest.approx((1 / 1 + 4 / 2) / 1.5)
+    assert variances[0] == pytest.approx(1 / 1.5)
