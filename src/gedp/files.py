@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from gedp.errors import GedpError
 
@@ -29,8 +30,11 @@ def writing(target: Path) -> Iterator[None]:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place at the end, or is removed if anything goes wrong."""
+def replacing(path: Path, *, mode: int | None = None) -> Iterator[Path]:
+    """A temporary path beside `path` that takes its place at the end, or is removed if anything goes wrong.
+
+    It is its owner's alone until then. Without a `mode` it gets that of the file before, or the usual one.
+    """
     if path.exists() and not path.is_file():
         raise WriteError(f"cannot write {path}: it is not a regular file")
     if is_ledger(path):
@@ -40,12 +44,28 @@ def replacing(path: Path) -> Iterator[Path]:
         os.close(descriptor)
         temporary = Path(name)
         try:
+            temporary.chmod(0o600)  # a umask may have taken more than it should
             yield temporary
-            temporary.chmod(path.stat().st_mode if path.exists() else 0o666 & ~_umask())
+            temporary.chmod(mode or (path.stat().st_mode if path.exists() else 0o666 & ~_umask()))
             temporary.replace(path)
         finally:
             with suppress(OSError):
                 temporary.unlink()
+
+
+@contextmanager
+def private_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file for its owner alone, that gets its name when all of it is written, or is removed."""
+    with replacing(path, mode=0o600) as temporary, temporary.open("wb") as file:
+        yield file
+
+
+def require_writable(path: Path) -> None:
+    """Raises WriteError now if a file could not be made at `path`: better before long work than after it."""
+    if path.is_dir():
+        raise WriteError(f"cannot write {path}: it is a folder")
+    with writing(path), tempfile.TemporaryFile(dir=path.parent):
+        pass
 
 
 def write_text(path: Path, text: str) -> None:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 MINUS = "\N{MINUS SIGN}"
 DIGITS = 13  # beyond these, two right ways to compute a number may differ
 LARGEST = 15  # decades; numbers with more digits before the point are written with an exponent
+_LARGE = ((1e12, "tn"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
 _TAKEN = Context(prec=DIGITS, rounding=ROUND_HALF_UP)
 _EXACT = Context(prec=400)
 
@@ -80,6 +81,26 @@ def size(number: float) -> str:
 def percent(share: float) -> str:
     """A share that is no chance, to 0.1%."""
     return f"{fixed(100 * share, 1)}%"
+
+
+def short(number: float, digits: int = 6) -> str:
+    """A number where there is little room, such as at an axis, to so many digits.
+
+    >>> short(300), short(10_000), short(-1_234_567, 2), short(3e9)
+    ('300', '10k', '−1.2M', '3bn')
+    """
+    rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
+    factor, letters = next((each for each in _LARGE if abs(rounded) >= each[0]), (1.0, ""))
+    return _signed(f"{rounded / factor:g}{letters}")
+
+
+def short_share(share: float, digits: int = 2) -> str:
+    """A share in percent, to so many digits of it; a dash where there is none.
+
+    >>> short_share(0.000191), short_share(12.34), short_share(math.nan)
+    ('0.019%', '1,200%', '–')
+    """
+    return "–" if math.isnan(share) else _signed(f"{float(f'{100 * share:.{digits}g}'):,.10g}%")
 
 
 def fixed(number: float, places: int) -> str:

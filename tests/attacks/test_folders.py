@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from gedp.confidential.run import plan_run, run
+from gedp.folders import Claim, PlaceTakenError
 from gedp.ledger import Ledger
 from gedp.policy import read_spec
 from gedp.release import read_release
-from gedp.release.claim import Claim, PlaceTakenError
 from tests.helpers.runs import COMMAND, PRICE, all_files, gedp, names, small_table, spent, write_case, write_spec
 
 

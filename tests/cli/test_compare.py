@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.lab.compare import crew
+from gedp.lab.compare import workers
 from tests.cli.test_evaluate import environment, everything
 from tests.helpers.canaries import sings, with_canaries
 from tests.helpers.runs import COMMAND, gedp, names, small_table, write_case
@@ -113,20 +113,19 @@ def test_a_worker_that_dies_is_one_error_and_finished_replicates_are_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_case(tmp_path)
-    hired, crew_of = crew._hired, []
+    start, finished, started = workers._start_worker, workers._finished_number, []
 
-    def watched(begin: crew.Work) -> object:
-        crew_of.append(hired(begin))  # type: ignore[arg-type]
-        return crew_of[-1]
+    def watched(prepare: workers.Prepare) -> object:
+        started.append(start(prepare))
+        return started[-1]
 
-    def outcome(connection: "Connection[Any, Any]") -> int:
-        done = received(connection)
-        os.kill(crew_of[0][1].pid or 0, signal.SIGKILL)
-        return done
+    def finished_then_killed(connection: "Connection[Any, Any]") -> int:
+        number = finished(connection)
+        os.kill(started[0][1].pid or 0, signal.SIGKILL)
+        return number
 
-    received = crew._outcome
-    monkeypatch.setattr(crew, "_hired", watched)
-    monkeypatch.setattr(crew, "_outcome", outcome)
+    monkeypatch.setattr(workers, "_start_worker", watched)
+    monkeypatch.setattr(workers, "_finished_number", finished_then_killed)
     command = ("compare", "spec.toml", "--by", "cnty", "--workflow", "psi", "--workers", "2", "--replicates", "50")
     ended = gedp(*command, folder=tmp_path)
     assert (ended.code, ended.err.count("gedp:")) == (2, 1)

@@ -13,7 +13,10 @@ from gedp import numbers
 from gedp.accounting.composition import PrivacyLoss, power
 from gedp.explain.facts import power_rows
 from gedp.explain.page import explain_page
-from gedp.lab.reproduce.frameworks import framework_ratios, frameworks_page
+from gedp.lab.reproduce.context import Context
+from gedp.lab.reproduce.everything import run_item
+from gedp.lab.reproduce.items import frameworks
+from gedp.lab.reproduce.page import item_page
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt
 from gedp.policy import parse_spec, price
 from gedp.policy.examples import find_spec
@@ -121,6 +124,9 @@ def test_the_page_rounds_as_the_library_does(browser: Browser, tmp_path: Path) -
 
     numbered = [float(x) for x in values]
     assert on_page("size(each)", numbered) == [numbers.size(x) for x in numbered]
+    ticks = [digit * 10.0**decade for decade in range(-3, 15) for digit in (-2, 1, 2.5, 7)]
+    assert on_page("short(each)", ticks) == [numbers.short(x) for x in ticks]
+    assert on_page("short(each, 2)", ticks) == [numbers.short(x, 2) for x in ticks]
     assert on_page("percent(each)", numbered) == [numbers.percent(x) for x in numbered]
     assert on_page("strength(Math.abs(each))", numbered) == [numbers.strength(abs(x)) for x in numbered]
     pairs = [(float(low), float(high)) for low, high in intervals]
@@ -242,6 +248,7 @@ def test_figures_have_alternative_text_and_the_page_prints(browser: Browser, tmp
 
 
 def test_frameworks_page_opens_without_requests(browser: Browser, tmp_path: Path) -> None:
-    page, requests, errors = opened(browser, tmp_path / "f.html", frameworks_page([framework_ratios(1)]))
+    text = item_page(Context(), run_item(Context(), frameworks.ITEM), stands_alone=True)
+    page, requests, errors = opened(browser, tmp_path / "f.html", text)
     assert page.locator("svg[role=img]").is_visible()
     assert (requests, errors) == ([], [])

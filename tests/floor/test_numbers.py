@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import gedp
 from gedp.accounting.composition import power
-from gedp.lab.reproduce.intervals import PRINTED_INTERVALS
+from gedp.lab.reproduce.items.intervals import PRINTED
 from gedp.numbers import bound, chance, interval, percent, size, strength
 
 
@@ -54,7 +54,7 @@ def test_intervals_are_shown_to_the_digit_that_their_width_asks_for(low: float, 
 
 def test_intervals_are_those_of_the_paper() -> None:
     """To the digits that it prints, or that we show if these are fewer."""
-    for x, protection, low, high in PRINTED_INTERVALS:
+    for x, protection, low, high in PRINTED:
         texts = interval(*(float(end) for end in protection.interval(x)))
         places = min(len(texts.low.partition(".")[2]), 1)
         assert [round(number(end), places) for end in texts[:2]] == [round(low, places), round(high, places)]

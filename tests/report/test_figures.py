@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from gedp import read_release
 from gedp.microdata import Microdata
+from gedp.numbers import short
 from gedp.report import charts
 from gedp.report.errors import TableErrors, curve, release_errors
-from gedp.report.numbers import relative, short, with_margin
+from gedp.report.numbers import relative, with_margin
 from gedp.report.totals import Amount, main_totals
 from tests.helpers.runs import SYNTHETIC, small_table, write_case
 from tests.helpers.runs import gedp as command

@@ -1,19 +1,71 @@
-"""`gedp reproduce`: the paper's tables and figures, ours beside the printed ones."""
+"""`gedp reproduce`: all of the paper's items onto pages, and every item as a command of its own."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from gedp.cli.reproduce_all import everything, item_command
-from gedp.lab.reproduce.registry import SUMMARIES
+from gedp.cli import LazyGroup
+from gedp.lab.reproduce.context import DATA_VARIABLE, OUT, QCEW, REPLICATES, SEED, STATES
+from gedp.lab.reproduce.registry import find_item, item_names, summary
+
+if TYPE_CHECKING:
+    from gedp.lab.reproduce.results import Item
+
+ALL = "all"
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+_SEED = click.option(
+    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same seed, the same numbers."
+)
+_OPTIONS = (
+    click.option("--out", type=_FOLDER, default=OUT, show_default=True, help="Folder for the results."),
+    click.option(
+        "--data",
+        type=_FOLDER,
+        envvar=DATA_VARIABLE,
+        show_envvar=True,
+        help=f"Folder with {QCEW}. Without it, comparisons are of a synthetic state.",
+    ),
+    click.option(
+        "--replicates", type=click.IntRange(min=1), default=REPLICATES, show_default=True, help="Of each comparison."
+    ),
+    click.option("--state", "states", multiple=True, help=f"May be repeated. Default: {', '.join(STATES)}."),
+    _SEED,
+)
 
 
-@click.group()
+def _with_options(function: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+class _ItemGroup(LazyGroup):
+    """Lists the items without importing them."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == ALL:
+            return everything
+        if cmd_name not in self.summaries:
+            return None
+        item = find_item(cmd_name)
+        return _printing_command(item) if item.is_printed else _page_command(item)
+
+
+@click.group(
+    cls=_ItemGroup,
+    package=__name__,
+    summaries={
+        ALL: "Every table and figure of the paper that public data allows.",
+        **{name: summary(name) for name in item_names()},
+    },
+)
 def command() -> None:
-    """The paper's tables and figures, ours beside the printed ones.
+    """Reproduce the paper's tables and figures, ours beside the printed ones.
 
-    `all` runs everything onto pages. intervals, semantics, frameworks, bias and coverage alone print theirs, and end
-    with exit code 1 if a number disagrees; the other items write pages as `all` does.
+    `all` runs everything onto pages. A single item writes pages too, or, where it needs no data (intervals, coverage
+    and others), prints its result and ends with exit code 1 if that disagrees with the paper.
 
     \b
     Examples:
@@ -26,161 +78,102 @@ def command() -> None:
     """
 
 
-@command.command()
-def intervals() -> None:
-    """The table of uncertainty intervals for sqrt (gamma 0.5) and log (gamma 0.1)."""
-    from rich.table import Table
+@click.command(ALL)
+@click.option("--only", multiple=True, type=click.Choice(item_names()), help="An item; may be repeated.")
+@_with_options
+def everything(only: tuple[str, ...], **options: Any) -> None:
+    """Run every table and figure of the paper that public data allows, onto pages, with claims checked.
 
-    from gedp.cli.console import make_console
-    from gedp.lab.reproduce.intervals import intervals
+    Writes index.html, one page per item, results.json and Parquet files. An interrupted run goes on where it stopped.
+    Without the published QCEW it does what it can on the demonstration state, and reports what it skipped.
 
-    rows = intervals()
-    table = Table(title="Uncertainty intervals: the paper's and ours", title_justify="left")
-    for heading in ("psi, value", "paper", "ours", "agrees"):
-        table.add_column(heading, justify="right" if heading in ("paper", "ours") else "left")
-    for low, high in rows:
-        printed, ours = (f"[{a:,.1f} – {b:,.1f}]" for a, b in ((low.printed, high.printed), (low.ours, high.ours)))
-        table.add_row(low.what, printed, ours, _yes(low.agrees and high.agrees))
-    make_console().print(table)
-    click.echo("The paper prints the last upper end as 39.786.2, a slip for 39,786.2.")
-    _verdict([comparison.agrees for row in rows for comparison in row], "interval ends")
+    \b
+    Examples:
+      gedp reproduce all --out reproduced
+      gedp reproduce all --only intervals --only budgets
+      gedp reproduce comparison --state RI --replicates 10
 
-
-@command.command()
-def semantics() -> None:
-    """What the intervals mean to a person who earns 20,000 (sqrt, gamma 100)."""
-    from rich.table import Table
-
-    from gedp.cli.console import make_console
-    from gedp.lab.reproduce.intervals import people
-
-    rows = people()
-    table = Table(title="A person who earns 20,000 a quarter: the paper's numbers and ours", title_justify="left")
-    for heading in ("who", "paper", "ours", "agrees"):
-        table.add_column(heading, justify="right" if heading in ("paper", "ours") else "left")
-    for row in rows:
-        table.add_row(row.what, f"{row.printed:,.1f}", f"{row.ours:,.1f}", _yes(row.agrees))
-    make_console().print(table)
-    _verdict([row.agrees for row in rows], "numbers")
-
-
-@command.command()
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the figure as a page.")
-def frameworks(html: Path | None) -> None:
-    """The variance that epsilon-DP and rho-zCDP need, relative to Gaussian DP, for 1, 3 and 5 queries."""
-    from gedp.lab.reproduce.frameworks import QUERIES, findings, framework_ratios, frameworks_page
-
-    ratios = [framework_ratios(queries) for queries in QUERIES]
-    for sentence in findings(ratios):
-        click.echo(sentence)
-    if html:
-        from gedp.files import write_text
-
-        write_text(html, frameworks_page(ratios))
-        click.echo(f"Wrote {html}.")
-    if any(r.zcdp_wins for r in ratios):
-        raise SystemExit(1)
-
-
-@command.command()
-@click.option("--trials", type=click.IntRange(min=1), default=100_000, show_default=True, help="Fewer are noisier.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same trials."
-)
-def bias(trials: int, seed: int) -> None:
-    """What estimated variances do to fitted totals (mean squared errors), and what quasi weights do about it.
-
-    Under a minute. Est, Act and Hybrid must be within 2% of the printed numbers, quasi within 5% of Act.
+    Exit codes: 0 everything ran, whether or not the paper's numbers agree; 1 an item failed or was refused.
     """
-    from rich.table import Table
+    _write_pages(only, **options)
 
+
+def _page_command(item: "Item") -> click.Command:
+    @click.command(item.name, help=f"{summary(item.name)}\n\nWrites pages as `all` does.")
+    @_with_options
+    def write_pages(**options: Any) -> None:
+        _write_pages((item.name,), **options)
+
+    return write_pages
+
+
+def _printing_command(item: "Item") -> click.Command:
+    text = "Prints the result. Exit code 1 if a number or claim disagrees and nothing explains it."
+
+    @click.command(item.name, help=f"{summary(item.name)}\n\n{text}")
+    @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as a page too.")
+    def print_one(html: Path | None, **options: Any) -> None:
+        _print_one(item, html, **options)
+
+    if item.simulation:
+        simulation = item.simulation
+        draws = click.option(
+            f"--{simulation.name}",
+            "draws",
+            type=click.IntRange(min=simulation.least),
+            default=simulation.usual,
+            show_default=True,
+            help="Fewer are noisier.",
+        )
+        print_one = draws(_SEED(print_one))
+    return print_one
+
+
+def _write_pages(
+    only: Sequence[str], out: Path, data: Path | None, replicates: int, states: tuple[str, ...], seed: int
+) -> None:
+    """Runs items onto pages, prints what they come to, and says what to open."""
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.lab.reproduce.bias import COLUMNS, ROWS, SETTINGS, run_setting
+    from gedp.lab.reproduce.context import Context
+    from gedp.lab.reproduce.everything import INDEX, reproduce, require_data
+    from gedp.lab.reproduce.registry import every_item
+    from gedp.lab.reproduce.results import FAILED
+    from gedp.lab.reproduce.terminal import print_outcomes
+    from gedp.lab.synth.states import POSTAL_OF_FIPS, state_fips
 
+    state_fips(states)  # every unknown name at once
+    postal = [POSTAL_OF_FIPS[fips] for name in states for fips in state_fips([name])]
+    require_data(data)
     console = make_console()
-    click.echo(
-        "The paper's text says 100 counties, and gamma 0.1 for log; its numbers are those of 50 counties and 0.5."
-    )
-    agree: list[bool] = []
+    if data is None:
+        console.print("No published QCEW was named; comparisons are of the demonstration state.", soft_wrap=True)
     with steps() as at:
-        for done, setting in enumerate(SETTINGS):
-            at.reach("settings", done, len(SETTINGS))
-            errors = run_setting(setting, trials, seed)
-            where = "the paper's numbers and ours" if setting.printed else "as the paper's text has it, ours"
-            title = f"{setting.name}, gamma/mu {setting.sigma:g}, {setting.counties} counties: {where}"
-            table = Table(title=title, title_justify="left")
-            table.add_column("query")
-            for heading in (*COLUMNS, "quasi / Act", "agrees"):
-                table.add_column(heading, justify="right")
-            checks = list(errors.checks())
-            for row in ROWS:
-                printed = [errors.printed(column, row) for column in COLUMNS]
-                if any(printed):
-                    table.add_row(f"{row}, paper", *("" if p is None else f"{p:,.1f}" for p in printed))
-                ours = [f"{errors.squared[column, row]:,.2f}" for column in COLUMNS]
-                ratio = errors.squared["quasi", row] / errors.squared["Act", row]
-                fine = all(ok for _, of_row, ok in checks if of_row == row)
-                table.add_row(f"{row}, ours", *ours, f"{ratio:.3f}", _yes(fine))
-            table.add_row("bias of Total", *(f"{errors.bias[column]:+,.1f}" for column in COLUMNS), "", "")
-            console.print(table)
-            agree += [ok for _, _, ok in checks]
-    click.echo(
-        f"{sum(agree)} of {len(agree)} claims hold over {trials:,} trials: printed numbers to 2%, quasi to 5% of Act."
-    )
-    if not all(agree):
+        context = Context(out, data, replicates, seed, tuple(dict.fromkeys(postal)) or STATES, progress=at.reach)
+        outcomes = reproduce(context, every_item(), only)
+    print_outcomes(console, outcomes)
+    console.print(f"Open {out / INDEX} in a browser.", soft_wrap=True)
+    if any(outcome.result.verdict == FAILED for outcome in outcomes):
         raise SystemExit(1)
 
 
-@command.command()
-@click.option("--draws", type=click.IntRange(min=100_000), default=100_000, show_default=True, help="Of each group.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
-def coverage(draws: int, seed: int) -> None:
-    """Do 95% intervals of the psi-mechanism hold the truth, and are its estimates unbiased?
-
-    By simulation with the mechanism itself, for groups of 5 to 1,000,000 jobs. Exit code 1 if the intervals of a group
-    hold the truth in less than 93% or more than 97% of the draws, or if its mean error is no chance.
-    """
-    from rich.table import Table
-
+def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int | None = None) -> None:
+    """Prints the result of an item."""
     from gedp.cli.console import make_console
-    from gedp.lab.reproduce.coverage import coverage
+    from gedp.cli.progress import steps
+    from gedp.files import write_text
+    from gedp.lab.reproduce.context import Context
+    from gedp.lab.reproduce.everything import run_item
+    from gedp.lab.reproduce.page import item_page
+    from gedp.lab.reproduce.terminal import print_result
 
     console = make_console()
-    rows = list(coverage(draws, seed))
-    for psi in dict.fromkeys(row.psi for row in rows):
-        table = Table(title=f"95% intervals, {psi}: {draws:,} draws a line", title_justify="left")
-        for heading in ("mu", "jobs", "error", "cover", "93-97%", "cut", "[0, 0]", "±1.96 se"):
-            table.add_column(heading, justify="left" if heading in ("mu", "93-97%") else "right", no_wrap=True)
-        for row in rows:
-            if row.psi == psi:
-                shares = [f"{share:.1%}" if share else "-" for share in (row.cut, row.nothing, row.plain)]
-                numbers = (f"{row.jobs:,}", f"{row.mean_error:+.1f}", f"{row.covered:.2%}")
-                table.add_row(row.mu, *numbers, _yes(row.covers), *shares)
-        console.print(table)
-    covers, unbiased = [row.covers for row in rows], [row.unbiased for row in rows]
-    click.echo(
-        "error: the mean error of the estimates, in standard errors of that mean. cut: intervals cut off at 0, which "
-        "shortens them, some to [0, 0], but changes no coverage: no truth is below 0. ±1.96 se: how often the estimate "
-        "with 1.96 times its std_error on both sides holds the truth; where that is off, use ci_low and ci_high.\n"
-        f"Between 93% and 97% of the intervals hold the truth on {sum(covers)} of {len(rows)} lines; the mean error is "
-        f"within chance on {sum(unbiased)}."
-    )
-    if not all(covers + unbiased):
+    with steps() as at:
+        context = Context(seed=seed, draws=draws, progress=at.reach)
+        outcome = run_item(context, item)
+    print_result(console, outcome.result)
+    if html:
+        write_text(html, item_page(context, outcome, stands_alone=True))
+        console.print(f"Wrote {html}.", soft_wrap=True)
+    if not outcome.result.is_as_expected:
         raise SystemExit(1)
-
-
-def _yes(agrees: bool) -> str:
-    return "yes" if agrees else "NO"
-
-
-def _verdict(agree: list[bool], what: str) -> None:
-    click.echo(f"{sum(agree)} of {len(agree)} {what} agree to the printed digit.")
-    if not all(agree):
-        raise SystemExit(1)
-
-
-command.add_command(everything)
-for _name in SUMMARIES:
-    if _name not in command.commands:
-        command.add_command(item_command(_name))

@@ -10,7 +10,7 @@ estimates  what a noisy value says: estimate, variance, interval
 writer     a release in the making; rows: in which order; claim: by whom
 """
 
-from gedp.release.claim import PlaceTakenError
+from gedp.folders import PlaceTakenError
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, AttributeNoise, DecisionMade, Manifest, Together
 from gedp.release.protected import ProtectedAnswers
 from gedp.release.reader import (

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from gedp.csvfiles import write_csv, write_rows
 from gedp.errors import FaultsError, Refused
 from gedp.files import WriteError, real, sha256, swap, writing
-from gedp.release.claim import Claim
+from gedp.folders import Claim
 from gedp.release.derived import DERIVED
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
 from gedp.release.reader import ReleaseFolder, foreign_files, wrong_files
@@ -61,7 +61,7 @@ class ReleaseWriter:
         self._place = _followed(target)
         with writing(target):
             self._place.parent.mkdir(parents=True, exist_ok=True)
-            self._claim = Claim(self._place)
+            self._claim = Claim(self._place, consequence="nothing was spent")
             if self._place.exists():
                 self._claim.also(self._place)  # it must be free at the end too
         self.folder = self._claim.folder

@@ -8,8 +8,8 @@ from html import escape
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.numbers import short
 from gedp.report.errors import Curve, ErrorsOfAlike, curve
-from gedp.report.numbers import short
 from gedp.report.totals import Amount
 from gedp.web import Html
 

@@ -4,8 +4,6 @@ import math
 
 from gedp.numbers import MINUS
 
-_LARGE = ((1e12, "tn"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
-
 
 def with_margin(estimate: float, margin: float | None) -> tuple[str, str]:
     """An estimate and its margin of error: the margin to two digits, the estimate to the same place.
@@ -34,14 +32,6 @@ def relative(share: float | None) -> str:
     if share is None or not math.isfinite(share):
         return "unknown"
     return f"{significant(100 * share, 2)}%"
-
-
-def short(number: float) -> str:
-    """A round number for an axis: 300, 10k, 1M."""
-    for factor, letter in _LARGE:
-        if abs(number) >= factor:
-            return f"{number / factor:g}{letter}"
-    return f"{number:g}"
 
 
 def _at(number: float, places: int) -> str:

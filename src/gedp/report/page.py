@@ -8,12 +8,13 @@ from typing import Any
 from urllib.parse import quote
 
 from gedp.microdata import Microdata
+from gedp.numbers import short
 from gedp.policy import price
 from gedp.release import Manifest
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
-from gedp.report.numbers import relative, short, with_margin
+from gedp.report.numbers import relative, with_margin
 from gedp.report.totals import Grouping, Totals, main_totals
 from gedp.web import Html, asset, fill, page
 from gedp.web import table as html_table

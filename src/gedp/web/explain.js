@@ -43,8 +43,6 @@ function interval({ psi, gamma, shift }, x, signed) {
   return [at(-gamma), at(gamma)];
 }
 
-const short = (x) => x >= 1e9 ? x / 1e9 + "G" : x >= 1e6 ? x / 1e6 + "M" : x >= 1e3 ? x / 1e3 + "k" : String(+x.toPrecision(3));
-
 // One chart: lines over axes that are logarithmic or plain.
 function chart(figure, { lines, xLog, yLog, xRange, yRange, xName, yName, label, format, diagonal }) {
   const width = 340, height = 240, left = 52, right = 20, top = 10, bottom = 36;

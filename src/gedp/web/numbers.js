@@ -30,6 +30,12 @@ function placesOf(x) {
 }
 const isExact = (x) => Number.isInteger(x) && Math.abs(x) < 10 ** LARGEST;
 const size = (x) => isExact(x) ? (x < 0 ? "−" : "") + grouped(String(Math.abs(x))) : fixed(x, placesOf(x));
+// Where there is little room, such as at an axis.
+function short(x, digits = 6) {
+  const rounded = +x.toPrecision(digits), large = [[1e12, "tn"], [1e9, "bn"], [1e6, "M"], [1e3, "k"]];
+  const [factor, letters] = large.find(([least]) => Math.abs(rounded) >= least) ?? [1, ""];
+  return (rounded < 0 ? "−" : "") + +Math.abs(rounded / factor).toPrecision(6) + letters;
+}
 const percent = (share) => fixed(100 * share, 1) + "%";
 // Rounded up, since it is a bound; no attack succeeds for certain.
 function chance(p) {

@@ -12,23 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from gedp.arrays import FloatArray
+from gedp.numbers import short
 
 MOST_POINTS = 3000  # of one kind in a panel; beyond that, spots get larger
 MOST_TICKS = 6
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 8, 36  # the last tick's text is half beyond the axis
-
-
-def short_number(value: float) -> str:
-    """1, 10, 1k, 10M; signs and decimals where needed."""
-    for size, letter in ((1e12, "T"), (1e9, "B"), (1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}".replace("-", "−")
-    return f"{value:g}".replace("-", "−")
-
-
-def percent(value: float) -> str:
-    """0.01%, 1%, 1,000%."""
-    return f"{100 * value:,.10g}%"
 
 
 @dataclass(frozen=True)
@@ -39,7 +27,7 @@ class Axis:
     low: float
     high: float
     linear: float = 0.0
-    text: Callable[[float], str] = short_number
+    text: Callable[[float], str] = short
 
     def at(self, values: npt.ArrayLike) -> FloatArray:
         """Where values are, from 0 to 1; those beyond the ends are at the ends."""

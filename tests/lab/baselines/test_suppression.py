@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.errors import FaultsError
-from gedp.lab.baselines.suppression import Published
+from gedp.lab.baselines.suppression import PublishedQcew
 from tests.helpers.runs import gedp, names
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "qcew_2016q1.parquet"
@@ -40,7 +40,7 @@ def published(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 
 def test_shares_are_those_of_the_rows(published: Path) -> None:
-    found = {(line["area"], line["agglvl"]): line for line in Published(published).suppression("44").to_pylist()}
+    found = {(line["area"], line["agglvl"]): line for line in PublishedQcew(published).suppression("44").to_pylist()}
     assert {key: (line["cells"], line["withheld"]) for key, line in found.items()} == {
         ("US", 51): (1, 0),
         ("US", 53): (2, 1),
@@ -62,7 +62,7 @@ def test_another_file_is_one_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
     for name, problem in (("x.parquet", "no published QCEW"), ("nowhere.parquet", "no such file")):
         with pytest.raises(FaultsError, match=problem):
-            Published(tmp_path / name).cells()
+            PublishedQcew(tmp_path / name).cells()
 
 
 SPEC = """
@@ -131,7 +131,7 @@ def test_blanked_cells_are_set_beside_the_release(tmp_path: Path, published: Pat
 
 @pytest.mark.skipif(not DATA.exists(), reason="no ../shared/data/qcew_2016q1.parquet")
 def test_the_published_qcew_blanks_most_of_its_finest_cells() -> None:
-    found = {(line["area"], line["agglvl"]): line for line in Published(DATA).suppression("44", "34").to_pylist()}
+    found = {(line["area"], line["agglvl"]): line for line in PublishedQcew(DATA).suppression("44", "34").to_pylist()}
     finest = found["US", 78]
     assert (finest["cells"], round(finest["share_of_cells"], 3)) == (873_945, 0.723)
     assert round(finest["share_of_establishments"], 2) == 0.18

@@ -23,8 +23,8 @@ from gedp.confidential.table import open_table
 from gedp.errors import DomainError, FaultsError, GedpError, Refused
 from gedp.lab.compare import Comparison, compare
 from gedp.lab.compare import replicates as module
-from gedp.lab.compare.comparison import Order, beyond_chance, compare_replicates
-from gedp.lab.compare.rehearsals import Stage
+from gedp.lab.compare.comparison import ResultOrder, beyond_chance, compare_replicates
+from gedp.lab.compare.rehearsals import Preparation
 from gedp.lab.compare.workflows import spec_for
 from gedp.lab.evaluate.folder import FolderTakenError, Stamp
 from gedp.microdata import fit_microdata
@@ -35,7 +35,7 @@ from tests.helpers.specs import measured
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
 MAPPED = ('naics2 = { column = "naics", prefix = 2 }', 'naics2 = { column = "naics", map = "naics2.csv" }')
-ORDER = Order(["low", "high"], ["a", "b", "b+oracle"], ["emp"], ["all", "some"])
+ORDER = ResultOrder(["low", "high"], ["a", "b", "b+oracle"], ["emp"], ["all", "some"])
 GROUPS = {"all": 1, "some": 5}
 SPREADS = {"a": 4, "b": 5, "b+oracle": 0.1}
 
@@ -328,10 +328,10 @@ def test_it_goes_on_where_it_stopped_and_says_the_same(
     without_time = [[replace(line, seconds=0) for line in found.lines] for found in (whole, parts)]
     assert without_time[0] == without_time[1]
 
-    def draw(*_: object) -> Stage:
+    def draw(*_: object) -> Preparation:
         raise AssertionError("drew again")
 
-    monkeypatch.setattr(module, "set_stage", draw)
+    monkeypatch.setattr(module, "prepare_replicates", draw)
     assert run("parts").lines == parts.lines  # finished: summarised again without drawing
     assert run("parts", count=2).replicates == 2
 
@@ -343,7 +343,7 @@ def test_two_at_once_in_one_folder_are_refused(spec: Spec, tmp_path: Path) -> No
 
     def again(done: int, count: int) -> None:
         if done < count:
-            with pytest.raises(Refused, match="another comparison is at work there"):
+            with pytest.raises(Refused, match="another process is writing to"):
                 run()
             refused.append(done)
 

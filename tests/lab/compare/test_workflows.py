@@ -12,7 +12,7 @@ from gedp.confidential.measure import rehearse
 from gedp.confidential.mechanisms import ZETA
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.lab.compare.plan import make_plan
-from gedp.lab.compare.rehearsals import replicate, set_stage
+from gedp.lab.compare.rehearsals import prepare_replicates, replicate
 from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
 from gedp.release.estimates import no_clipping_tau
@@ -46,7 +46,7 @@ def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path)
     """Against the table itself: every answer has noise of the largest value over its mu."""
     plan = make_plan(spec, str(tmp_path / "t.parquet"), workflows=["gdp"])
     table = plan.open_table()
-    made = set_stage(plan, table).specs["as in the spec", "gdp"]
+    made = prepare_replicates(plan, table).specs["as in the spec", "gdp"]
     assert price(made).total == price(spec).total
     rows = small_table()
     rehearsed = rehearse(table, made)
@@ -104,13 +104,13 @@ def test_a_workflow_that_some_query_cannot_have_is_refused_before_any_replicate(
     with pytest.raises(
         FaultsError, match=r"workflow pnc\+quasi, pnc: the sums of emp need the identity query"
     ) as raised:
-        set_stage(plan, plan.open_table())
+        prepare_replicates(plan, plan.open_table())
     assert len(raised.value.faults) == 2  # each attribute once, and no lines of a file that nobody wrote
     assert "line" not in str(raised.value)
     assert raised.value.__notes__ == ["Or compare those that work: --workflow psi --workflow auto --workflow gdp"]
     plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["pnc"])
     with pytest.raises(FaultsError, match="workflow pnc: the sums of wage") as raised:
-        set_stage(plan, plan.open_table())
+        prepare_replicates(plan, plan.open_table())
     assert not hasattr(raised.value, "__notes__")
 
 
@@ -118,4 +118,4 @@ def test_the_workflows_that_work_without_establishments_do(tmp_path: Path) -> No
     path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
     plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["psi", "auto", "gdp"])
     table = plan.open_table()
-    assert replicate(plan, table, set_stage(plan, table), 0).num_rows > 0
+    assert replicate(plan, table, prepare_replicates(plan, table), 0).num_rows > 0

@@ -19,7 +19,7 @@ from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
 from gedp.lab.evaluate import Evaluation, evaluate
 from gedp.lab.evaluate.evaluation import stamp_of
-from gedp.lab.evaluate.groups import ANSWERS, Comparison
+from gedp.lab.evaluate.groups import ANSWERS, ComparedGroups
 from gedp.lab.evaluate.levels import chosen_levels, default_levels
 from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
@@ -49,7 +49,7 @@ def table_of(rows: Sequence[Row], **changes: Any) -> pa.Table:
     return pa.table({"key": [f"k{i:04}" for i in range(len(rows))], **named, **changes})
 
 
-def keys_of(each: Comparison) -> list[tuple[str, ...]]:
+def keys_of(each: ComparedGroups) -> list[tuple[str, ...]]:
     return list(zip(*(keys.to_pylist() for keys in each.keys.values()), strict=True)) if each.keys else [()]
 
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.files import WriteError
-from gedp.lab.evaluate.folder import INDEX, FolderTakenError, Stamp, private_file, results_folder
+from gedp.files import WriteError, private_file
+from gedp.folders import PlaceTakenError
+from gedp.lab.evaluate.folder import INDEX, STAGING, FolderTakenError, Stamp, results_folder
 from tests.helpers.runs import names
 from tests.microdata.test_fit import IDENTITY, release_of, some_rows
 
@@ -154,13 +155,21 @@ def test_half_of_the_files_is_worse_than_none(tmp_path: Path, monkeypatch: pytes
 
 
 def test_what_a_killed_run_left_can_be_replaced(tmp_path: Path) -> None:
-    left = tmp_path / "r" / ".writing-abc"
+    left = tmp_path / "r" / STAGING
     left.mkdir(parents=True)
     (left / "half").write_text("x")
     with pytest.raises(FolderTakenError, match="Use --force"):
         write(tmp_path / "r")
     write(tmp_path / "r", force=True)
     assert not left.exists()
+
+
+def test_of_two_at_once_the_second_is_refused(tmp_path: Path) -> None:
+    with results_folder(tmp_path / "r", SECRET, "evaluate") as results:
+        results.write_csv("t.csv", TABLE)
+        with pytest.raises(PlaceTakenError, match="another process is writing to"):
+            write(tmp_path / "r", force=True)
+    assert names(tmp_path / "r") == ["CONFIDENTIAL-t.csv", INDEX]
 
 
 def test_never_inside_a_release(tmp_path: Path) -> None:

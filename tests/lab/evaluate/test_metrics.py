@@ -102,6 +102,12 @@ def test_no_interval_covers_nothing() -> None:
     assert errors.intervals == 0
 
 
+def size_of(text: str) -> int:
+    """The number behind 10k."""
+    digits = text.rstrip("kMbnt")
+    return int(digits) * {"": 1, "k": 10**3, "M": 10**6, "bn": 10**9, "tn": 10**12}[text.removeprefix(digits)]
+
+
 @given(st.lists(whole | st.floats(-20, 20), min_size=1))
 def test_every_group_is_in_the_class_of_its_size(values: list[float]) -> None:
     classes = size_classes(np.array(values))
@@ -112,10 +118,8 @@ def test_every_group_is_in_the_class_of_its_size(values: list[float]) -> None:
         if abs(value) < 1:
             assert label == ("0" if value == 0 else "under 1")
         else:
-            low, high = (
-                text.replace("k", "000").replace("M", "0" * 6).replace("B", "0" * 9) for text in label.split(" to ")
-            )
-            assert int(low) <= abs(value) < int(high) == 10 * int(low)
+            low, high = (size_of(text) for text in label.split(" to "))
+            assert low <= abs(value) < high == 10 * low
 
 
 @pytest.mark.parametrize("power", range(15))

@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from gedp.lab.evaluate import Evaluation, evaluate
-from gedp.lab.evaluate.report import evaluation_page, number, short_share
-from gedp.web.svg import MOST_POINTS, Axis, Panel, box_plot, short_number
+from gedp.lab.evaluate.report import evaluation_page, number
+from gedp.numbers import short, short_share
+from gedp.web.svg import MOST_POINTS, Axis, Panel, box_plot
 from tests.helpers.pages import labels_of, opened
 from tests.lab.evaluate.test_evaluation import not_synthetic, table_of
 from tests.microdata.test_fit import EVERYTHING, release_of, some_rows
@@ -67,7 +68,7 @@ def test_synthetic_data_is_not_called_confidential(found: Evaluation) -> None:
 def test_numbers_are_short() -> None:
     assert [number(x) for x in (1234567, -99.96, 0.012345, float("nan"))] == ["1,234,567", "−100", "0.0123", "–"]
     assert [short_share(x) for x in (1, 0.000191, 0.0999, float("nan"))] == ["100%", "0.019%", "10%", "–"]
-    assert [short_number(x) for x in (-1500, 0.5, 2e6)] == ["−1.5k", "0.5", "2M"]
+    assert [short(x) for x in (-1500, 0.5, 2e6)] == ["−1.5k", "0.5", "2M"]
 
 
 def test_points_on_one_spot_are_drawn_once_and_never_too_many() -> None:

@@ -5,13 +5,13 @@ import pytest
 from click.testing import CliRunner
 
 from gedp.cli import cli
-from gedp.lab.reproduce.bias import EACH, PRINTED, SETTINGS, Setting, Trials, draw, fits, run_setting
+from gedp.lab.reproduce.items.bias import EACH, PRINTED, SETTINGS, AblationSetting, Trials, draw, fits, run_setting
 from gedp.microdata.cells import AttributeProblem, Cells, GroupAnswers, PsiNoise
 from gedp.microdata.weights import fit_attribute
 from gedp.neighbors import Log
 
 
-def problem_of(setting: Setting, answers: Trials, trial: int) -> AttributeProblem:
+def problem_of(setting: AblationSetting, answers: Trials, trial: int) -> AttributeProblem:
     """One trial as a release would give it."""
     counties = setting.counties
     of_row = np.tile(np.arange(counties, dtype=np.int32), EACH)
@@ -28,7 +28,7 @@ def problem_of(setting: Setting, answers: Trials, trial: int) -> AttributeProble
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.name}-{s.sigma}-{s.counties}")
-def test_the_closed_form_is_what_the_solver_finds(setting: Setting) -> None:
+def test_the_closed_form_is_what_the_solver_finds(setting: AblationSetting) -> None:
     answers = draw(setting, 20, np.random.default_rng(4))
     ours = fits(setting, answers)
     for trial in range(20):
@@ -68,5 +68,5 @@ def test_every_number_of_the_paper_and_of_quasi() -> None:
     result = CliRunner().invoke(cli, ["reproduce", "bias"])
     assert result.exit_code == 0, result.output
     assert "NO" not in result.output.split()
-    harder = run_setting(Setting("log", Log(), 0.5, 100))
+    harder = run_setting(AblationSetting("log", Log(), 0.5, 100))
     assert all(fine for _, _, fine in harder.checks())

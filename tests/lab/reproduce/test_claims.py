@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gedp.lab.compare.comparison import Comparison, Line, Order
+from gedp.lab.compare.comparison import Comparison, Line, ResultOrder
 from gedp.lab.evaluate.folder import Stamp
 from gedp.lab.reproduce import claims
 from gedp.lab.reproduce.compared import GDP, LEVELS, ORACLES, PRIVATE
@@ -36,7 +36,7 @@ def invented(
                 names = dict(zip(("setting", "workflow", "attribute", "level"), where, strict=True))
                 groups.append({**names, "keys": "", "truth": truth, "bias": off, "mean_absolute": mean})
                 replicates += [{**names, "replicate": str(i), "absolute": float(e)} for i, e in enumerate(each)]
-    order = Order(["as in the spec"], list(errors), list(attributes), list(levels))
+    order = ResultOrder(["as in the spec"], list(errors), list(attributes), list(levels))
     tables = (pa.Table.from_pylist(groups), pa.Table.from_pylist(replicates))
     count = len(next(iter(errors.values())))
     return Comparison(Path("nowhere"), Stamp(confidential=False), 0.95, order, count, tuple(lines), *tables)

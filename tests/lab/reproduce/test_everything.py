@@ -17,21 +17,20 @@ from playwright.sync_api import Browser
 from gedp.cli import cli
 from gedp.errors import FaultsError, GedpError, Refused
 from gedp.industries import sector_of, supersector_of
-from gedp.lab.reproduce import everything
 from gedp.lab.reproduce.compared import IN_THOUSANDS, equal_spec
 from gedp.lab.reproduce.context import QCEW, Context, State
-from gedp.lab.reproduce.everything import find_data, reproduce
+from gedp.lab.reproduce.everything import reproduce, require_data
 from gedp.lab.reproduce.items.summaries import summaries
 from gedp.lab.reproduce.page import index_page, item_page
 from gedp.lab.reproduce.printed_summaries import PRINTED
-from gedp.lab.reproduce.registry import SUMMARIES, item
+from gedp.lab.reproduce.registry import every_item, find_item, item_names, summary
 from gedp.lab.reproduce.results import (
     AGREES,
     DISAGREES,
     FAILED,
     IN_PART,
     SKIPPED,
-    Claim,
+    CheckedClaim,
     Figure,
     Item,
     Result,
@@ -48,7 +47,7 @@ RESULT = Result(
     "ours & more",
     IN_PART,
     "why not",
-    claims=[Claim("pnc beats <all>", "the paper", DISAGREES, "1 of 2", "noise")],
+    claims=[CheckedClaim("pnc beats <all>", "the paper", DISAGREES, "1 of 2", "noise")],
     tables=[ResultTable("numbers", ["a", "b"], [["x", "1"], ["<y>", "2"]])],
     figures=[Figure(svg(100, 50, ['<path class="grid" d="M0 0H50"/>'], "A line of the fake item."), "a line")],
     links={"elsewhere": "sub/page.html"},
@@ -62,7 +61,7 @@ class Counted:
     def __init__(self, name: str, result: Result | Exception | KeyboardInterrupt = RESULT) -> None:
         self.runs = 0
         self.result = result
-        self.item = Item(name, f"The {name} item", self.run)
+        self.item = Item(name, f"The {name} item", 1, self.run)
 
     def run(self, context: Context) -> Result:
         self.runs += 1
@@ -72,12 +71,14 @@ class Counted:
 
 
 def test_every_item_is_there_under_its_name() -> None:
-    for name, summary in SUMMARIES.items():
-        assert item(name).name == name
-        assert item(name).title
-        assert summary.endswith(".")
-    modules = {path.stem for path in (Path(everything.__file__).parent / "items").glob("*.py")} - {"__init__"}
-    assert modules == set(SUMMARIES)
+    items = every_item()
+    assert sorted(item.name for item in items) == item_names()
+    assert (items[0].name, items[-1].name) == ("intervals", "elsewhere")
+    assert len({item.place for item in items}) == len(items)
+    for item in items:
+        assert item.title
+        assert summary(item.name).endswith(".")
+        assert summary(item.name).isascii()
 
 
 def test_results_survive_their_plain_form() -> None:
@@ -90,6 +91,14 @@ def test_verdicts() -> None:
     assert verdict_of([True, AGREES]) == AGREES
     assert verdict_of([False, DISAGREES]) == DISAGREES
     assert verdict_of([True, False]) == verdict_of([IN_PART, DISAGREES]) == IN_PART
+
+
+def test_only_what_nothing_explains_is_unexpected() -> None:
+    assert Result("", "", AGREES).is_as_expected
+    assert not Result("", "", IN_PART).is_as_expected
+    explained = CheckedClaim("pnc wins", "the paper", DISAGREES, "0 of 2", "noise")
+    assert replace(RESULT, claims=[explained]).is_as_expected
+    assert not replace(RESULT, claims=[explained, replace(explained, reason="")]).is_as_expected
 
 
 def test_everything_is_written_and_kept(tmp_path: Path) -> None:
@@ -155,12 +164,20 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_data_may_be_named_in_the_environment(tmp_path: Path) -> None:
+    command = ["reproduce", "budgets", "--out", str(tmp_path / "r")]
+    result = CliRunner().invoke(cli, command, env={"GEDP_DATA": str(tmp_path)})
+    assert isinstance(result.exception, FaultsError)
+    assert str(tmp_path) in str(result.exception)
+    assert "GEDP_DATA" in CliRunner().invoke(cli, ["reproduce", "all", "--help"]).output
+
+
 def test_data_is_where_it_is_said_to_be(tmp_path: Path) -> None:
-    assert find_data(None) is None
-    with pytest.raises(FaultsError, match=QCEW):
-        find_data(tmp_path)
+    require_data(None)
+    with pytest.raises(FaultsError, match=f"{QCEW}.*--data or GEDP_DATA"):
+        require_data(tmp_path)
     (tmp_path / QCEW).write_bytes(b"")
-    assert find_data(tmp_path) == tmp_path
+    require_data(tmp_path)
 
 
 def test_thousands_are_dollars_with_a_larger_gamma() -> None:
@@ -216,7 +233,7 @@ def reduced(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Context:
     context = Context(tmp_path_factory.mktemp("reduced"), replicates=1)
     context.__dict__["states"] = (State("demo", "00", small),)
     names = ["intervals", "estimators", "summaries", "differences", "comparison", "thousands", "scatter", "relative"]
-    outcomes = reproduce(context, [item(name) for name in (*names, "sweeps", "suppression", "elsewhere")])
+    outcomes = reproduce(context, [find_item(name) for name in (*names, "sweeps", "suppression", "elsewhere")])
     verdicts = {outcome.item.name: outcome.result.verdict for outcome in outcomes}
     assert verdicts["intervals"] == AGREES
     assert [name for name, verdict in verdicts.items() if verdict == SKIPPED] == [
@@ -294,7 +311,7 @@ def test_the_command_prints_a_table_and_goes_on(tmp_path: Path, monkeypatch: pyt
         result = CliRunner().invoke(cli, command)
         assert result.exit_code == 0, result.output
         assert "Open r/index.html" in result.output
-        assert "8 of 8 agree" in result.output
+        assert "8 of 8 intervals agree" in result.output
     one = CliRunner().invoke(cli, ["reproduce", "budgets", "--out", "r"])
     assert one.exit_code == 0
     assert "intervals" not in one.output
@@ -316,10 +333,13 @@ def test_the_command_refuses_what_is_not_there(tmp_path: Path) -> None:
 def test_disagreement_is_a_result_and_failure_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gedp.lab.reproduce import registry
 
-    monkeypatch.setattr(registry, "item", lambda name: Counted(name, replace(RESULT, verdict=DISAGREES)).item)
+    def only_budgets(result: Result | Exception) -> None:
+        monkeypatch.setattr(registry, "every_item", lambda: [Counted("budgets", result).item])
+
+    only_budgets(replace(RESULT, verdict=DISAGREES))
     command = ["reproduce", "all", "--only", "budgets", "--out"]
     assert CliRunner().invoke(cli, [*command, str(tmp_path / "a")]).exit_code == 0
-    monkeypatch.setattr(registry, "item", lambda name: Counted(name, GedpError("broken")).item)
+    only_budgets(GedpError("broken"))
     failed = CliRunner().invoke(cli, [*command, str(tmp_path / "b")])
     assert failed.exit_code == 1
     assert "broken" in failed.output

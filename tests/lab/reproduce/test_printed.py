@@ -1,6 +1,7 @@
 """The paper's numbers, as printed."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,10 +9,11 @@ from click.testing import CliRunner
 from scipy.stats import ncx2
 
 from gedp.cli import cli
-from gedp.lab.reproduce import Comparison
-from gedp.lab.reproduce.coverage import coverage
-from gedp.lab.reproduce.frameworks import findings, framework_ratios, frameworks_page
-from gedp.lab.reproduce.intervals import intervals, people
+from gedp.lab.reproduce.items.coverage import coverage
+from gedp.lab.reproduce.items.frameworks import findings, framework_ratios
+from gedp.lab.reproduce.items.intervals import intervals
+from gedp.lab.reproduce.items.semantics import people
+from gedp.lab.reproduce.printed import PrintedNumber
 from gedp.noise import grid
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
@@ -29,9 +31,9 @@ def test_people_agree() -> None:
 
 
 def test_a_wrong_digit_does_not_agree() -> None:
-    assert Comparison("", 30.2, 30.25).agrees
-    assert not Comparison("", 30.2, 30.3).agrees
-    assert not Comparison("", 30.2, 30.14).agrees
+    assert PrintedNumber("", 30.2, 30.25).agrees
+    assert not PrintedNumber("", 30.2, 30.3).agrees
+    assert not PrintedNumber("", 30.2, 30.14).agrees
 
 
 def test_frameworks_show_what_is_claimed_and_its_exceptions() -> None:
@@ -46,10 +48,13 @@ def test_frameworks_show_what_is_claimed_and_its_exceptions() -> None:
     assert "everywhere" in said[-1]
 
 
-def test_frameworks_page_stands_alone_with_alternative_text() -> None:
-    page = frameworks_page([framework_ratios(1)])
+def test_frameworks_page_stands_alone_with_alternative_text(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["reproduce", "frameworks", "--html", str(tmp_path / "page.html")])
+    assert result.exit_code == 0, result.output
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert 'role="img" aria-label="Heat maps' in page
     assert "src=" not in page
+    assert "index.html" not in page
     assert '<link rel="icon" href="data:,">' in page
 
 

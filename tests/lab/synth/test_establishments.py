@@ -12,11 +12,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.errors import FaultsError, GedpError
-from gedp.files import WriteError
+from gedp.files import WriteError, require_writable
 from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA, check_cells
 from gedp.lab.synth.demo import demo_cells
 from gedp.lab.synth.establishments import SCHEMA, write_establishments
-from gedp.lab.synth.output import check_writable
 from gedp.lab.synth.sizes import count_by_size
 
 
@@ -126,10 +125,10 @@ def test_unwritable_places_are_named(tmp_path: Path) -> None:
         (tmp_path, "it is a folder"),
     ):
         with pytest.raises(WriteError, match=message):
-            check_writable(place)
+            require_writable(place)
     with pytest.raises(WriteError, match="no such file"):
         write(two_states(), tmp_path / "nowhere" / "e.parquet")
-    check_writable(tmp_path / "e.parquet")
+    require_writable(tmp_path / "e.parquet")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -10,8 +10,9 @@ import pytest
 
 import gedp.lab.synth.publish
 from gedp.errors import FaultsError
+from gedp.folders import PlaceTakenError, new_folder
 from gedp.lab.synth.cbp.codes import parent_of
-from gedp.lab.synth.publish import Published, Rates, publish
+from gedp.lab.synth.publish import PublishedFiles, Rates, publish
 from gedp.lab.synth.publish.county_patterns import EMPLOYMENT_FLAGS, employment_flag, noise_flag
 from gedp.lab.synth.publish.leaves import (
     LARGEST_NOISE,
@@ -35,17 +36,17 @@ Rows = list[dict[str, str]]
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, Published]:
+def world(tmp_path_factory: pytest.TempPathFactory) -> tuple[pa.Table, PublishedFiles]:
     return publish_world(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="module")
-def cbp(world: tuple[pa.Table, Published]) -> Rows:
+def cbp(world: tuple[pa.Table, PublishedFiles]) -> Rows:
     return read_rows(world[1].cbp)
 
 
 @pytest.fixture(scope="module")
-def truth(world: tuple[pa.Table, Published]) -> dict[tuple[str, str, str], dict[str, int]]:
+def truth(world: tuple[pa.Table, PublishedFiles]) -> dict[tuple[str, str, str], dict[str, int]]:
     """The establishments that CBP covers, summed one by one at every level."""
     sums: dict[tuple[str, str, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     covered = world[0].filter(pc.invert(pc.match_substring_regex(world[0]["naics"], OUTSIDE_CBP)))
@@ -124,7 +125,7 @@ def test_noise_adds_up(cbp: Rows) -> None:
         assert emp[parent] == sum(emp[key] for key in children[parent])
 
 
-def test_suppressed_shares_are_the_papers(world: tuple[pa.Table, Published]) -> None:
+def test_suppressed_shares_are_the_papers(world: tuple[pa.Table, PublishedFiles]) -> None:
     aims = {"CBP payroll": [0, 0.18, 0.36, 0.50, 0.58, 0.61], "QWI Emp": [0.43], "QWI EmpEnd": [0.43]}
     aims |= {"QWI EmpS": [0.42], "QWI EarnBeg": [0.02]}
     for source, shares in aims.items():
@@ -134,7 +135,7 @@ def test_suppressed_shares_are_the_papers(world: tuple[pa.Table, Published]) -> 
             assert table.withheld == round(share * table.cells)
 
 
-def test_reported_shares_are_those_in_the_files(world: tuple[pa.Table, Published], cbp: Rows) -> None:
+def test_reported_shares_are_those_in_the_files(world: tuple[pa.Table, PublishedFiles], cbp: Rows) -> None:
     reported = {table.level: (table.cells, table.withheld) for table in world[1].tables if "CBP" in table.source}
     for digits, level in ((2, "county x sector"), (4, "county x NAICS-4"), (6, "county x NAICS-6")):
         rows = [row for row in cbp if len(key_of(row)[2]) == digits]
@@ -153,7 +154,7 @@ def test_small_and_dominated_cells_go_first() -> None:
     assert withheld.tolist() == [True, True, False, True, False, False]
 
 
-def test_the_imputed_cbp_adds_up_and_keeps_what_is_published(world: tuple[pa.Table, Published], cbp: Rows) -> None:
+def test_the_imputed_cbp_adds_up_and_keeps_what_is_published(world: tuple[pa.Table, PublishedFiles], cbp: Rows) -> None:
     imputed = {key_of(row): int(row["emp"]) for row in read_rows(world[1].efsy)}
     assert set(imputed) == {key_of(row) for row in cbp}
     inside: dict[tuple[str, str, str], int] = defaultdict(int)
@@ -168,7 +169,7 @@ def test_the_imputed_cbp_adds_up_and_keeps_what_is_published(world: tuple[pa.Tab
 
 
 def test_the_imputed_cbp_is_right_on_average_where_cbp_is_silent(
-    world: tuple[pa.Table, Published], cbp: Rows, truth: dict[tuple[str, str, str], dict[str, int]]
+    world: tuple[pa.Table, PublishedFiles], cbp: Rows, truth: dict[tuple[str, str, str], dict[str, int]]
 ) -> None:
     imputed = {key_of(row): int(row["emp"]) for row in read_rows(world[1].efsy)}
     silent = [key_of(row) for row in cbp if row["emp_nf"] == "D" and len(key_of(row)[2]) == 6]
@@ -179,7 +180,7 @@ def test_the_imputed_cbp_is_right_on_average_where_cbp_is_silent(
     assert (guess != actual).mean() > 0.3  # it is a guess, not the truth
 
 
-def test_qwi_is_near_the_truth(world: tuple[pa.Table, Published]) -> None:
+def test_qwi_is_near_the_truth(world: tuple[pa.Table, PublishedFiles]) -> None:
     establishments, files = world
     sums: dict[tuple[str, str], np.ndarray] = defaultdict(lambda: np.zeros(5))
     for row in establishments.to_pylist():
@@ -204,7 +205,7 @@ def test_qwi_is_near_the_truth(world: tuple[pa.Table, Published]) -> None:
         assert row["ind_level"] == "4" or row["sEmp"] in "19"
 
 
-def test_qwi_covers_industries_that_cbp_does_not(world: tuple[pa.Table, Published], cbp: Rows) -> None:
+def test_qwi_covers_industries_that_cbp_does_not(world: tuple[pa.Table, PublishedFiles], cbp: Rows) -> None:
     qwi = {row["industry"] for path in world[1].qwi.glob("*_n4_*.csv") for row in read_rows(path)}
     in_cbp = {key_of(row)[2] for row in cbp}
     assert qwi - {code for code in in_cbp if len(code) == 4} == {"1111", "8141"}
@@ -259,7 +260,7 @@ def test_results_do_not_depend_on_the_batches(tmp_path: Path) -> None:
             assert whole[name].equals(parts[name].cast(whole[name].type))
 
 
-def test_the_same_seed_publishes_the_same_files(world: tuple[pa.Table, Published], tmp_path: Path) -> None:
+def test_the_same_seed_publishes_the_same_files(world: tuple[pa.Table, PublishedFiles], tmp_path: Path) -> None:
     source = world[1].cbp.parents[1] / "world.parquet"
     again = publish(source, tmp_path / "again", seed=5)
     other = publish(source, tmp_path / "other", seed=6)
@@ -268,7 +269,7 @@ def test_the_same_seed_publishes_the_same_files(world: tuple[pa.Table, Published
     assert other.cbp.read_bytes() != world[1].cbp.read_bytes()
 
 
-def test_other_rates(world: tuple[pa.Table, Published], tmp_path: Path) -> None:
+def test_other_rates(world: tuple[pa.Table, PublishedFiles], tmp_path: Path) -> None:
     source = world[1].cbp.parents[1] / "world.parquet"
     open_rates = Rates(
         cbp=dict.fromkeys((0, 2, 3, 4, 5, 6), 0.0), qwi={"Emp": 0.0, "EmpEnd": 0, "EmpS": 0, "EarnBeg": 0}
@@ -311,7 +312,7 @@ def test_a_file_that_is_not_parquet(tmp_path: Path) -> None:
 
 
 def test_an_interruption_leaves_nothing_behind(
-    world: tuple[pa.Table, Published], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: tuple[pa.Table, PublishedFiles], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -322,7 +323,13 @@ def test_an_interruption_leaves_nothing_behind(
     assert names_in(tmp_path) == []
 
 
-def test_a_folder_in_use_is_not_overwritten(world: tuple[pa.Table, Published]) -> None:
+def test_a_folder_that_another_process_fills_is_refused(world: tuple[pa.Table, PublishedFiles], tmp_path: Path) -> None:
+    with new_folder(tmp_path / "out"), pytest.raises(PlaceTakenError, match="another process is writing to"):
+        publish(world[1].cbp.parents[1] / "world.parquet", tmp_path / "out")
+    assert names_in(tmp_path) == ["out"]
+
+
+def test_a_folder_in_use_is_not_overwritten(world: tuple[pa.Table, PublishedFiles]) -> None:
     source = world[1].cbp.parents[1] / "world.parquet"
     before = world[1].cbp.read_bytes()
     with pytest.raises(FaultsError, match="not an empty folder"):

@@ -77,7 +77,7 @@ def write_policy(folder: Path) -> Path:
     """
     from gedp.errors import Refused
     from gedp.files import write_text
-    from gedp.lab.synth.output import make_folder
+    from gedp.folders import make_folder
     from gedp.policy.examples import example_text
 
     path = folder / "policy.toml"

@@ -58,12 +58,12 @@ def command(
       gedp synth cbp --cbp cbp16co.txt --qwi qwi/ --efsy efsy_cbp_2016.csv --state RI --out ri.parquet
     """
     from gedp.cli.progress import steps
+    from gedp.files import require_writable
     from gedp.lab.synth.cbp import EmploymentOptions, cells_from_sources, read_sources
     from gedp.lab.synth.establishments import write_establishments
-    from gedp.lab.synth.output import check_writable
     from gedp.lab.synth.plots import check_plot, plot_sizes
 
-    check_writable(out)
+    require_writable(out)
     if plot is not None:
         check_plot(plot)
     options = EmploymentOptions(noise="prediction" if noise == "prediction" else "mean")

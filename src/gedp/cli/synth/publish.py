@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from gedp.lab.synth.publish import Published
+    from gedp.lab.synth.publish import PublishedFiles
 
 
 @click.command(name="publish")
@@ -39,7 +39,7 @@ def command(establishments: Path, out: Path, seed: int) -> None:
     console.print(f"Wrote {published.cbp}, {published.efsy} and {published.qwi}.", soft_wrap=True)
 
 
-def withheld_table(published: "Published") -> Any:
+def withheld_table(published: "PublishedFiles") -> Any:
     """What is withheld, beside the paper's counts, as a table for the terminal."""
     from rich.table import Table
 

@@ -55,8 +55,8 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.files import require_writable
     from gedp.lab.synth.establishments import write_establishments
-    from gedp.lab.synth.output import check_writable
     from gedp.lab.synth.plots import check_plot, plot_sizes
     from gedp.lab.synth.qcew.fill import fill
     from gedp.lab.synth.qcew.read import read_qcew
@@ -67,7 +67,7 @@ def command(
 
     began = time.perf_counter()
     wanted = state_fips(states)
-    check_writable(out)
+    require_writable(out)
     if plot is not None:
         check_plot(plot)
     with steps() as at:

@@ -32,7 +32,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedQcew:
     """A published QCEW file with the columns of the Bureau of Labor Statistics, as Parquet or CSV."""
 
     path: Path

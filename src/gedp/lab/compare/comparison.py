@@ -61,7 +61,7 @@ GROUP BY ALL
 
 
 @dataclass(frozen=True)
-class Order:
+class ResultOrder:
     """The names in the results, in the order in which they are shown."""
 
     settings: Sequence[str]
@@ -109,7 +109,7 @@ class Comparison:
     folder: Path
     stamp: Stamp
     confidence: float
-    order: Order
+    order: ResultOrder
     replicates: int
     lines: tuple[Line, ...]
     per_group: pa.Table  # bias and mean absolute error of every group
@@ -207,7 +207,7 @@ def beyond_chance(replicates: int) -> float:
 def compare_replicates(
     files: Sequence[Path],
     groups: Path,
-    order: Order,
+    order: ResultOrder,
     folder: Path,
     stamp: Stamp,
     confidence: float,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp.web.svg import Axis, Panel, box_plot, short_number
+from gedp.numbers import short
+from gedp.web.svg import Axis, Panel, box_plot
 
 KINDS = 6  # of lines in compare.css; more workflows share them
 
@@ -25,7 +26,7 @@ class MarkedAxis(Axis):
 def error_boxes(by_workflow: Mapping[str, FloatArray], attribute: str, level: str) -> str:
     """Mean absolute errors of the groups of one level, a box for each workflow, on a log axis."""
     every = np.concatenate(list(by_workflow.values()))
-    medians = "; ".join(f"{name} {short_number(_rounded(float(np.median(v))))}" for name, v in by_workflow.items())
+    medians = "; ".join(f"{name} {short(float(np.median(v)), 2)}" for name, v in by_workflow.items())
     label = (
         f"Mean absolute error of {attribute} by {level}, {len(next(iter(by_workflow.values()))):,} groups, a box for "
         f"each workflow. Medians: {medians}."
@@ -48,7 +49,7 @@ def sweep_lines(
         kind = f"flow{place % KINDS}"
         marks += [panel.line(x, errors, f"flow {kind}"), panel.points(x, errors, f"spot {kind}")]
     listed = "; ".join(
-        f"{name}: " + ", ".join(f"{short_number(_rounded(float(e)))} at {v:g}" for v, e in zip(x, errors, strict=True))
+        f"{name}: " + ", ".join(f"{short(float(e), 2)} at {v:g}" for v, e in zip(x, errors, strict=True))
         for name, errors in lines.items()
     )
     return panel.drawn(marks, f"Mean absolute error of {attribute} by {level} against {what}. {listed}.")
@@ -61,7 +62,3 @@ def _decades(title: str, values: FloatArray) -> Axis:
     first = float(np.floor(np.log10(low)))
     last = max(float(np.ceil(np.log10(high))), first + 1)
     return Axis(title, 10.0**first, 10.0**last)
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.2g}")

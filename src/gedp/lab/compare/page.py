@@ -13,10 +13,10 @@ from gedp.lab.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp.lab.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp.lab.compare.sweeps import TOTAL
 from gedp.lab.compare.terminal import TEXTS, rows_of, second_heading, times, winner_headings, winner_rows
-from gedp.lab.evaluate.report import short_share, stamped_page
+from gedp.lab.evaluate.report import stamped_page
+from gedp.numbers import short, short_share
 from gedp.web import asset
 from gedp.web import table as html_table
-from gedp.web.svg import short_number
 
 ABOUT = {
     "table": "table",
@@ -168,16 +168,11 @@ def _said(value: object) -> str:
 
 
 def _errors(line: Line) -> str:
-    return f"{_brief(line.median_absolute)} / {_brief(line.mean_absolute)}"
+    return f"{short(line.median_absolute, 3)} / {short(line.mean_absolute, 3)}"
 
 
 def _bias(line: Line) -> str:
-    return f"{_brief(line.bias)} ± {_brief(line.bias_se or 0.0)}"
-
-
-def _brief(value: float) -> str:
-    """Three digits: 1.23M."""
-    return short_number(float(f"{value:.3g}"))
+    return f"{short(line.bias, 3)} ± {short(line.bias_se or 0.0, 3)}"
 
 
 def _share(value: float | None) -> str:

@@ -25,7 +25,7 @@ FORMAT = 3  # of replicates: folders of another are refused
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """The table, the ways to spend the budget on it, and what is compared."""
 
     whole: Spec  # as it was given
@@ -101,7 +101,7 @@ def make_plan(
     by: Sequence[Sequence[str]] | None = None,
     sweep: str | None = None,
     seed: int | None = None,
-) -> Plan:
+) -> ComparisonPlan:
     """A plan, or why there is none. Map files are looked up from `folder`."""
     chosen = parse_workflows(workflows)
     if not spec.data.synthetic:
@@ -120,7 +120,7 @@ def make_plan(
     settings = [Setting(each.name, with_attributes(each.spec, names)) for each in whole]
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
     zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
-    return Plan(spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)
+    return ComparisonPlan(spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)
 
 
 def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:

@@ -16,7 +16,7 @@ from gedp.confidential.preparing import psi_mechanisms, require_sound
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import Fault, FaultsError
-from gedp.lab.compare.plan import Plan
+from gedp.lab.compare.plan import ComparisonPlan
 from gedp.lab.compare.sweeps import Setting
 from gedp.lab.compare.workflows import GDP, ORACLE, Workflow, spec_for
 from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
@@ -32,8 +32,8 @@ from gedp.release.rehearsal import Rehearsal
 
 
 @dataclass(frozen=True, repr=False)
-class Stage:
-    """What is the same in every replicate: rows, levels, true values, and the specs of all workflows."""
+class Preparation:
+    """What all replicates share: rows, levels, true values, and the specs of all workflows."""
 
     frame: Frame
     levels: tuple[Level, ...]
@@ -59,7 +59,7 @@ class Stage:
 
 
 @sealed
-def set_stage(plan: Plan, table: ConfidentialTable) -> Stage:
+def prepare_replicates(plan: ComparisonPlan, table: ConfidentialTable) -> Preparation:
     """Rehearses once to know the rows; refuses what some setting or workflow could not answer."""
     largest = _largest(table) if GDP in plan.mechanisms else {}
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
@@ -72,7 +72,7 @@ def set_stage(plan: Plan, table: ConfidentialTable) -> Stage:
     counts = [frame.cells(level.by).count for level in levels]
     names = pa.array([level.name for level in levels], pa.string())
     of_group = pa.array(np.repeat(np.arange(len(levels), dtype=np.int32), counts))
-    return Stage(
+    return Preparation(
         frame,
         tuple(levels),
         truth_of(frame, table, plan.attributes),
@@ -83,16 +83,16 @@ def set_stage(plan: Plan, table: ConfidentialTable) -> Stage:
 
 
 @sealed
-def replicate(plan: Plan, table: ConfidentialTable, stage: Stage, number: int) -> pa.Table:
+def replicate(plan: ComparisonPlan, table: ConfidentialTable, prepared: Preparation, number: int) -> pa.Table:
     """The errors of all groups: setting, workflow, attribute, level, group, error, whether the interval covered."""
     parts = []
     for setting in plan.settings:
         for mechanism in plan.mechanisms:
-            parts += list(_compared(plan, table, stage, setting, mechanism, number))
+            parts += list(_compared(plan, table, prepared, setting, mechanism, number))
     return pa.concat_tables(parts)
 
 
-def _require_possible(plan: Plan, specs: Mapping[tuple[str, str], Spec]) -> None:
+def _require_possible(plan: ComparisonPlan, specs: Mapping[tuple[str, str], Spec]) -> None:
     """Refuses workflows that cannot answer the queries, and names those that can."""
     faults: dict[Fault, str] = {}
     for (_, mechanism), spec in specs.items():
@@ -111,38 +111,44 @@ def _require_possible(plan: Plan, specs: Mapping[tuple[str, str], Spec]) -> None
 
 
 def _compared(
-    plan: Plan, table: ConfidentialTable, stage: Stage, setting: Setting, mechanism: str, number: int
+    plan: ComparisonPlan, table: ConfidentialTable, prepared: Preparation, setting: Setting, mechanism: str, number: int
 ) -> Iterator[pa.Table]:
     """One rehearsal, fitted with the weights of each workflow that has this mechanism."""
-    spec = stage.specs[setting.name, mechanism]
+    spec = prepared.specs[setting.name, mechanism]
     started = time.perf_counter()
-    frame = replace(stage.frame, source=_rehearsed(plan, table, spec, number), spec=spec)
+    frame = replace(prepared.frame, source=_rehearsed(plan, table, spec, number), spec=spec)
     drawn = (time.perf_counter() - started) / len(plan.attributes)
     for attribute in plan.attributes:
         for workflow in plan.workflows:
             if workflow.mechanism == mechanism:
                 started = time.perf_counter()
-                fit = _fitted(stage, frame, workflow, attribute)
+                fit = _fitted(prepared, frame, workflow, attribute)
                 seconds = drawn + time.perf_counter() - started
-                yield _errors(stage, frame, fit, setting, workflow, attribute, seconds)
+                yield _errors(prepared, frame, fit, setting, workflow, attribute, seconds)
 
 
-def _fitted(stage: Stage, frame: Frame, workflow: Workflow, attribute: str) -> AttributeFit:
+def _fitted(prepared: Preparation, frame: Frame, workflow: Workflow, attribute: str) -> AttributeFit:
     """As the microdata of a release, with the constraints of the spec. The variances are those without them."""
     problem, said = frame.problem(attribute), frame.spec.microdata
     if workflow.weights == ORACLE:
-        best = fit_at(problem, stage.truth.values(attribute))
+        best = fit_at(problem, prepared.truth.values(attribute))
     else:
         best = fit_attribute(problem, workflow.weights)
     return constrain(problem, frame.spec.policy.attributes[attribute], best, Constraints(said.nonnegative, said.whole))
 
 
 def _errors(
-    stage: Stage, frame: Frame, fit: AttributeFit, setting: Setting, workflow: Workflow, attribute: str, seconds: float
+    prepared: Preparation,
+    frame: Frame,
+    fit: AttributeFit,
+    setting: Setting,
+    workflow: Workflow,
+    attribute: str,
+    seconds: float,
 ) -> pa.Table:
     errors, variances = [], []
-    for _, groups in stage.cells():
-        errors.append(sum_by(groups.of_row, fit.values, groups.count) - stage.truth.sums(attribute, groups))
+    for _, groups in prepared.cells():
+        errors.append(sum_by(groups.of_row, fit.values, groups.count) - prepared.truth.sums(attribute, groups))
         variances.append(group_variances(fit, frame.cells_of(attribute), groups))
     error, variance = np.concatenate(errors), np.concatenate(variances)
     reach = float(ndtri((1 + float(setting.spec.output.confidence)) / 2)) * np.sqrt(variance)
@@ -150,8 +156,8 @@ def _errors(
     return pa.table(
         {
             **{column: pa.repeat(text, len(error)) for column, text in names.items()},
-            "level": stage.level_of_group,
-            "group": stage.group,
+            "level": prepared.level_of_group,
+            "group": prepared.group,
             "error": pa.array(error),
             "covered": pa.array(np.abs(error) <= reach, mask=np.isnan(variance)),
             "seconds": pa.repeat(seconds, len(error)),
@@ -159,7 +165,7 @@ def _errors(
     )
 
 
-def _rehearsed(plan: Plan, table: ConfidentialTable, spec: Spec, number: int) -> Rehearsal:
+def _rehearsed(plan: ComparisonPlan, table: ConfidentialTable, spec: Spec, number: int) -> Rehearsal:
     """With a seed, all workflows of a replicate share the noise of their establishments: it cancels when compared."""
     entropy = None if plan.seed is None else SeededEntropy(plan.seed * 1_000_003 + number)
     return rehearse(table, spec, entropy=entropy, zeta=plan.zeta)

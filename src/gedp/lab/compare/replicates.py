@@ -5,11 +5,9 @@ noise of their own; what they draw stays in memory and is forgotten as soon as i
 """
 
 import json
-import os
 import secrets
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -18,16 +16,15 @@ from pathlib import Path
 from gedp._version import __version__
 from gedp.confidential.sealing import sealed
 from gedp.errors import DomainError, GedpError, Refused
-from gedp.lab.compare.comparison import Comparison, Order, compare_replicates
-from gedp.lab.compare.crew import Work, done_by, usual_workers
-from gedp.lab.compare.plan import Plan, make_plan
-from gedp.lab.compare.rehearsals import Stage, replicate, set_stage
+from gedp.files import private_file
+from gedp.folders import held, make_private
+from gedp.lab.compare.comparison import Comparison, ResultOrder, compare_replicates
+from gedp.lab.compare.plan import ComparisonPlan, make_plan
+from gedp.lab.compare.rehearsals import Preparation, prepare_replicates, replicate
+from gedp.lab.compare.workers import Work, run_numbered, usual_workers
 from gedp.lab.compare.workflows import DEFAULT
-from gedp.lab.evaluate.folder import Stamp, close_folder, private_file, require_private, write_stamped
+from gedp.lab.evaluate.folder import Stamp, require_private, write_stamped
 from gedp.policy import Spec
-
-if sys.platform != "win32":
-    import fcntl
 
 REPLICATES = 34  # the paper's
 PLAN, KEY, FILES, GROUPS = "plan.json", "fingerprint.key", "replicates", "groups.parquet"
@@ -66,7 +63,7 @@ class ReplicateFolder:
         """The names of the levels, if replicates were begun. Refuses those of another plan, and a folder of others."""
         require_private(self.path)
         try:
-            if not self.path.exists() or all(_is_begun(p) for p in self.path.iterdir()):
+            if not self.path.exists() or all(_is_beginning(p) for p in self.path.iterdir()):
                 return None
             noted = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
             found, levels = noted["fingerprint"], [str(name) for name in noted["levels"]]
@@ -79,42 +76,26 @@ class ReplicateFolder:
             )
         return levels
 
-    def begin(self, plan: Plan, stage: Stage, fingerprint: str, key: bytes) -> list[str]:
+    def begin(self, plan: ComparisonPlan, prepared: Preparation, fingerprint: str, key: bytes) -> list[str]:
         """Notes what the replicates are of; returns the names of the levels."""
-        levels = [level.name for level in stage.levels]
+        levels = [level.name for level in prepared.levels]
         noted = {
             "gedp": __version__,
             "created": _now(),
             "classification": self.stamp.text,
             "fingerprint": fingerprint,
             "levels": levels,
-            "keys": {level.name: level.by for level in stage.levels},
+            "keys": {level.name: level.by for level in prepared.levels},
             **plan.described(),
         }
-        close_folder(self.path)
+        make_private(self.path)
         with private_file(self.path / KEY) as file:  # first: without it, the plan could not be told from another
             file.write(key.hex().encode())
         with private_file(self.path / PLAN) as file:
             file.write((json.dumps(noted, indent=2, ensure_ascii=False) + "\n").encode())
-        close_folder(self.groups.parent)
-        write_stamped(self.groups, stage.described(plan.attributes), self.stamp)
+        make_private(self.groups.parent)
+        write_stamped(self.groups, prepared.described(plan.attributes), self.stamp)
         return levels
-
-    @contextmanager
-    def claimed(self) -> Iterator[None]:
-        """Refuses a folder that another process fills now. The system lets go of it however that process ends."""
-        if sys.platform == "win32":
-            yield
-            return
-        place = os.open(self.path, os.O_RDONLY)
-        try:
-            try:
-                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Refused(f"{self.path}: another comparison is at work there. Wait until it has ended") from None
-            yield
-        finally:
-            os.close(place)
 
     def tidy(self) -> None:
         """Removes what was being written when a process was killed."""
@@ -160,7 +141,7 @@ def compare(
     )
     folder = ReplicateFolder(Path(out), plan.stamp)
     levels = run_replicates(plan, folder, replicates, workers or usual_workers(), progress or _silent)
-    order = Order(
+    order = ResultOrder(
         [setting.name for setting in plan.settings],
         [workflow.name for workflow in plan.workflows],
         list(plan.attributes),
@@ -173,7 +154,9 @@ def compare(
 
 
 @sealed
-def run_replicates(plan: Plan, folder: ReplicateFolder, count: int, workers: int, progress: Progress) -> list[str]:
+def run_replicates(
+    plan: ComparisonPlan, folder: ReplicateFolder, count: int, workers: int, progress: Progress
+) -> list[str]:
     """Makes the replicates that are not there yet, and lost groups; returns the names of the levels."""
     key = folder.key()
     fingerprint = plan.fingerprint(key)
@@ -181,19 +164,21 @@ def run_replicates(plan: Plan, folder: ReplicateFolder, count: int, workers: int
     if levels is not None and folder.groups.exists() and not folder.missing(count):
         return levels
     table = plan.open_table()
-    stage = set_stage(plan, table)
-    levels = folder.begin(plan, stage, fingerprint, key)
-    with folder.claimed():
-        _fill(plan, stage, folder, count, workers, progress)
+    prepared = prepare_replicates(plan, table)
+    levels = folder.begin(plan, prepared, fingerprint, key)
+    with held(folder.path):
+        _fill(plan, prepared, folder, count, workers, progress)
     return levels
 
 
-def _fill(plan: Plan, stage: Stage, folder: ReplicateFolder, count: int, workers: int, progress: Progress) -> None:
+def _fill(
+    plan: ComparisonPlan, prepared: Preparation, folder: ReplicateFolder, count: int, workers: int, progress: Progress
+) -> None:
     missing = folder.missing(count)
     done = count - len(missing)
     progress(done, count)
     try:
-        with closing(done_by(partial(_begun, plan, stage, folder), missing, workers)) as finished:
+        with closing(run_numbered(partial(_prepare_work, plan, prepared, folder), missing, workers)) as finished:
             for _ in finished:
                 done += 1
                 progress(done, count)
@@ -205,18 +190,18 @@ def _fill(plan: Plan, stage: Stage, folder: ReplicateFolder, count: int, workers
         folder.tidy()
 
 
-def _begun(plan: Plan, stage: Stage, folder: ReplicateFolder) -> Work:
-    """A worker opens the table once."""
+def _prepare_work(plan: ComparisonPlan, prepared: Preparation, folder: ReplicateFolder) -> Work:
+    """What one worker does for each number. It opens the table once."""
     table = plan.open_table()
 
     @sealed
     def work(number: int) -> None:
-        write_stamped(folder.file(number), replicate(plan, table, stage, number), folder.stamp)
+        write_stamped(folder.file(number), replicate(plan, table, prepared, number), folder.stamp)
 
     return work
 
 
-def _is_begun(path: Path) -> bool:
+def _is_beginning(path: Path) -> bool:
     """Whether this is what a comparison leaves that was stopped before its plan was there."""
     return path.name == KEY or path.name.startswith((f".{KEY}.", f".{PLAN}."))
 

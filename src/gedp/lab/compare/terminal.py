@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gedp.lab.compare.comparison import Comparison, Line
-from gedp.lab.evaluate.report import short, short_share
+from gedp.numbers import short, short_share
 
 TEXTS = ("level", "setting", "winner", "runner-up", "workflow")
 WIDEST = 400  # characters: with many workflows, lines go on in the next rather than lose numbers
@@ -32,12 +32,12 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
 
 def error_text(line: Line) -> str:
     """Median and mean absolute error."""
-    return f"{short(line.median_absolute)} / {short(line.mean_absolute)}"
+    return f"{short(line.median_absolute, 2)} / {short(line.mean_absolute, 2)}"
 
 
 def bias_text(line: Line) -> str:
     """Mean error of a group and its standard error."""
-    return short(line.bias) if line.bias_se is None else f"{short(line.bias)} ±{short(line.bias_se)}"
+    return short(line.bias, 2) if line.bias_se is None else f"{short(line.bias, 2)} ±{short(line.bias_se, 2)}"
 
 
 def rows_of(

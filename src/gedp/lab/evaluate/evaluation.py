@@ -12,7 +12,7 @@ from gedp.lab.evaluate.folder import Results, Stamp, results_folder
 from gedp.lab.evaluate.groups import (
     ANSWERS,
     MICRODATA,
-    Comparison,
+    ComparedGroups,
     compare_answers,
     compare_microdata,
     error_table,
@@ -44,7 +44,7 @@ class Evaluation:
     constraints: Constraints
     confidence: float
     levels: tuple[Level, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[ComparedGroups, ...]
     suppression: pa.Table | None = None  # beside the published QCEW
 
     def __repr__(self) -> str:
@@ -60,11 +60,11 @@ class Evaluation:
         """Those that were evaluated."""
         return list(dict.fromkeys(each.attribute for each in self.comparisons))
 
-    def of(self, attribute: str, source: str = MICRODATA) -> list[Comparison]:
+    def of(self, attribute: str, source: str = MICRODATA) -> list[ComparedGroups]:
         """The comparisons of one attribute, in the order of the levels."""
         return [each for each in self.comparisons if each.attribute == attribute and each.source == source]
 
-    def answers_at(self, level: Level, attribute: str) -> list[Comparison]:
+    def answers_at(self, level: Level, attribute: str) -> list[ComparedGroups]:
         """The answers as they were released, where the level was measured."""
         return [each for each in self.of(attribute, ANSWERS) if each.level == level]
 
@@ -136,7 +136,7 @@ def evaluate(
         microdata = read_microdata(release, fixed, names)
     else:
         microdata = fit_microdata(release, weights=weights, attributes=names, fixed=fixed)
-    comparisons: list[Comparison] = []
+    comparisons: list[ComparedGroups] = []
     for done, level in enumerate(levels):
         at("comparing", done, len(levels))
         comparisons += compare_microdata(microdata, found, level, names)

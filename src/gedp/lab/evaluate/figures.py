@@ -5,12 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp.lab.evaluate.groups import Comparison
+from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import CLOSER, relative_errors
-from gedp.web.svg import Axis, Panel, box_plot, percent, short_number
+from gedp.numbers import short, short_share
+from gedp.web.svg import Axis, Panel, box_plot
 
 
-def scatter(each: Comparison) -> str:
+def scatter(each: ComparedGroups) -> str:
     """Protected against true values on log axes, with a band of ±3%; what is outside is red."""
     close = np.abs(each.protected - each.truth) <= CLOSER * np.abs(each.truth)
     low = _below(np.concatenate([each.truth, each.protected]))
@@ -26,7 +27,7 @@ def scatter(each: Comparison) -> str:
     return panel.drawn(marks, scatter_label(each))
 
 
-def scatter_label(each: Comparison) -> str:
+def scatter_label(each: ComparedGroups) -> str:
     """The scatter plot in words."""
     errors, edge = each.errors(), int(((each.truth < 1) | (each.protected < 1)).sum())
     outside = each.truth[np.abs(each.protected - each.truth) > CLOSER * np.abs(each.truth)]
@@ -35,13 +36,13 @@ def scatter_label(each: Comparison) -> str:
         "groups are inside a band of 3% around the truth"
     ]
     if len(outside):
-        parts.append(f"; those outside have a median true value of {short_number(_rounded(float(np.median(outside))))}")
+        parts.append(f"; those outside have a median true value of {short(float(np.median(outside)), 2)}")
     if edge:
         parts.append(f"; {edge:,} with a value below 1 are drawn at the edge")
     return "".join(parts) + "."
 
 
-def relative_plot(each: Comparison) -> str:
+def relative_plot(each: ComparedGroups) -> str:
     """Relative error against the true value, both on log axes, with the median of each decade."""
     error = relative_errors(each.truth, each.protected)
     size = np.abs(each.truth)
@@ -49,20 +50,18 @@ def relative_plot(each: Comparison) -> str:
     high = _above(np.maximum(error, 10 * low))
     panel = Panel(
         Axis("true", _below(size), _above(np.maximum(size, 10 * _below(size)))),
-        Axis("relative error", float(low), float(high), text=percent),
+        Axis("relative error", float(low), float(high), text=short_share),
     )
     middle = _medians(size, error)
     marks = [panel.points(size, error, "point-in"), panel.line(*middle, "median")]
-    listed = ", ".join(
-        f"{percent(_rounded(float(y)))} at {short_number(_rounded(float(x)))}" for x, y in zip(*middle, strict=True)
-    )
+    listed = ", ".join(f"{short_share(float(y))} at {short(float(x), 2)}" for x, y in zip(*middle, strict=True))
     label = (
         f"Relative error against true {each.attribute} by {each.level.name}, {each.groups:,} groups. Medians: {listed}."
     )
     return panel.drawn(marks, label)
 
 
-def difference_boxes(comparisons: Sequence[Comparison], attribute: str) -> str:
+def difference_boxes(comparisons: Sequence[ComparedGroups], attribute: str) -> str:
     """Boxes of signed differences, one for each level."""
     rows = [(f"{c.level.name} ({c.groups:,})", c.protected - c.truth) for c in comparisons]
     every = np.concatenate([values for _, values in rows])
@@ -71,8 +70,7 @@ def difference_boxes(comparisons: Sequence[Comparison], attribute: str) -> str:
     most = max(float(np.abs(every).max()), linear)
     axis = Axis("protected − true", -1.05 * most, 1.05 * most, linear=float(linear))
     quartiles = "; ".join(
-        f"{c.level.name}: {short_number(_rounded(e.lower_quartile))}, {short_number(_rounded(e.median))}, "
-        f"{short_number(_rounded(e.upper_quartile))}"
+        f"{c.level.name}: {short(e.lower_quartile, 2)}, {short(e.median, 2)}, {short(e.upper_quartile, 2)}"
         for c, e in ((c, c.errors()) for c in comparisons)
     )
     label = (
@@ -101,7 +99,3 @@ def _below(values: FloatArray) -> float:
 def _above(values: FloatArray) -> float:
     """A little more than the largest."""
     return 1.3 * float(np.max(values))
-
-
-def _rounded(value: float) -> float:
-    return float(f"{value:.2g}")

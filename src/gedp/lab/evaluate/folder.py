@@ -9,15 +9,12 @@ which survives a copy to another folder.
 """
 
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,11 +22,12 @@ import pyarrow.parquet as pq
 from gedp._version import __version__
 from gedp.csvfiles import write_csv
 from gedp.errors import Refused
-from gedp.files import sha256, writing
+from gedp.files import private_file, sha256, writing
+from gedp.folders import Claim, make_private
 from gedp.release import MANIFEST
 
 INDEX = "results.json"
-_STAGING = ".writing-"
+STAGING = ".writing"
 
 
 class FolderTakenError(Refused):
@@ -113,28 +111,21 @@ def filling(target: Path, stamp: Stamp) -> Iterator[Results]:
     """The same for a folder that is known to be ours, or free: results of before are replaced, other files stay."""
     made = not target.exists()
     try:
-        close_folder(target)
+        make_private(target)
         with writing(target):
-            _remove_staging(target)
-            staging = Path(tempfile.mkdtemp(prefix=_STAGING, dir=target))
-            staging.chmod(0o700)  # a umask may have taken more than it should
-        results = Results(staging, stamp)
-        yield results
-        with writing(target):
-            results.write_index()
-            _publish(staging, target)
+            claim = Claim(target, target / STAGING)
+        try:
+            results = Results(claim.folder, stamp)
+            yield results
+            with writing(target):
+                results.write_index()
+                _publish(claim.folder, target)
+        finally:
+            claim.give_up()
     finally:
-        _remove_staging(target)
         if made:
             with suppress(OSError):
                 target.rmdir()  # it is not empty if all went well
-
-
-def close_folder(folder: Path) -> None:
-    """Makes a folder that is for its owner alone, or closes one that is there."""
-    with writing(folder):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        folder.chmod(0o700)
 
 
 def require_private(target: Path) -> None:
@@ -155,21 +146,6 @@ def require_free(target: Path, command: str, *, force: bool = False) -> None:
     if not (force and ours):
         hint = "Use --force to replace it" if ours else "It holds something else; choose another folder"
         raise FolderTakenError(f"{target} exists already. {hint}")
-
-
-@contextmanager
-def private_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file for its owner alone, that gets its name when all of it is written, or is removed."""
-    with writing(path):
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
-        try:
-            os.fchmod(descriptor, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                yield file
-            Path(name).replace(path)
-        finally:
-            with suppress(OSError):
-                Path(name).unlink()
 
 
 def write_stamped(path: Path, table: pa.Table, stamp: Stamp) -> None:
@@ -207,14 +183,7 @@ def _index_of(target: Path) -> Mapping[str, Any] | None:
 
 def _is_left_over(target: Path) -> bool:
     """Whether there is nothing but what a killed run left."""
-    return all(path.name.startswith(_STAGING) for path in target.iterdir())
-
-
-def _remove_staging(target: Path) -> None:
-    with suppress(OSError):
-        for path in target.iterdir():
-            if path.name.startswith(_STAGING):
-                shutil.rmtree(path, ignore_errors=True)
+    return [path.name for path in target.iterdir()] == [STAGING]
 
 
 def _is_release(folder: Path) -> bool:

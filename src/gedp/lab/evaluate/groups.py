@@ -19,7 +19,7 @@ ALL_SIZES = "all"
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class ComparedGroups:
     """One grouping and attribute: keys, truth, what is protected, and its interval (NaN where there is none)."""
 
     level: Level
@@ -58,7 +58,7 @@ class Comparison:
 
 def compare_microdata(
     microdata: Microdata, truth: Truth, level: Level, attributes: Sequence[str]
-) -> Iterator[Comparison]:
+) -> Iterator[ComparedGroups]:
     """The groups of one level in the microdata, with intervals from the covariance of the fit."""
     attributes = [name for name in attributes if microdata.allows(level.by, name)]
     if not attributes:
@@ -70,20 +70,20 @@ def compare_microdata(
         yield _compared(level, name, MICRODATA, rows, truth.sums(name, groups))
 
 
-def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> Comparison:
+def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> ComparedGroups:
     """The answers of a query with the keys of the level, as released."""
     groups = microdata.frame.cells(query.by)
     table, of_group = microdata.frame.answers(query, attribute, groups)
     return _compared(level, attribute, ANSWERS, table.take(pa.array(of_group)), truth.sums(attribute, groups))
 
 
-def _compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> Comparison:
+def _compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> ComparedGroups:
     keys = {key: rows[key].combine_chunks() for key in level.by}
     numbers = (_numbers(rows[column]) for column in ("estimate", "ci_low", "ci_high"))
-    return Comparison(level, attribute, source, keys, truth, *numbers)
+    return ComparedGroups(level, attribute, source, keys, truth, *numbers)
 
 
-def error_table(comparisons: Sequence[Comparison]) -> pa.Table:
+def error_table(comparisons: Sequence[ComparedGroups]) -> pa.Table:
     """Tidy: one line for each level, attribute, source and class of size, and one for all sizes together."""
     lines = []
     for each in comparisons:
@@ -101,18 +101,18 @@ def error_table(comparisons: Sequence[Comparison]) -> pa.Table:
     return pa.table(columns).cast(schema)
 
 
-def worst_table(comparisons: Sequence[Comparison], count: int) -> pa.Table:
+def worst_table(comparisons: Sequence[ComparedGroups], count: int) -> pa.Table:
     """The groups of the microdata with the largest absolute errors, for each level and attribute."""
     parts = [_lines(c, largest_errors(c.truth, c.protected, count)) for c in comparisons if c.source == MICRODATA]
     return pa.concat_tables(parts)
 
 
-def group_table(comparisons: Sequence[Comparison]) -> pa.Table:
+def group_table(comparisons: Sequence[ComparedGroups]) -> pa.Table:
     """Every group of every level."""
     return pa.concat_tables([_lines(each, np.arange(each.groups)) for each in comparisons])
 
 
-def _lines(each: Comparison, places: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> pa.Table:
+def _lines(each: ComparedGroups, places: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> pa.Table:
     truth, protected = each.truth[places], each.protected[places]
     columns = {name: pa.repeat(text, len(places)) for name, text in _names(each).items()}
     numbers = {
@@ -127,7 +127,7 @@ def _lines(each: Comparison, places: "np.ndarray[tuple[int], np.dtype[np.int64]]
     return pa.table({**columns, **{k: pa.array(v, pa.float64(), from_pandas=True) for k, v in numbers.items()}})
 
 
-def _names(each: Comparison) -> dict[str, str]:
+def _names(each: ComparedGroups) -> dict[str, str]:
     by = ",".join(each.level.by)
     return {"level": each.level.name, "by": by, "attribute": each.attribute, "source": each.source}
 

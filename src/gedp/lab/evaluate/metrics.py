@@ -1,4 +1,4 @@
-"""How far protected numbers are from true ones. NumPy alone: knows nothing of releases.
+"""How far protected numbers are from true ones. Knows nothing of releases.
 
 With x the truth and x̃ what is protected: signed difference x̃ − x, absolute error |x̃ − x|, relative error
 |x̃ − x|/(|x| + 1), and within p% where |x̃ − x| ≤ p% of |x|.
@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from gedp.arrays import FloatArray, IntArray
+from gedp.numbers import short
 
 CLOSE, CLOSER = 0.10, 0.03
 _DECADES = 10.0 ** np.arange(20)  # exact as floats
@@ -104,14 +105,7 @@ def largest_errors(truth: FloatArray, protected: FloatArray, count: int) -> IntA
 def _label(decade: int) -> str:
     if decade < 0:
         return "0" if decade == -2 else "under 1"
-    return f"{_short(10**decade)} to {_short(10 ** (decade + 1))}"
-
-
-def _short(value: int) -> str:
-    for size, letter in ((10**9, "B"), (10**6, "M"), (10**3, "k")):
-        if value >= size:
-            return f"{value // size}{letter}"
-    return str(value)
+    return f"{short(10.0**decade)} to {short(10.0 ** (decade + 1))}"
 
 
 def size_order(labels: Sequence[str]) -> list[str]:

@@ -10,33 +10,33 @@ import pyarrow.compute
 
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL
-from gedp.lab.baselines.suppression import Published
-from gedp.lab.evaluate.groups import MICRODATA, Comparison
+from gedp.lab.baselines.suppression import PublishedQcew
+from gedp.lab.evaluate.groups import MICRODATA, ComparedGroups
 from gedp.lab.evaluate.levels import COUNTY, STATE
 from gedp.lab.evaluate.metrics import errors_of
 from gedp.microdata.cells import Frame
 
 
-def suppression_beside(frame: Frame, comparisons: Sequence[Comparison], published: Path) -> pa.Table:
+def suppression_beside(frame: Frame, comparisons: Sequence[ComparedGroups], published: Path) -> pa.Table:
     """For each level and attribute: how many cells were blanked, and the error of the release there and elsewhere."""
     if not (frame.lists_establishments and STATE in frame.public.column_names):
         fault = Fault("published", "the release has no public column state to find its cells by", "Leave it out")
         raise FaultsError(frame.source.name, [fault])
     states = tuple(frame.key(STATE)[1])
-    found = cells_beside(comparisons, Published(published), states)
+    found = cells_beside(comparisons, PublishedQcew(published), states)
     if not pa.compute.any(pa.compute.greater(found["matched"], 0)).as_py():
         raise FaultsError(str(published), [Fault("cells", "none is in the release", "Is it of the same state?")])
     return found
 
 
-def cells_beside(comparisons: Sequence[Comparison], published: Published, states: tuple[str, ...]) -> pa.Table:
+def cells_beside(comparisons: Sequence[ComparedGroups], published: PublishedQcew, states: tuple[str, ...]) -> pa.Table:
     """The same for comparisons of groups in these states (FIPS)."""
     cells = published.cells(states)
     found = [line for each in comparisons if each.source == MICRODATA for line in _beside(each, cells, states)]
     return pa.Table.from_pylist(found)
 
 
-def _beside(each: Comparison, cells: pa.Table, states: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _beside(each: ComparedGroups, cells: pa.Table, states: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One line for a level that the QCEW publishes."""
     if each.level.agglvl is None:
         return
@@ -63,7 +63,7 @@ def _beside(each: Comparison, cells: pa.Table, states: Sequence[str]) -> Iterato
     yield line
 
 
-def _published_names(each: Comparison, states: Sequence[str]) -> Iterator[str]:
+def _published_names(each: ComparedGroups, states: Sequence[str]) -> Iterator[str]:
     """Area and industry of every group, as the QCEW writes them."""
     columns = {key: values.to_pylist() for key, values in each.keys.items()}
     industries = [key for key in columns if key not in (STATE, COUNTY)]

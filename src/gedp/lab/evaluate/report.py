@@ -10,11 +10,11 @@ from rich.table import Table
 from gedp.lab.evaluate.evaluation import Evaluation
 from gedp.lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp.lab.evaluate.folder import Stamp
-from gedp.lab.evaluate.groups import Comparison
+from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import largest_errors, size_order
+from gedp.numbers import short, short_share
 from gedp.web import page
 from gedp.web import table as html_table
-from gedp.web.svg import short_number
 
 DRAWN_FROM = 20  # groups: fewer are in the table, and a plot of them says nothing more
 WORST_SHOWN = 3
@@ -52,16 +52,6 @@ SUPPRESSION_HEADINGS = (
     "where disclosed",
     "≤10%",
 )
-
-
-def short(value: float, digits: int = 2) -> str:
-    """A few digits: −1.2k."""
-    return short_number(float(f"{value:.{digits}g}"))
-
-
-def short_share(value: float) -> str:
-    """Two digits of a percentage."""
-    return "–" if math.isnan(value) else f"{float(f'{100 * value:.2g}'):g}%"
 
 
 def number(value: float) -> str:
@@ -105,7 +95,8 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
             answers = [found.errors().covered for found in evaluation.answers_at(each.level, attribute)]
             differences = (errors.lower_quartile, errors.median, errors.upper_quartile, errors.mean)
             shares = (errors.median_relative, errors.within_3, errors.within_10, errors.covered, *answers[:1])
-            table.add_row(each.level.name, f"{errors.groups:,}", *map(short, differences), *map(short_share, shares))
+            numbers = (short(difference, 2) for difference in differences)
+            table.add_row(each.level.name, f"{errors.groups:,}", *numbers, *map(short_share, shares))
         console.print(table)
     if evaluation.suppression is not None:
         for attribute in evaluation.attributes:
@@ -194,7 +185,7 @@ def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]
     ]
 
 
-def _charts(comparisons: Sequence[Comparison], drawings: Sequence[str], notes: Sequence[str]) -> str:
+def _charts(comparisons: Sequence[ComparedGroups], drawings: Sequence[str], notes: Sequence[str]) -> str:
     figures = [
         f"<figure>{drawing}<figcaption>{escape(each.level.name)}: {note}</figcaption></figure>"
         for each, drawing, note in zip(comparisons, drawings, notes, strict=True)
@@ -202,7 +193,7 @@ def _charts(comparisons: Sequence[Comparison], drawings: Sequence[str], notes: S
     return f'<div class="charts">{"".join(figures)}</div>'
 
 
-def _by_size(comparisons: Sequence[Comparison]) -> str:
+def _by_size(comparisons: Sequence[ComparedGroups]) -> str:
     found = [(each.level.name, each.errors_by_size()) for each in comparisons]
     sizes = size_order([size for _, by_size in found for size in by_size])
     rows = [
@@ -212,7 +203,7 @@ def _by_size(comparisons: Sequence[Comparison]) -> str:
     return html_table("Median relative error, and number of groups, by true value", ["level", *sizes], rows)
 
 
-def _worst(comparisons: Sequence[Comparison]) -> str:
+def _worst(comparisons: Sequence[ComparedGroups]) -> str:
     rows = []
     for each in comparisons:
         codes = each.codes()

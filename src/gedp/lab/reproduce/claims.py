@@ -13,7 +13,7 @@ import pyarrow.compute
 
 from gedp.arrays import FloatArray
 from gedp.lab.compare import Comparison
-from gedp.lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER, Claim
+from gedp.lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER, CheckedClaim
 
 CHANCE = 2.0  # standard errors
 NEAR = 0.02  # of an oracle
@@ -32,7 +32,7 @@ class Check:
     number: str
 
 
-def claim(text: str, checks: Sequence[Check], source: str = PAPER, reason: str = "") -> Claim:
+def claim(text: str, checks: Sequence[Check], source: str = PAPER, reason: str = "") -> CheckedClaim:
     """Holds where all checks do. The evidence has every number if they are few, else those that fail."""
     failed = [check for check in checks if not check.holds]
     outcome = AGREES if not failed else DISAGREES if len(failed) == len(checks) else IN_PART
@@ -40,7 +40,7 @@ def claim(text: str, checks: Sequence[Check], source: str = PAPER, reason: str =
     numbers = "; ".join(f"{c.where}: {c.number}{'' if c.holds or shown is failed else ' (no)'}" for c in shown)
     count = f"{len(checks) - len(failed)} of {len(checks)} checks hold"
     evidence = f"{count}. {'Not: ' if shown is failed and failed else ''}{numbers}".strip().rstrip(".") + "."
-    return Claim(text, source, outcome, evidence, reason if failed else "")
+    return CheckedClaim(text, source, outcome, evidence, reason if failed else "")
 
 
 def more_accurate(comparisons: Comparisons, one: str, other: str, places: Sequence[tuple[str, str]]) -> Iterator[Check]:
@@ -151,7 +151,7 @@ def places(attributes: Sequence[str], levels: Sequence[str]) -> list[tuple[str, 
     return [(attribute, level) for attribute in attributes for level in levels]
 
 
-def ours(text: str, checks: Sequence[Check], reason: str = "") -> Claim:
+def ours(text: str, checks: Sequence[Check], reason: str = "") -> CheckedClaim:
     """A claim of this project's own."""
     return claim(text, checks, OURS, reason)
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 
 from gedp.lab.compare import Comparison
 from gedp.lab.compare.figures import error_boxes
-from gedp.lab.evaluate.report import short
 from gedp.lab.reproduce.claims import Comparisons, of_groups
 from gedp.lab.reproduce.results import Figure, ResultTable
+from gedp.numbers import short
 from gedp.policy import Spec
 from gedp.policy.examples import find_spec
 

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from gedp.lab.compare import Comparison
 
 QCEW = "qcew_2016q1.parquet"
+DATA_VARIABLE = "GEDP_DATA"  # of the environment: the folder of that file
 YEAR, QUARTER = 2016, 1
 REPLICATES = 34  # the paper's
 STATES = ("RI", "NJ")
 SEED = 0
+OUT = Path("reproduced")
 DEMO = "demo"
 Progress = Callable[[str, int, int], None]
 
@@ -42,11 +44,12 @@ class State:
 class Context:
     """Where and how a run is done."""
 
-    out: Path
+    out: Path = OUT  # folder of results
     data: Path | None = None  # folder with the published QCEW
     replicates: int = REPLICATES
     seed: int = SEED
     state_names: tuple[str, ...] = STATES
+    draws: int | None = None  # of a simulation; None: as many as usual
     progress: Progress = field(default=_silent, compare=False)
 
     @property
@@ -63,7 +66,7 @@ class Context:
     @cached_property
     def states(self) -> tuple[State, ...]:
         """Those from the published QCEW; without it the demonstration state. Made when first asked for."""
-        from gedp.lab.synth.output import make_folder
+        from gedp.folders import make_folder
 
         folder = self.out / "data"
         make_folder(folder)
@@ -84,8 +87,8 @@ class Context:
         sweep: str | None = None,
     ) -> "Comparison":
         """Replicates of workflows on one state, in a folder of their own where they are resumed; and their page."""
+        from gedp.folders import make_folder
         from gedp.lab.compare import compare
-        from gedp.lab.synth.output import make_folder
 
         folder = self.replicate_folder(name, state)
         make_folder(folder.parent)

@@ -1,7 +1,7 @@
 """All items into one folder: done once, kept, and gone on with after an interruption.
 
-DIR/index.html and a page an item; results.json; a Parquet file for each table of numbers; items/ with finished items,
-replicates/ with finished replicates, data/ with the synthetic states.
+DIR/index.html and one page per item; results.json; a Parquet file for each table of numbers; items/ with finished
+items, replicates/ with finished replicates, data/ with the synthetic states.
 """
 
 import hashlib
@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from gedp._version import __version__
 from gedp.errors import Fault, FaultsError, GedpError, Refused
 from gedp.files import replacing, write_text
-from gedp.lab.reproduce.context import QCEW, Context
+from gedp.folders import make_folder
+from gedp.lab.reproduce.context import DATA_VARIABLE, QCEW, Context
 from gedp.lab.reproduce.results import FAILED, Item, Result, result_of
-from gedp.lab.synth.output import make_folder
 
 INDEX, RESULTS, FINISHED = "index.html", "results.json", "items"
 
@@ -33,11 +33,11 @@ class Outcome:
     kept: bool = False  # whether an earlier run did it
 
 
-def find_data(given: Path | None) -> Path | None:
-    """The folder with the published QCEW, if one is given."""
-    if given is not None and not (given / QCEW).is_file():
-        raise FaultsError(str(given), [Fault("data", f"there is no {QCEW}", "Name its folder, or leave --data out")])
-    return given
+def require_data(folder: Path | None) -> None:
+    """Refuses a folder that is said to have the published QCEW and does not."""
+    if folder is not None and not (folder / QCEW).is_file():
+        suggestion = f"Name its folder with --data or {DATA_VARIABLE}, or leave both out"
+        raise FaultsError(str(folder), [Fault("data", f"there is no {QCEW}", suggestion)])
 
 
 def reproduce(
@@ -61,7 +61,7 @@ def reproduce(
     try:
         for item in todo:
             if item.name not in found:
-                found[item.name] = _run(context, item)
+                found[item.name] = _run_and_keep(context, item)
             each(found[item.name])
             _write(context, [found[other.name] for other in items if other.name in found])
     except BaseException as error:
@@ -73,18 +73,24 @@ def reproduce(
     return [found[item.name] for item in todo]
 
 
-def _run(context: Context, item: Item) -> Outcome:
+def run_item(context: Context, item: Item) -> Outcome:
+    """Its result, timed; nothing is written."""
     context.progress(item.title, 0, 0)
     began = time.perf_counter()
+    result = item.run(context)
+    return Outcome(item, result, time.perf_counter() - began)
+
+
+def _run_and_keep(context: Context, item: Item) -> Outcome:
+    began = time.perf_counter()
     try:
-        result = item.run(context)
+        outcome = run_item(context, item)
     except GedpError as error:
         return Outcome(item, Result("", "not computed", FAILED, str(error)), time.perf_counter() - began)
-    outcome = Outcome(item, result, time.perf_counter() - began)
-    for name, table in result.data.items():
+    for name, table in outcome.result.data.items():
         with replacing(context.out / f"{name}.parquet") as temporary:
             pq.write_table(table, temporary, compression="zstd")
-    kept = {"key": _key(context, item), "seconds": outcome.seconds, "result": result.plain()}
+    kept = {"key": _key(context, item), "seconds": outcome.seconds, "result": outcome.result.plain()}
     write_text(_path(context, item), json.dumps(kept, ensure_ascii=False))
     return outcome
 

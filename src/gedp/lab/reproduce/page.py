@@ -6,7 +6,17 @@ from html import escape
 from gedp._version import __version__
 from gedp.lab.reproduce.context import QCEW, Context
 from gedp.lab.reproduce.everything import Outcome
-from gedp.lab.reproduce.results import AGREES, DISAGREES, FAILED, IN_PART, PAPER, SKIPPED, Claim, Figure, ResultTable
+from gedp.lab.reproduce.results import (
+    AGREES,
+    DISAGREES,
+    FAILED,
+    IN_PART,
+    PAPER,
+    SKIPPED,
+    CheckedClaim,
+    Figure,
+    ResultTable,
+)
 from gedp.web import Html, asset, page
 from gedp.web import table as html_table
 
@@ -42,17 +52,17 @@ def index_page(context: Context, outcomes: Sequence[Outcome]) -> str:
     return page("gedp: the paper, computed anew", "\n".join(parts), style=asset("reproduce.css"))
 
 
-def item_page(context: Context, outcome: Outcome) -> str:
-    """One item with everything."""
+def item_page(context: Context, outcome: Outcome, *, stands_alone: bool = False) -> str:
+    """One item with its tables and figures. One that stands alone has no link to the others."""
     result = outcome.result
     parts = [
-        '<nav><a href="index.html">All items</a></nav>',
+        "" if stands_alone else '<nav><a href="index.html">All items</a></nav>',
         f"<h1>{escape(outcome.item.title)}</h1>",
         _summary(outcome),
         _claims(result.claims),
         *map(_table, result.tables),
         f'<div class="charts">{"".join(map(_figure, result.figures))}</div>' if result.figures else "",
-        f'<p class="soft">{_about(context)}</p>',
+        f'<p class="soft">{f"gedp {__version__}." if stands_alone else _about(context)}</p>',
     ]
     style = asset("reproduce.css") + asset("compare.css")
     return page(f"gedp: {outcome.item.title}", "\n".join(filter(None, parts)), style=style)
@@ -80,7 +90,7 @@ def _summary(outcome: Outcome) -> str:
     return f"<dl>{''.join(f'<dt>{name}</dt><dd>{text}</dd>' for name, text in lines)}</dl>"
 
 
-def _claims(claims: Sequence[Claim]) -> str:
+def _claims(claims: Sequence[CheckedClaim]) -> str:
     if not claims:
         return ""
     lines = []
@@ -103,7 +113,8 @@ def _table(table: ResultTable) -> str:
     """Columns of numbers stay on their lines; columns of words do not."""
     drawn = html_table(table.caption, table.headings, table.rows)
     wordy = any(len(cell) > WORDY for row in table.rows for cell in row)
-    return f'<div class="overview">{drawn}</div>' if wordy else f'<div class="numbers">{drawn}</div>'
+    note = f'<p class="soft">{escape(table.note)}</p>' if table.note else ""
+    return f'<div class="{"overview" if wordy else "numbers"}">{drawn}</div>{note}'
 
 
 def _figure(figure: Figure) -> str:

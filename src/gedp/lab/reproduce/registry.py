@@ -1,33 +1,34 @@
-"""Every item by name, in the order of the page. A new one is a module in `items/` and a line here."""
+"""Every item by name. A new one is a module in `items/`, which is found here."""
 
-from importlib import import_module
+import ast
+from importlib import import_module, resources
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
+
+from gedp.lab.reproduce import items
 
 if TYPE_CHECKING:
     from gedp.lab.reproduce.results import Item
 
-#: The module is the name with underscores.
-SUMMARIES = {
-    "intervals": "The table of uncertainty intervals.",
-    "semantics": "What intervals mean to a person.",
-    "frameworks": "The variance that other frameworks need.",
-    "estimators": "Errors of the sqrt and log estimators by size.",
-    "bias": "What estimated variances do to fitted totals.",
-    "coverage": "Intervals and bias of the psi-mechanism.",
-    "budgets": "The two budget tables.",
-    "summaries": "The synthetic states by aggregation level.",
-    "differences": "Quartiles of signed differences by level.",
-    "comparison": "Mechanisms and weights compared over replicates.",
-    "thousands": "The same for wages in thousands.",
-    "scatter": "Protected against true, with a band of 3%.",
-    "relative": "Relative error against size.",
-    "sweeps": "Error against the budget and a query's share.",
-    "suppression": "What the published QCEW leaves blank.",
-    "elsewhere": "What public data does not allow.",
-}
+
+def item_names() -> list[str]:
+    """Alphabetically."""
+    return sorted(module.name for module in iter_modules(items.__path__))
 
 
-def item(name: str) -> "Item":
+def summary(name: str) -> str:
+    """What an item is about: the first paragraph of its module, which is read but not imported."""
+    source = (resources.files(items) / f"{name}.py").read_text(encoding="utf-8")
+    docstring = ast.get_docstring(ast.parse(source)) or ""
+    return " ".join(docstring.partition("\n\n")[0].split())
+
+
+def find_item(name: str) -> "Item":
     """The item of that name, imported now."""
-    found: Item = import_module(f"gedp.lab.reproduce.items.{name.replace('-', '_')}").ITEM
+    found: Item = import_module(f"{items.__name__}.{name}").ITEM
     return found
+
+
+def every_item() -> list["Item"]:
+    """All of them, in the order of the page."""
+    return sorted(map(find_item, item_names()), key=lambda item: item.place)

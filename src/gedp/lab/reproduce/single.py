@@ -7,8 +7,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.lab.compare import Comparison
-from gedp.lab.evaluate.groups import MICRODATA
-from gedp.lab.evaluate.groups import Comparison as Groups
+from gedp.lab.evaluate.groups import MICRODATA, ComparedGroups
 from gedp.lab.evaluate.levels import QCEW_LEVELS
 from gedp.lab.reproduce.claims import of_groups
 from gedp.lab.reproduce.context import Context, State
@@ -32,14 +31,14 @@ def single(context: Context, state: State) -> Comparison:
     )
 
 
-def groups_of(found: Comparison, workflow: str, attribute: str, level: str) -> Groups:
+def groups_of(found: Comparison, workflow: str, attribute: str, level: str) -> ComparedGroups:
     """The groups of one level, protected beside true; without intervals."""
     of_level = next(each for each in QCEW_LEVELS if each.name == level)
     rows = of_groups(found, workflow, attribute, level)
     truth = rows["truth"].to_numpy()
     none = np.full(len(truth), np.nan)
     keys = dict(zip(of_level.by, _columns(rows["keys"], len(of_level.by)), strict=True))
-    return Groups(of_level, attribute, MICRODATA, keys, truth, truth + rows["bias"].to_numpy(), none, none)
+    return ComparedGroups(of_level, attribute, MICRODATA, keys, truth, truth + rows["bias"].to_numpy(), none, none)
 
 
 def _columns(keys: pa.ChunkedArray, count: int) -> Sequence[pa.Array]:

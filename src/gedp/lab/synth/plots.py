@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 
 from gedp.arrays import FloatArray, IntArray
 from gedp.errors import GedpError
-from gedp.files import replacing
-from gedp.lab.synth.output import check_writable
+from gedp.files import replacing, require_writable
 
 _FORMATS = (".png", ".svg", ".pdf")
 _BINS_A_DECADE = 8
@@ -18,7 +17,7 @@ def check_plot(path: Path) -> None:
     """Raises now what `plot_sizes` would raise at the end."""
     if path.suffix.lower() not in _FORMATS:
         raise GedpError(f"{path}: no such kind of plot. Use a name that ends in {', '.join(_FORMATS)}.")
-    check_writable(path)
+    require_writable(path)
 
 
 def plot_sizes(establishments: Path, out: Path) -> None:

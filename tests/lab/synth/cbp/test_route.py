@@ -9,11 +9,11 @@ from gedp.lab.synth.cbp import EmploymentOptions, RouteResult, Sources, cells_fr
 from gedp.lab.synth.cbp.codes import parent_of, sector_of
 from gedp.lab.synth.cbp.gather import Gathered, gather
 from gedp.lab.synth.cells import CELL_SCHEMA
-from gedp.lab.synth.publish import Published
+from gedp.lab.synth.publish import PublishedFiles
 from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
 from tests.helpers.synth_cbp_files import publish_world
 
-TruthAndFiles = tuple[pa.Table, Published]
+TruthAndFiles = tuple[pa.Table, PublishedFiles]
 
 
 @pytest.fixture(scope="module")

@@ -1,1 +1,1 @@
-"""One module an item, each with an `ITEM`; `gedp.lab.reproduce.registry` has their order."""
+"""One module per item of the paper, each with an `ITEM`. The first paragraph of its docstring is its command's help."""

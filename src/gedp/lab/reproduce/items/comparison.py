@@ -1,4 +1,7 @@
-"""The mechanism comparison on the synthetic states: the paper's claims and ours, over replicates."""
+"""Mechanisms and weights compared over replicates.
+
+On the synthetic states: what the paper claims of them, and what we do.
+"""
 
 from gedp.lab.reproduce.claims import (
     Comparisons,
@@ -34,7 +37,7 @@ from gedp.lab.reproduce.compared import (
     median_table,
 )
 from gedp.lab.reproduce.context import Context
-from gedp.lab.reproduce.results import AGREES, PAPER, Claim, Item, Result, verdict_of
+from gedp.lab.reproduce.results import AGREES, PAPER, CheckedClaim, Item, Result, verdict_of
 
 ATTRIBUTES = (JOBS, WAGES)
 WORKFLOWS = (*PRIVATE, *ORACLES, GDP)
@@ -83,7 +86,7 @@ def run(context: Context) -> Result:
     )
 
 
-def paper_claims(found: Comparisons) -> list[Claim]:
+def paper_claims(found: Comparisons) -> list[CheckedClaim]:
     """What the section on synthetic data says."""
     industries = [NAICS3, NAICS5]
     return [
@@ -120,7 +123,7 @@ def paper_claims(found: Comparisons) -> list[Claim]:
     ]
 
 
-def county_wages(found: Comparisons, reason: str) -> list[Claim]:
+def county_wages(found: Comparisons, reason: str) -> list[CheckedClaim]:
     """The paper's one statement that differs by state."""
     wins = {"RI": ("pnc", "psi"), "NJ": ("psi", "pnc")}
     checks = [
@@ -133,7 +136,7 @@ def county_wages(found: Comparisons, reason: str) -> list[Claim]:
     return [claim(text, checks, reason=reason)] if checks else []
 
 
-def our_claims(found: Comparisons) -> list[Claim]:
+def our_claims(found: Comparisons) -> list[CheckedClaim]:
     """What we say of quasi weights and of choosing the mechanism group by group."""
     quasi = ["psi+quasi", "pnc+quasi", "auto"]
     totals = places(ATTRIBUTES, [STATE])
@@ -164,4 +167,4 @@ def our_claims(found: Comparisons) -> list[Claim]:
     ]
 
 
-ITEM = Item("comparison", "Mechanisms on the synthetic states (box plots and statements)", run)
+ITEM = Item("comparison", "Mechanisms on the synthetic states (box plots and statements)", 100, run)

@@ -1,4 +1,7 @@
-"""Quartiles of signed differences by level: the paper's for a state that it may not name, ours for synthetic ones."""
+"""Quartiles of signed differences by level.
+
+The paper's are of a state that it may not name, ours of synthetic ones.
+"""
 
 from collections.abc import Mapping
 
@@ -102,4 +105,4 @@ def _quartiles(errors: Errors) -> list[str]:
     return [number(x) for x in (errors.lower_quartile, errors.median, errors.mean, errors.upper_quartile)]
 
 
-ITEM = Item("differences", "Signed differences by level (table and box plots for the confidential QCEW)", run)
+ITEM = Item("differences", "Signed differences by level (table and box plots for the confidential QCEW)", 90, run)

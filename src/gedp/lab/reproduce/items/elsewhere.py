@@ -32,4 +32,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("elsewhere", "What public data does not allow", run)
+ITEM = Item("elsewhere", "What public data does not allow", 1000, run)

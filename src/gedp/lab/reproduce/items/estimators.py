@@ -1,4 +1,7 @@
-"""The paper's figure of the errors of the sqrt and log estimators, from the variances alone."""
+"""Errors of the sqrt and log estimators by size.
+
+From the variances alone, as in the paper's figure.
+"""
 
 import numpy as np
 
@@ -6,8 +9,9 @@ from gedp.lab.reproduce.claims import Check, claim
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import Figure, Item, Result
 from gedp.neighbors import Log, Sqrt
+from gedp.numbers import short, short_share
 from gedp.release.estimates import psi_variance
-from gedp.web.svg import Axis, Panel, percent, short_number
+from gedp.web.svg import Axis, Panel
 
 SIZES = np.geomspace(1, 1e6, 61)
 
@@ -26,8 +30,8 @@ def run(context: Context) -> Result:
     )
     panels = []
     for title, first, second, text in (
-        ("standard deviation", sqrt, log, short_number),
-        ("relative to the truth", sqrt / SIZES, log / SIZES, percent),
+        ("standard deviation", sqrt, log, short),
+        ("relative to the truth", sqrt / SIZES, log / SIZES, short_share),
     ):
         both = np.concatenate([first, second])
         ends = 10.0 ** np.floor(np.log10(both.min())), 10.0 ** np.ceil(np.log10(both.max()))
@@ -44,4 +48,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("estimators", "Errors of the two estimators (figure in the appendix on mechanisms)", run)
+ITEM = Item("estimators", "Errors of the two estimators (figure in the appendix on mechanisms)", 40, run)

@@ -4,11 +4,11 @@ import numpy as np
 
 from gedp.lab.evaluate.figures import relative_plot
 from gedp.lab.evaluate.metrics import relative_errors
-from gedp.lab.evaluate.report import short_share
 from gedp.lab.reproduce.claims import Check, claim
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import Figure, Item, Result, ResultTable
 from gedp.lab.reproduce.single import JOBS, NAMES, WAGES, WORKFLOWS, groups_of, single
+from gedp.numbers import short_share
 
 LEVELS = ("NAICS-3", "NAICS-5", "county x NAICS-5")
 
@@ -44,4 +44,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("relative", "Relative error against size (figure in the appendix)", run)
+ITEM = Item("relative", "Relative error against size (figure in the appendix)", 130, run)

@@ -1,4 +1,4 @@
-"""Protected against true values with a band of 3%."""
+"""Protected against true values, with a band of 3%."""
 
 import numpy as np
 
@@ -54,4 +54,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("scatter", "Protected against true employment (scatter plots)", run)
+ITEM = Item("scatter", "Protected against true employment (scatter plots)", 120, run)

@@ -1,4 +1,7 @@
-"""The synthetic states by aggregation level, beside the paper's, which it made from other files."""
+"""The synthetic states by aggregation level, beside those of the paper.
+
+The paper made its states from other files.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -141,4 +144,4 @@ def _size(state: State) -> str:
     )
 
 
-ITEM = Item("summaries", "Synthetic states by aggregation level (two tables in the appendix)", run)
+ITEM = Item("summaries", "Synthetic states by aggregation level (two tables in the appendix)", 80, run)

@@ -5,24 +5,24 @@ from typing import Any
 
 import pyarrow as pa
 
-from gedp.lab.baselines.suppression import NATION, Published
+from gedp.lab.baselines.suppression import NATION, PublishedQcew
 from gedp.lab.evaluate.levels import QCEW_LEVELS
 from gedp.lab.evaluate.published import cells_beside
-from gedp.lab.evaluate.report import short_share
 from gedp.lab.reproduce.claims import Check, ours
 from gedp.lab.reproduce.context import QCEW, Context
 from gedp.lab.reproduce.results import Item, Result, ResultTable, skipped
 from gedp.lab.reproduce.single import JOBS, groups_of, single
+from gedp.numbers import short_share
 
 PRINTED = "Cell suppression blanks cells and makes custom tables hard (discussion; no such table is printed)"
-BESIDE = ("median_relative_withheld", "within_10_withheld", "median_relative_disclosed", "within_10_disclosed")
+ERROR_COLUMNS = ("median_relative_withheld", "within_10_withheld", "median_relative_disclosed", "within_10_disclosed")
 
 
 def run(context: Context) -> Result:
     """Shares of blank cells for the nation and the states, and gedp's errors there."""
     if context.qcew is None:
         return skipped(PRINTED, f"No {QCEW} was found, which has the blank cells.")
-    published = Published(context.qcew)
+    published = PublishedQcew(context.qcew)
     shares = published.suppression(*(state.fips for state in context.states))
     tables, parts, checks = [_shares(shares, {NATION: "nation", **{s.fips: s.name for s in context.states}})], [], []
     for state in context.states:
@@ -75,7 +75,7 @@ def _beside(title: str, rows: list[dict[str, Any]]) -> ResultTable:
             f"{row['published']:,}",
             f"{row['withheld']:,} ({short_share(row['share_withheld'])})",
             short_share(row["matched"] / row["published"]),
-            *(short_share(math.nan if row[name] is None else row[name]) for name in BESIDE),
+            *(short_share(math.nan if row[name] is None else row[name]) for name in ERROR_COLUMNS),
         ]
         for row in rows
     ]
@@ -92,4 +92,4 @@ def _beside(title: str, rows: list[dict[str, Any]]) -> ResultTable:
     return ResultTable(f"{title}, {JOBS}: the same cells from one release", headings, texts)
 
 
-ITEM = Item("suppression", "The legacy side by side: suppression in the published QCEW", run)
+ITEM = Item("suppression", "The legacy side by side: suppression in the published QCEW", 150, run)

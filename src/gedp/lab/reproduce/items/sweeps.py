@@ -1,4 +1,4 @@
-"""Errors as the budget, a query's share of it, or the share of wages vary."""
+"""Error against the budget and a query's share of it."""
 
 from itertools import pairwise
 
@@ -7,12 +7,12 @@ import pyarrow as pa
 
 from gedp.lab.compare import Comparison
 from gedp.lab.compare.figures import sweep_lines
-from gedp.lab.evaluate.report import short_share
 from gedp.lab.reproduce.claims import Check, claim, ours, relative_errors
 from gedp.lab.reproduce.compared import lines_table
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import Figure, Item, Result, ResultTable, verdict_of
 from gedp.lab.reproduce.single import JOBS, WAGES, WORKFLOWS
+from gedp.numbers import short_share
 from gedp.policy.examples import find_spec
 
 SWEEPS = {
@@ -100,4 +100,4 @@ def _plain(table: pa.Table) -> pa.Table:
     return table.replace_schema_metadata(None)
 
 
-ITEM = Item("sweeps", "Error against the budget and its division (figures in the appendix)", run)
+ITEM = Item("sweeps", "Error against the budget and its division (figures in the appendix)", 140, run)

@@ -1,4 +1,7 @@
-"""Wages in thousands of dollars, as the paper's numbers suggest: the same γ = 50 protects a thousandfold more."""
+"""The same comparison for wages in thousands of dollars.
+
+The paper's numbers suggest that unit, in which the same γ = 50 protects a thousandfold more.
+"""
 
 from gedp.lab.reproduce.claims import Comparisons, claim, more_accurate, no_less_accurate, ours, places
 from gedp.lab.reproduce.compared import (
@@ -76,4 +79,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("thousands", f"Wages in thousands of dollars (the same figure; {COUNTY}, NAICS-3, NAICS-5)", run)
+ITEM = Item("thousands", f"Wages in thousands of dollars (the same figure; {COUNTY}, NAICS-3, NAICS-5)", 110, run)

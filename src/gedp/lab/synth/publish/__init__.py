@@ -12,15 +12,15 @@ from pathlib import Path
 
 import numpy as np
 
+from gedp.folders import new_folder
 from gedp.lab.synth.publish.county_patterns import PublishedLevel, publish_levels, write_cbp
-from gedp.lab.synth.publish.folder import new_folder
 from gedp.lab.synth.publish.imputed import write_efsy
 from gedp.lab.synth.publish.leaves import read_leaves
 from gedp.lab.synth.publish.rates import Rates
 from gedp.lab.synth.publish.tabulate import levels_of
 from gedp.lab.synth.publish.workforce import IND_LEVELS, write_qwi
 
-__all__ = ["Published", "Rates", "Withheld", "publish"]
+__all__ = ["PublishedFiles", "Rates", "Withheld", "publish"]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Withheld:
 
 
 @dataclass(frozen=True)
-class Published:
+class PublishedFiles:
     """The files written, and what is withheld in them."""
 
     cbp: Path
@@ -59,7 +59,7 @@ def publish(
     seed: int = 0,
     rates: Rates | None = None,
     progress: Callable[[str, int, int], None] | None = None,
-) -> Published:
+) -> PublishedFiles:
     """Writes `cbp16co.txt`, `efsy_cbp_2016.csv` and the folder `qwi` (for 2016) into the new folder `out`.
 
     `progress` is called with a step, how much of it is done, and how much there is (0 where that is not
@@ -84,7 +84,7 @@ def publish(
             levels, rates.qwi, leaves.year, leaves.quarter, folder / "qwi", np.random.default_rng(for_qwi)
         )
     cells = levels[4].table.num_rows
-    return Published(
+    return PublishedFiles(
         cbp=out / cbp_name,
         qwi=out / "qwi",
         efsy=out / efsy_name,

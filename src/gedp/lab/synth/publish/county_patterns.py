@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import padded
 from gedp.lab.synth.publish.leaves import SIZE_CLASSES
-from gedp.lab.synth.publish.tabulate import Level, dominance, riskiest
+from gedp.lab.synth.publish.tabulate import IndustryLevel, dominance, riskiest
 
 # Lower ends of the employment size classes that stand in for a withheld figure.
 EMPLOYMENT_FLAGS = {
@@ -35,13 +35,13 @@ EMPLOYMENT_FLAGS = {
 class PublishedLevel:
     """A level of CBP as the public sees it: noisy employment, and which cells are withheld."""
 
-    level: Level
+    level: IndustryLevel
     emp: IntArray
     withheld: BoolArray
 
 
 def publish_levels(
-    levels: Mapping[int, Level], shares: Mapping[int, float], rng: np.random.Generator
+    levels: Mapping[int, IndustryLevel], shares: Mapping[int, float], rng: np.random.Generator
 ) -> dict[int, PublishedLevel]:
     """Chooses the withheld cells of each level."""
     published = {}

@@ -15,7 +15,7 @@ from gedp.lab.synth.publish.leaves import LEAF_SQL
 
 
 @dataclass(frozen=True)
-class Level:
+class IndustryLevel:
     """Cells of one level of the industry tree, ordered by state, county and code."""
 
     digits: int
@@ -34,7 +34,7 @@ class Level:
         return np.array(self.table[name].to_pylist(), dtype=np.str_)
 
 
-def levels_of(leaves: pa.Table, present: str, wanted: Sequence[int] = LEVELS) -> dict[int, Level]:
+def levels_of(leaves: pa.Table, present: str, wanted: Sequence[int] = LEVELS) -> dict[int, IndustryLevel]:
     """The wanted levels by their digits, each rolled up from the one below it, with the cells in which the
     count `present` (`est` or `qwi_est`) is positive.
     """
@@ -51,7 +51,7 @@ def levels_of(leaves: pa.Table, present: str, wanted: Sequence[int] = LEVELS) ->
                 GROUP BY state, cnty, {parent_sql("code")}""")
         for digits in wanted:
             ordered = connection.sql(f"FROM level{digits} ORDER BY state, cnty, code")
-            levels[digits] = Level(digits, ordered.to_arrow_table())
+            levels[digits] = IndustryLevel(digits, ordered.to_arrow_table())
     return levels
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.lab.synth.cbp.codes import qwi_code
-from gedp.lab.synth.publish.tabulate import Level, dominance, riskiest
+from gedp.lab.synth.publish.tabulate import IndustryLevel, dominance, riskiest
 from gedp.lab.synth.states import POSTAL_OF_FIPS
 
 JITTER = 0.03
@@ -21,7 +21,7 @@ IND_LEVELS = {0: "A", 2: "S", 4: "4"}
 
 
 def workforce_rows(
-    level: Level, shares: Mapping[str, float], year: int, quarter: int, rng: np.random.Generator
+    level: IndustryLevel, shares: Mapping[str, float], year: int, quarter: int, rng: np.random.Generator
 ) -> tuple[pa.Table, dict[str, int]]:
     """QWI rows of one level, and how many figures of each variable are suppressed."""
     months = level.floats("qwi_months")
@@ -67,7 +67,7 @@ def _flags(values: FloatArray, withheld: BoolArray, distorted: BoolArray) -> NDA
 
 
 def write_qwi(
-    levels: Mapping[int, Level],
+    levels: Mapping[int, IndustryLevel],
     shares: Mapping[str, float],
     year: int,
     quarter: int,

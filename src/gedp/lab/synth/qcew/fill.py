@@ -30,7 +30,7 @@ class Filling:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class DisclosedBounds:
     """What the disclosed figures say of every node, level by level."""
 
     least: list[IntArray]  # shape (4, nodes): the value of a disclosed node, else what its disclosed descendants hold
@@ -57,7 +57,7 @@ def fill(tree: Tree) -> Filling:
     return _filling(tree, bounds, [*months, wage])
 
 
-def find_bounds(tree: Tree) -> Bounds:
+def find_bounds(tree: Tree) -> DisclosedBounds:
     """Lower bounds, from the cells up; raises FaultsError where disclosed parts contradict their whole."""
     leaves = tree.levels[-1]
     least = [np.where(leaves.known, leaves.values, 0)]
@@ -81,10 +81,10 @@ def find_bounds(tree: Tree) -> Bounds:
     least.append(counties.sum_by_parent(least[-1]))
     free.append(counties.sum_by_parent(free[-1]))
     state_total = top.known & (free[-1] > 0) & (top.values >= least[-1]).all(axis=0)
-    return Bounds(least[::-1], free[::-1], state_total)
+    return DisclosedBounds(least[::-1], free[::-1], state_total)
 
 
-def fill_attribute(tree: Tree, bounds: Bounds, which: int, cell_weights: FloatArray) -> IntArray:
+def fill_attribute(tree: Tree, bounds: DisclosedBounds, which: int, cell_weights: FloatArray) -> IntArray:
     """One attribute of every cell; `cell_weights` count at suppressed cells (all zero: by establishments)."""
     weights = [np.where(bounds.free[-1] > 0, cell_weights, 0.0)]
     for level, free in zip(tree.levels[:0:-1], bounds.free[-2::-1], strict=True):
@@ -108,7 +108,7 @@ def fill_attribute(tree: Tree, bounds: Bounds, which: int, cell_weights: FloatAr
     return values
 
 
-def _filling(tree: Tree, bounds: Bounds, attributes: list[IntArray]) -> Filling:
+def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[IntArray]) -> Filling:
     leaves, counties = tree.levels[-1], tree.levels[1]
     area = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[:2] for code, _ in tree.areas]))
     county = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[2:] for code, _ in tree.areas]))

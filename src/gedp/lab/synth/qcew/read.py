@@ -22,7 +22,7 @@ _UNREADABLE = (pa.ArrowException, zipfile.BadZipFile, zlib.error, EOFError, OSEr
 
 
 @dataclass(frozen=True)
-class Published:
+class QcewRows:
     """State and county rows (levels 51-58 and 71-78) of one quarter, with the columns `TEXT` and `WHOLE`."""
 
     rows: pa.Table
@@ -38,7 +38,7 @@ def read_qcew(
     year: int | None = None,
     quarter: int | None = None,
     progress: Progress | None = None,
-) -> Published:
+) -> QcewRows:
     """Reads the rows of the wanted states (FIPS; all if none is named) and ownerships.
 
     Year and quarter come from the rows, or, where a file has no such columns, from its name (2016q1, 2016.q1,
@@ -66,7 +66,7 @@ def read_qcew(
     when = _one_quarter(there, asked)
     rows = pa.concat_tables(tables)
     _check_states(rows, states)
-    return Published(rows.select([*TEXT, *WHOLE]), *when)
+    return QcewRows(rows.select([*TEXT, *WHOLE]), *when)
 
 
 def _dated(chunk: pa.Table, source: Source, asked: tuple[int | None, int | None]) -> pa.Table:

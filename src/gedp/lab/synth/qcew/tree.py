@@ -20,7 +20,7 @@ _SUPPRESSED = "N"
 
 
 @dataclass(frozen=True)
-class Level:
+class TreeLevel:
     """Nodes of one depth, children of one parent side by side. Values are meaningless where not `known`."""
 
     area: IntArray  # index into Tree.areas: (area code, ownership)
@@ -67,7 +67,7 @@ class Tree:
     areas: tuple[tuple[str, str], ...]  # (area code, ownership)
     industries: tuple[str, ...]
     parent_industry: IntArray  # -1 for the total
-    levels: tuple[Level, ...]
+    levels: tuple[TreeLevel, ...]
     state_rows: Rows  # active rows of state × industry
 
     def state_of_area(self) -> IntArray:
@@ -126,7 +126,7 @@ def _encode_pairs(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[tupl
 
 def _state_nodes(
     areas: tuple[tuple[str, str], ...], county: Rows, state_rows: Rows
-) -> tuple[tuple[tuple[str, str], ...], Level]:
+) -> tuple[tuple[tuple[str, str], ...], TreeLevel]:
     """Level 0. A state's total is known only if disclosed and of as many establishments as its counties.
 
     (A file may hold a state's row and only some of its counties.)
@@ -150,16 +150,16 @@ def _state_nodes(
             known[node] = True
             values[:, node] = totals.values[:, row]
     nowhere = np.zeros(0, np.int64)
-    return areas, Level(index, np.full(len(index), -1), nowhere, nowhere, estabs, known, values)
+    return areas, TreeLevel(index, np.full(len(index), -1), nowhere, nowhere, estabs, known, values)
 
 
 def _levels(
     county: Rows,
-    states: Level,
+    states: TreeLevel,
     areas: Sequence[tuple[str, str]],
     industries: Sequence[str],
     parent_industry: IntArray,
-) -> tuple[list[Level], list[Fault]]:
+) -> tuple[list[TreeLevel], list[Fault]]:
     """Levels 0 to 8, each ordered by the position of the parent above, then by code."""
     levels, faults = [states], []
     width = len(industries) + 1
@@ -182,7 +182,7 @@ def _levels(
         order = np.argsort(parent * (len(areas) + width) + among_siblings)
         rows, parent = rows.take(order), parent[order]
         counts = np.bincount(parent, minlength=len(levels[-1].area))
-        levels.append(Level(rows.area, rows.industry, parent, counts, rows.estabs, rows.known, rows.values))
+        levels.append(TreeLevel(rows.area, rows.industry, parent, counts, rows.estabs, rows.known, rows.values))
         keys = rows.area * width + rows.industry
         missing = levels[-2].estabs != np.bincount(parent, rows.estabs, len(counts))
         if missing.any():

@@ -1,7 +1,7 @@
 """Numbered work in several processes: each gets its next number when it is done with the last.
 
 Processes that are started here leave interrupts to the one that started them, and do linear algebra on one thread, as
-there is one process a core. One that dies is noticed, since its end of the pipe closes.
+there is one process per core. One that dies is noticed, since its end of the pipe closes.
 """
 
 import multiprocessing
@@ -16,6 +16,7 @@ from multiprocessing.process import BaseProcess
 from gedp.errors import GedpError
 
 Work = Callable[[int], None]
+Prepare = Callable[[], Work]
 MOST_WORKERS = 4
 _THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -30,52 +31,53 @@ def usual_workers() -> int:
     return min(cores, MOST_WORKERS)
 
 
-def done_by(begin: Callable[[], Work], numbers: Sequence[int], workers: int) -> Generator[int, None, None]:
+def run_numbered(prepare: Prepare, numbers: Sequence[int], workers: int) -> Generator[int, None, None]:
     """Each number once the work on it is done; in this process if there is one worker or one number.
 
-    `begin` is called in every process to prepare the work; it must be importable there.
+    `prepare` is called once in every process and returns the work; it must be importable there.
     """
     if min(workers, len(numbers)) == 1:
-        work = begin()
+        work = prepare()
         for number in numbers:
             work(number)
             yield number
         return
     left = list(reversed(numbers))
-    crew: dict[Connection, BaseProcess] = {}
+    processes: dict[Connection, BaseProcess] = {}
     try:
         with _quiet_start():
             for _ in range(min(workers, len(left))):
-                connection, process = _hired(begin)
-                crew[connection] = process
+                connection, process = _start_worker(prepare)
+                processes[connection] = process
                 connection.send(left.pop())
-        busy = set(crew)
+        busy = set(processes)
         while busy:
             ready = wait(list(busy))
             for connection in [each for each in busy if each in ready]:
-                yield _outcome(connection)
+                yield _finished_number(connection)
                 if left:
                     connection.send(left.pop())
                 else:
                     busy.discard(connection)
     finally:
-        for connection, process in crew.items():
+        for connection, process in processes.items():
             connection.close()
             process.terminate()
-        for process in crew.values():
+        for process in processes.values():
             process.join()
 
 
-def _hired(begin: Callable[[], Work]) -> tuple[Connection, BaseProcess]:
+def _start_worker(prepare: Prepare) -> tuple[Connection, BaseProcess]:
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe()
-    process = context.Process(target=_serve, args=(there, begin), daemon=True)
+    process = context.Process(target=_serve, args=(there, prepare), daemon=True)
     process.start()
     there.close()
     return here, process
 
 
-def _outcome(connection: Connection) -> int:
+def _finished_number(connection: Connection) -> int:
+    """The number that a worker has finished. What went wrong there is raised here."""
     try:
         outcome: int | BaseException = connection.recv()
     except (EOFError, OSError):
@@ -85,8 +87,8 @@ def _outcome(connection: Connection) -> int:
     return outcome
 
 
-def _serve(connection: Connection, begin: Callable[[], Work]) -> None:
-    """The life of a worker. Its errors go home, where they are raised."""
+def _serve(connection: Connection, prepare: Prepare) -> None:
+    """A worker's loop. Its errors are sent to the process that started it, which raises them."""
     work: Work | None = None
     while True:
         try:
@@ -94,7 +96,7 @@ def _serve(connection: Connection, begin: Callable[[], Work]) -> None:
         except (EOFError, OSError):  # nobody is waiting any more
             return
         try:
-            work = work or begin()
+            work = work or prepare()
             work(number)
             connection.send(number)
         except (GedpError, OSError) as error:

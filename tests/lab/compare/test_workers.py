@@ -12,7 +12,7 @@ import pytest
 
 from gedp.errors import Fault, FaultsError, TableChangedError
 from gedp.files import WriteError
-from gedp.lab.compare.crew import Work, WorkerDiedError, done_by, usual_workers
+from gedp.lab.compare.workers import Work, WorkerDiedError, run_numbered, usual_workers
 
 
 def write(folder: Path, number: int) -> None:
@@ -45,7 +45,7 @@ def dying() -> Work:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_every_number_is_done_once(workers: int, tmp_path: Path) -> None:
     before = dict(os.environ)
-    assert sorted(done_by(partial(writing, tmp_path), range(7), workers)) == list(range(7))
+    assert sorted(run_numbered(partial(writing, tmp_path), range(7), workers)) == list(range(7))
     assert sorted(int(path.name) for path in tmp_path.iterdir()) == list(range(7))
     texts = {path.read_text() for path in tmp_path.iterdir()}
     if workers > 1:
@@ -70,19 +70,19 @@ def test_errors_survive_the_way_between_processes(error: Exception) -> None:
 
 def test_errors_come_home() -> None:
     with pytest.raises(FaultsError, match="Do right"):
-        list(done_by(partial(failing, FAULTS), range(4), 2))
+        list(run_numbered(partial(failing, FAULTS), range(4), 2))
 
 
 def test_who_dies_is_missed() -> None:
     done = []
     with pytest.raises(WorkerDiedError, match="a process ended before its work was done"):  # noqa: PT012
-        for number in done_by(dying, range(5), 2):
+        for number in run_numbered(dying, range(5), 2):
             done.append(number)  # noqa: PERF402
     assert 2 not in done
 
 
 def test_who_stops_asking_ends_the_processes(tmp_path: Path) -> None:
-    with closing(done_by(partial(writing, tmp_path), range(1000), 2)) as done:
+    with closing(run_numbered(partial(writing, tmp_path), range(1000), 2)) as done:
         next(done)
     assert len(list(tmp_path.iterdir())) < 1000
     pids = {int(path.read_text().split()[0]) for path in tmp_path.iterdir() if path.read_text()}

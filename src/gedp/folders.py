@@ -1,0 +1,144 @@
+"""Folders that are whole or absent, each filled by one process at a time.
+
+What is being written is collected in a private folder and gets its name at the end. The lock is the operating system's,
+on the folder itself: a process that was killed holds nothing, and what it left behind is cleared away by the next one.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.files import real, writing
+
+try:
+    import fcntl
+except ImportError:  # Windows: the last one to finish finds the place taken
+    HAS_LOCKS = False
+else:
+    HAS_LOCKS = True
+
+
+class PlaceTakenError(Refused):
+    """Another process is writing in that place."""
+
+
+class Claim:
+    """A private folder in which one process collects what will come to `target`, until it ends, however it ends.
+
+    By default it lies beside the target. `consequence` is what it means to be refused, for the message.
+    """
+
+    def __init__(self, target: Path, folder: Path | None = None, *, consequence: str = "nothing was written") -> None:
+        self.folder = folder or target.with_name(f".{target.name}.gedp-partial")
+        self._consequence = consequence
+        self._descriptors: list[int] = []
+        while not self._try(target):
+            pass  # the one before has just given its folder another name
+        for entry in self.folder.iterdir():
+            shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
+        self._fulfilled = False
+
+    def _try(self, target: Path) -> bool:
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        if not HAS_LOCKS:
+            return True
+        descriptor = os.open(self.folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        self._descriptors.append(descriptor)
+        self._lock(descriptor, target)
+        locked, there = os.fstat(descriptor), self.folder.stat()
+        if os.path.samestat(locked, there):
+            self.folder.chmod(0o700)
+            return True
+        self._release()
+        return False
+
+    def also(self, folder: Path) -> None:
+        """Holds a second folder, which is about to come to the place of the first."""
+        if HAS_LOCKS:
+            self._descriptors.append(os.open(folder, os.O_RDONLY))
+            self._lock(self._descriptors[-1], folder)
+
+    def fulfilled(self) -> None:
+        """The folder has come to its target."""
+        self._fulfilled = True
+        self._release()
+
+    def give_up(self) -> None:
+        """Removes the folder, unless it has come to its target."""
+        if not self._fulfilled:
+            shutil.rmtree(self.folder, ignore_errors=True)
+            self.fulfilled()
+
+    def _lock(self, descriptor: int, target: Path) -> None:
+        try:
+            _lock(descriptor, target, self._consequence)
+        except PlaceTakenError:
+            self._release()
+            raise
+
+    def _release(self) -> None:
+        for descriptor in self._descriptors:
+            os.close(descriptor)
+        self._descriptors.clear()
+
+
+@contextmanager
+def new_folder(target: Path) -> Iterator[Path]:
+    """A private folder that becomes `target` at the end, or is removed if anything goes wrong.
+
+    `target` must not exist, or be an empty folder.
+    """
+    place = real(target)
+    if place.exists() and (not place.is_dir() or any(place.iterdir())):
+        fault = Fault(str(target), "exists and is not an empty folder", "Name a new folder, or remove that one")
+        raise FaultsError("the output", [fault])
+    if not place.parent.is_dir():
+        raise FaultsError("the output", [Fault(str(target.parent), "is not a folder", "Make it first")])
+    with writing(target):
+        claim = Claim(place)
+    try:
+        yield claim.folder
+        with writing(target):
+            claim.folder.chmod(0o755)
+            claim.folder.replace(place)
+        claim.fulfilled()
+    finally:
+        claim.give_up()
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keeps other processes out of a folder that is there already and filled bit by bit."""
+    if not HAS_LOCKS:
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        _lock(descriptor, folder, "nothing was written")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def make_folder(path: Path) -> None:
+    """Makes a folder, and those above it, unless it is there."""
+    with writing(path):
+        path.mkdir(parents=True, exist_ok=True)
+
+
+def make_private(folder: Path) -> None:
+    """Makes a folder that is for its owner alone, or closes one that is there."""
+    with writing(folder):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        folder.chmod(0o700)
+
+
+def _lock(descriptor: int, target: Path, consequence: str) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        problem = f"another process is writing to {target}, so {consequence}"
+        raise PlaceTakenError(f"{problem}. Wait until it has ended") from None
