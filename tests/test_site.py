@@ -89,6 +89,22 @@ def test_a_name_without_an_entry_is_noticed(tmp_path: Path) -> None:
     assert list(faults_of(tmp_path, ["gedp.x", "gedp.y"])) == ["python.html: gedp.y is not documented"]
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Three things:\n- one\n", "a list or a table needs a blank line before it: Three things:\n-"),
+        ("A table:\n| a |\n|---|\n", "a list or a table needs a blank line before it: A table:\n|"),
+        ("1. one\n\n   ```sh\n   ls\n   ```\n", "code inside a list is indented by four spaces: ```"),
+    ],
+)
+def test_what_the_site_would_show_otherwise_is_noticed(text: str, fault: str, tmp_path: Path) -> None:
+    page = tmp_path / "spec.md"
+    page.write_text("# A\n- one\n  more\n- two\n\n```\nany:\n- thing\n```\n", encoding="utf-8")
+    assert list(site.faults_of_page(page, Path("spec.md"))) == []
+    page.write_text(text, encoding="utf-8")
+    assert list(site.faults_of_page(page, Path("spec.md"))) == [f"spec.md: {fault}"]
+
+
 def test_a_page_outside_the_navigation_stops_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(site, "GATHERED", tmp_path / "docs")
     monkeypatch.setattr(site, "SITE", tmp_path / "site")

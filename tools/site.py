@@ -26,6 +26,11 @@ ASSETS = ("iframe-worker.js", "site.css")  # beside this file
 
 FROM_ROOT = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md", "SECURITY.md": "security.md"}
 NAMES_HERE = "<!-- public names -->"
+FENCED = re.compile(r"^( *)```.*?^\1```$", re.DOTALL | re.MULTILINE)
+SHOWN_OTHERWISE = {  # by the site than by other viewers
+    "a list or a table needs a blank line before it": re.compile(r"^[^\s|#\-\d].*\n(?:\||- |\d+\. )", re.MULTILINE),
+    "code inside a list is indented by four spaces": re.compile(r"^ {1,3}```", re.MULTILINE),
+}
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -53,8 +58,8 @@ def gather() -> None:
     for folder in (GATHERED, SITE):
         shutil.rmtree(folder, ignore_errors=True)
     places = pages()
-    if missing := [name for name in places.values() if name.suffix == ".md" and not is_in_navigation(name)]:
-        raise SiteError("\n".join(f"{name} is not in the navigation of {CONFIGURATION.name}" for name in missing))
+    if faults := [fault for source, place in places.items() for fault in faults_of_page(source, place)]:
+        raise SiteError("\n".join(faults))
     for source, place in places.items():
         target = GATHERED / place
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +76,17 @@ def pages() -> dict[Path, Path]:
     places = {path: path.relative_to(docs) for path in sorted(docs.rglob("*")) if path.is_file()}
     from_root = {ROOT / name: Path(place) for name, place in FROM_ROOT.items()}
     return places | from_root | {Path(__file__).with_name(name): Path(name) for name in ASSETS}
+
+
+def faults_of_page(source: Path, place: Path) -> Iterator[str]:
+    """What keeps a page from being found, or from being shown as elsewhere."""
+    if source.suffix != ".md":
+        return
+    if not is_in_navigation(place):
+        yield f"{place} is not in the navigation of {CONFIGURATION.name}"
+    text = FENCED.sub(r"\1```", source.read_text(encoding="utf-8"))
+    for problem, pattern in SHOWN_OTHERWISE.items():
+        yield from (f"{place}: {problem}: {match[0].strip()}" for match in pattern.finditer(text))
 
 
 def is_in_navigation(place: Path) -> bool:
