@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all fuzz faults lint types setup lock clean
+.PHONY: help demo test test-all fuzz faults lint types docs setup lock clean
 
 help:
 	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
@@ -13,6 +13,7 @@ help:
 	@echo "make faults    every write, sync and rename fails in turn (needs strace; about an hour)"
 	@echo "make lint      ruff: rules and formatting"
 	@echo "make types     mypy, strict"
+	@echo "make docs      build the docs site in site/, offline, and check its links"
 	@echo "make lock      resolve requirements.lock anew (needs uv)"
 	@echo "make clean     remove the environment and what the tools left behind"
 
@@ -56,8 +57,11 @@ lint: setup
 types: setup
 	$(BIN)/mypy
 
+docs: setup
+	$(BIN)/python -m tools.site
+
 lock:
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
 
 clean:
-	rm -rf .venv demo .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -24,8 +24,16 @@ def test_there_is_something_to_run() -> None:
     assert blocks(PAGES[0], "python")
 
 
+def write_files(page: Path, folder: Path) -> None:
+    """The files that a page shows under their names."""
+    shown = re.findall(r'^```\w+ title="(.+?)"\n(.*?)^```', page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    for name, text in shown:
+        (folder / name).write_text(text, encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_run(page: Path, tmp_path: Path, demonstration: Demonstration) -> None:
+    write_files(page, tmp_path)
     for block in blocks(page, "console"):
         for line in re.findall(r"^\$ gedp (.*)", block, re.MULTILINE):
             command, _, target = line.partition(" > ")
