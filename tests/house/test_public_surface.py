@@ -18,7 +18,7 @@ def test_every_public_name_resolves_and_is_documented() -> None:
 
 
 def test_help_and_dir_show_every_name() -> None:
-    shown = pydoc.render_doc(gedp, renderer=pydoc.plaintext)
+    shown = pydoc.plain(pydoc.render_doc(gedp))
     for name in NAMES:
         thing = getattr(gedp, name)
         assert (f"class {name}(" if inspect.isclass(thing) else f"\n    {name}(") in shown, name
