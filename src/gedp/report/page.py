@@ -10,7 +10,7 @@ from urllib.parse import quote
 from gedp.microdata import Microdata
 from gedp.numbers import short
 from gedp.policy import price
-from gedp.release import Manifest
+from gedp.release import MECHANISMS, Manifest
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
@@ -243,7 +243,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         ]
         file = entry.file if query.is_identity else f"tables/{query.name}.csv"
         noises = entry.noise.values()
-        kinds = {"psi": sum(n.groups_psi for n in noises), "pnc": sum(n.groups_pnc for n in noises)}
+        kinds = {name: sum(noise.groups[name] for noise in noises) for name in MECHANISMS}
         noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
         rows.append([query.name, by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
     headings = [
