@@ -15,7 +15,7 @@ _OPTIONS = (
         default=None,
         help="No value below 0. Default: as the spec says; in tables, as on file.",
     ),
-    click.option("--whole/--no-whole", default=None, help="IntArray units, totals within one. Default: likewise."),
+    click.option("--whole/--no-whole", default=None, help="Whole units, totals within one. Default: likewise."),
     click.option(
         "--fixed",
         multiple=True,
