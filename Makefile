@@ -36,10 +36,10 @@ demo: setup
 	@echo "Open demo/out/report.html, demo/policy.html and demo/frameworks.html in a browser."
 
 test: setup
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(MEASURED)
 
-coverage: setup
-	$(BIN)/python -m pytest -n 2 -m "not slow" --cov --cov-report=
+coverage:
+	$(MAKE) test MEASURED="--cov --cov-report="
 	$(BIN)/coverage json -q
 	$(BIN)/python -m tests.house.covered coverage.json
 
