@@ -19,7 +19,6 @@ from html import escape
 from pathlib import Path
 
 from gedp.confidential import measure as confidential
-from gedp.confidential.answering import Progress
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.mechanisms import ZETA
@@ -33,6 +32,7 @@ from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.on_file import find_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.policy import PriceList, Spec, read_spec
+from gedp.progress import Progress
 from gedp.publish import publish
 from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
