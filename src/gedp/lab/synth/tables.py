@@ -1,6 +1,7 @@
 """What the commands print: rich tables of summaries, comparisons and shapes."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,17 @@ from gedp.lab.synth.shape import Shape
 from gedp.lab.synth.sizes import LABELS
 from gedp.lab.synth.states import POSTAL_OF_FIPS
 
+if TYPE_CHECKING:
+    from gedp.lab.synth.cbp import RouteResult
+    from gedp.lab.synth.publish import PublishedFiles
+
+_WORDS = ("from", "level")  # columns of texts
+
 
 def _table(title: str, columns: Iterable[str]) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
+        table.add_column(column, justify="left" if place == 0 or column in _WORDS else "right")
     return table
 
 
@@ -88,6 +95,68 @@ def sizes_table(summary: Summary) -> Table:
     table = _table("Establishments by jobs in month 3", ("jobs", "establishments", "share"))
     for label, count in zip(("none", *LABELS), summary.sizes, strict=True):
         table.add_row(label, f"{count:,}", f"{count / summary.establishments:.2%}")
+    return table
+
+
+def totals_table(summary: Summary) -> Table:
+    """What the establishments of a file add up to."""
+    table = _table("Synthetic establishments", ("", "total"))
+    for label, number in (
+        ("establishments", summary.establishments),
+        ("county x NAICS-6 cells", summary.cells),
+        ("jobs, month 1", summary.m1emp),
+        ("jobs, month 2", summary.m2emp),
+        ("jobs, month 3", summary.m3emp),
+        ("wages, dollars per quarter", summary.wage),
+    ):
+        table.add_row(label, f"{number:,}")
+    return table
+
+
+def sources_table(result: "RouteResult") -> Table:
+    """Where the county x NAICS-4 figures came from."""
+    counts = result.provenance
+    table = _table("Sources", ("county x NAICS-4 figure", "from", "cells", "share"))
+    for figure, source, cells in (
+        ("jobs, month 1", "QWI", counts.month1_published),
+        ("jobs, month 1", "regression", counts.month1_modelled),
+        ("jobs, month 3", "QWI", counts.month3_published),
+        ("jobs, month 3", "imputed CBP", counts.month3_imputed),
+        ("wages", "CBP payroll", counts.wage_from_payroll),
+        ("wages", "QWI earnings x jobs", counts.wage_from_earnings),
+        ("wages", "regression", counts.wage_from_model),
+    ):
+        table.add_row(figure, source, f"{cells:,}", f"{cells / counts.naics4_cells:.1%}")
+    return table
+
+
+def fits_table(result: "RouteResult") -> Table:
+    """How well the two regressions fit."""
+    table = _table("Regressions", ("model", "R²", "observations", "outliers", "terms", "residual sd"))
+    for fit, unit in ((result.employment_fit, "jobs"), (result.wage_fit, "√$")):
+        counts = (f"{fit.observations:,}", f"{fit.outliers_removed}", f"{fit.coefficients}")
+        table.add_row(fit.name, f"{fit.r_squared:.4f}", *counts, f"{fit.residual_sd:,.1f} {unit}")
+    return table
+
+
+def left_out_notes(result: "RouteResult") -> list[str]:
+    """Which cells of CBP the other sources lack."""
+    found = result.provenance
+    if not found.left_out_cells:
+        return []
+    return [
+        f"Left out, for want of a QWI or imputed figure: {found.left_out_cells:,} county x NAICS-4 cells of CBP, "
+        f"{found.left_out_establishments:,} establishments."
+    ]
+
+
+def withheld_table(published: "PublishedFiles") -> Table:
+    """What is withheld, beside the paper's shares."""
+    table = _table(f"Published for {published.year}", ("figure", "level", "cells", "withheld", "share", "paper"))
+    for row in published.tables:
+        table.add_row(
+            row.source, row.level, f"{row.cells:,}", f"{row.withheld:,}", f"{row.share:.1%}", f"{row.aim:.0%}"
+        )
     return table
 
 
