@@ -52,16 +52,16 @@ class Evaluation:
 
     @property
     def stamp(self) -> Stamp:
-        """What is to be written on everything."""
+        """What is written on every file: CONFIDENTIAL, or that the data is synthetic."""
         return stamp_of(self.release)
 
     @property
     def attributes(self) -> list[str]:
-        """Those that were evaluated."""
+        """The names of the attributes that were evaluated."""
         return list(dict.fromkeys(each.attribute for each in self.comparisons))
 
     def of(self, attribute: str, source: str = MICRODATA) -> list[ComparedGroups]:
-        """The comparisons of one attribute, in the order of the levels."""
+        """The groups of one attribute, level by level."""
         return [each for each in self.comparisons if each.attribute == attribute and each.source == source]
 
     def answers_at(self, level: Level, attribute: str) -> list[ComparedGroups]:
@@ -73,11 +73,11 @@ class Evaluation:
         return error_table(self.comparisons)
 
     def worst(self, count: int = WORST) -> pa.Table:
-        """The groups with the largest absolute errors."""
+        """Of every level and attribute the groups with the largest absolute errors."""
         return worst_table(self.comparisons, count)
 
     def groups(self) -> pa.Table:
-        """Every group with its truth."""
+        """Every group of every level, protected beside true."""
         return group_table(self.comparisons)
 
     def write(self, folder: Path, *, force: bool = False) -> Path:
@@ -88,7 +88,7 @@ class Evaluation:
 
     @sealed
     def write_into(self, results: Results) -> None:
-        """The same into a folder that is being filled."""
+        """Writes tables and the page into a folder that is being filled."""
         from gedp.lab.evaluate.report import evaluation_page
 
         constraints = self.constraints.described()

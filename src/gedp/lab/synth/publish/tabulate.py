@@ -22,7 +22,7 @@ class IndustryLevel:
     table: pa.Table
 
     def floats(self, name: str) -> FloatArray:
-        """A column as numbers."""
+        """A column as floats, nulls as NaN."""
         return np.array(self.table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
 
     def integers(self, name: str) -> IntArray:
