@@ -45,7 +45,7 @@ def command(
         result = cells_from_sources(sources, seed=output.seed, options=options, progress=at.step)
         summary = output.write(result.cells, sources.year, sources.quarter, at)
     console = make_console()
-    for table in (totals_table(summary), sources_table(result), fits_table(result)):
+    for table in (totals_table("Synthetic establishments", summary), sources_table(result), fits_table(result)):
         console.print(table)
     for note in left_out_notes(result):
         console.print(note)

@@ -98,16 +98,17 @@ def sizes_table(summary: Summary) -> Table:
     return table
 
 
-def totals_table(summary: Summary) -> Table:
-    """What the establishments of a file add up to."""
-    table = _table("Synthetic establishments", ("", "total"))
+def totals_table(title: str, made: Summary | Shape) -> Table:
+    """What a file of establishments adds up to."""
+    table = _table(title, ("what", "number"))
     for label, number in (
-        ("establishments", summary.establishments),
-        ("county x NAICS-6 cells", summary.cells),
-        ("jobs, month 1", summary.m1emp),
-        ("jobs, month 2", summary.m2emp),
-        ("jobs, month 3", summary.m3emp),
-        ("wages, dollars per quarter", summary.wage),
+        ("establishments", made.establishments),
+        ("counties", made.counties),
+        ("county × industry cells", made.cells),
+        ("jobs, month 1", made.m1emp),
+        ("jobs, month 2", made.m2emp),
+        ("jobs, month 3", made.m3emp),
+        ("wages in the quarter, $", made.wage),
     ):
         table.add_row(label, f"{number:,}")
     return table
@@ -183,18 +184,8 @@ def comparison_table(comparison: SizeComparison) -> RenderableType:
 
 def shape_tables(shape: Shape) -> RenderableType:
     """The shape of a file of establishments."""
-    totals = _table("Totals", ("what", "number"))
-    for label, number in (
-        ("establishments", shape.establishments),
-        ("counties", shape.counties),
-        ("industries (6 digits)", shape.industries),
-        ("county × industry cells", shape.cells),
-        ("jobs, month 1", shape.m1emp),
-        ("jobs, month 2", shape.m2emp),
-        ("jobs, month 3", shape.m3emp),
-        ("wages in the quarter, $", shape.wage),
-    ):
-        totals.add_row(label, f"{number:,}")
+    totals = totals_table("Totals", shape)
+    totals.add_row("industries (6 digits)", f"{shape.industries:,}")
     sizes = _table("Establishments by jobs in month 3", ("jobs", "establishments", "share", "jobs held", "share"))
     for size in shape.sizes:
         share, jobs_share = (
