@@ -1,6 +1,7 @@
 """The legacy side by side: cells that the published QCEW leaves blank, and the error of the release there."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,15 @@ from gedp.lab.evaluate.groups import MICRODATA, ComparedGroups
 from gedp.lab.evaluate.levels import COUNTY, STATE
 from gedp.lab.evaluate.metrics import errors_of
 from gedp.microdata.cells import Frame
+from gedp.numbers import short_share
+
+ERRORS = ("median_relative_withheld", "within_10_withheld", "median_relative_disclosed", "within_10_disclosed")
+
+
+def error_texts(line: Mapping[str, float | None]) -> list[str]:
+    """The errors of one line as they are shown: where cells are blank, and where they are disclosed."""
+    found = [line[name] for name in ERRORS]
+    return [short_share(math.nan if value is None else value) for value in found]
 
 
 def suppression_beside(frame: Frame, comparisons: Sequence[ComparedGroups], published: Path) -> pa.Table:

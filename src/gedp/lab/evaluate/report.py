@@ -1,7 +1,7 @@
 """An evaluation to look at: tables on the terminal, and one self-contained page with the paper's pictures."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from rich.console import Console
@@ -12,6 +12,7 @@ from gedp.lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp.lab.evaluate.folder import Stamp
 from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import largest_errors, size_order
+from gedp.lab.evaluate.published import error_texts
 from gedp.numbers import short, short_share
 from gedp.web import page
 from gedp.web import table as html_table
@@ -32,15 +33,6 @@ HEADINGS = (
     "≤10%",
     "covered",
     "answers",
-)
-
-
-SUPPRESSION_SHARES = (
-    "share_withheld",
-    "median_relative_withheld",
-    "within_10_withheld",
-    "median_relative_disclosed",
-    "within_10_disclosed",
 )
 SUPPRESSION_HEADINGS = (
     "level",
@@ -222,15 +214,16 @@ def suppression_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
     """The comparison with the published QCEW, under SUPPRESSION_HEADINGS."""
     lines = [] if evaluation.suppression is None else evaluation.suppression.to_pylist()
     return [
-        [line["level"], f"{line['published']:,}", f"{line['withheld']:,}", *_shares(line)]
+        [
+            line["level"],
+            f"{line['published']:,}",
+            f"{line['withheld']:,}",
+            short_share(math.nan if line["share_withheld"] is None else line["share_withheld"]),
+            *error_texts(line),
+        ]
         for line in lines
         if line["attribute"] == attribute
     ]
-
-
-def _shares(line: Mapping[str, float | None]) -> list[str]:
-    found = [line[name] for name in SUPPRESSION_SHARES]
-    return [short_share(math.nan if value is None else value) for value in found]
 
 
 def _suppression(evaluation: Evaluation, attribute: str) -> list[str]:
