@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.helpers.demonstration import Demonstration, made_once
+
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
@@ -37,6 +39,17 @@ def processes() -> Any:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.helpers.run_processes", "tests.helpers.ledger_processes"])
     return context
+
+
+@pytest.fixture(scope="session")
+def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demonstration]:
+    """The demonstration state and its release, one for all workers: what a test changes, it copies."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    made = made_once(shared / "demonstration")
+    before = made.state()
+    yield made
+    assert made.state() == before, "a test has changed what others read"
 
 
 @pytest.fixture(scope="module")

@@ -58,7 +58,7 @@ def read_rows(file: IO[str]) -> list[list[str]]:
     return [[*map(unguarded, row)] for row in csv.reader(file)]
 
 
-def _guarded_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
+def _guarded_column(column: pa.ChunkedArray) -> pa.ChunkedArray | pa.Array:
     """Each different text is looked at once, and a column that needs nothing is used as it is."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

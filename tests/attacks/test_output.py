@@ -12,9 +12,8 @@ from gedp import cli
 from gedp.cli import OURS
 from gedp.cli.streams import BROKEN_PIPE, LOST
 from gedp.ledger import Ledger
-from tests.helpers.runs import COMMAND, PRICE, gedp, names, write_case
+from tests.helpers.runs import COMMAND, LEDGER, PRICE, gedp, names, write_case
 
-LEDGER = "t.parquet.ledger"
 WHOLE = {"identity.parquet", "manifest.json", "microdata.json", "microdata.parquet", "report.html", "tables"}
 COMMANDS = (
     ("--help",),

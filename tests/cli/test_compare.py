@@ -48,7 +48,7 @@ def test_what_it_writes_and_says(tmp_path: Path) -> None:
     ]
     for path in folder.rglob("*.parquet"):
         assert path.name.startswith("CONFIDENTIAL-")
-        assert pq.read_schema(path).metadata[b"classification"] == b"CONFIDENTIAL"
+        assert (pq.read_schema(path).metadata or {})[b"classification"] == b"CONFIDENTIAL"
     results = pq.read_table(folder / "CONFIDENTIAL-results.parquet")
     assert pyarrow.csv.read_csv(folder / "CONFIDENTIAL-results.csv").column_names == results.column_names
     assert results.num_rows == 2 * 2  # workflows, attributes

@@ -1,8 +1,6 @@
 """`gedp demo`: the whole chain, and that what it says is what it made."""
 
 import re
-import shutil
-import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -14,30 +12,17 @@ import pytest
 from gedp import read_release
 from gedp.cli.demo.truth import beside_truth
 from gedp.microdata.on_file import read_microdata
-from tests.helpers.runs import Ended, all_files, names
+from tests.helpers.demonstration import Demonstration
+from tests.helpers.runs import all_files, names
 from tests.helpers.runs import gedp as command
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("demo")
-
-
-@pytest.fixture(scope="module")
-def ended(folder: Path) -> Ended:
-    began = time.monotonic()
-    ended = command("demo", folder=folder)
-    assert ended.code == 0, ended.err
-    assert time.monotonic() - began < 60
-    return ended
 
 
 def whole(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def test_it_leaves_the_whole_chain_behind(ended: Ended, folder: Path) -> None:
-    made = folder / "gedp-demo"
+def test_it_leaves_the_whole_chain_behind(demonstration: Demonstration) -> None:
+    made = demonstration.folder
     files = ["establishments.parquet", "out", "policy.html", "policy.toml", "totals.png", "wage-cnty-naics3.csv"]
     assert names(made) == files
     assert {"microdata.parquet", "report.html"} <= set(names(made / "out"))
@@ -47,12 +32,11 @@ def test_it_leaves_the_whole_chain_behind(ended: Ended, folder: Path) -> None:
     assert (made / "totals.png").stat().st_size < 100_000
     table = pyarrow.csv.read_csv(made / "wage-cnty-naics3.csv")
     assert table.column_names[:5] == ["cnty", "naics3", "attribute", "estimate", "std_error"]
-    assert all(str(path) in ended.out for path in ("gedp-demo/out/report.html", "gedp-demo/totals.png"))
+    assert all(str(path) in demonstration.printed for path in ("demo/out/report.html", "demo/totals.png"))
 
 
-def test_it_fills_its_own_folder_again_and_no_other(ended: Ended, folder: Path, tmp_path: Path) -> None:
-    assert ended.code == 0
-    shutil.copytree(folder / "gedp-demo", tmp_path / "again")
+def test_it_fills_its_own_folder_again_and_no_other(demonstration: Demonstration, tmp_path: Path) -> None:
+    demonstration.copied_to(tmp_path / "again")
     assert command("demo", "--out", "again", "--seed", "1", folder=tmp_path).code == 0
     with (tmp_path / "again" / "policy.toml").open("a") as file:
         file.write("# mine\n")
@@ -65,16 +49,17 @@ def test_it_fills_its_own_folder_again_and_no_other(ended: Ended, folder: Path, 
         assert {path: path.stat().st_mtime_ns for path in all_files(tmp_path)} == before
 
 
-def test_its_first_screen_is_short_and_ends_with_five_lines(ended: Ended) -> None:
-    assert ended.out.count("\n") <= 24
-    assert max(map(len, ended.out.splitlines())) <= 100
-    assert re.findall(r"^(\d)\. ", ended.out, re.MULTILINE) == ["1", "2", "3", "4", "5"]
+def test_its_first_screen_is_short_and_ends_with_five_lines(demonstration: Demonstration) -> None:
+    printed = demonstration.printed
+    assert printed.count("\n") <= 24
+    assert max(map(len, printed.splitlines())) <= 100
+    assert re.findall(r"^(\d)\. ", printed, re.MULTILINE) == ["1", "2", "3", "4", "5"]
 
 
-def test_the_lines_say_what_is_in_the_files(ended: Ended, folder: Path) -> None:
+def test_the_lines_say_what_is_in_the_files(demonstration: Demonstration) -> None:
     """Counted again by plain loops over the rows."""
-    said = " ".join(ended.out.split())
-    rows = pq.read_table(folder / "gedp-demo" / "establishments.parquet").to_pylist()
+    said = " ".join(demonstration.printed.split())
+    rows = pq.read_table(demonstration.establishments).to_pylist()
     cells: dict[tuple[str, str], list[int]] = defaultdict(list)
     for row in rows:
         cells[row["cnty"], row["naics5"]].append(row["m3emp"])
@@ -84,15 +69,15 @@ def test_the_lines_say_what_is_in_the_files(ended: Ended, folder: Path) -> None:
     assert f"the {few:,} of {len(cells):,} county x industry cells ({few / len(cells):.0%})" in said
     assert "36 jobs from one with 30.2 to 42.2" in said
     assert "at most 74.6%" in said
-    microdata = read_microdata(read_release(folder / "gedp-demo" / "out"))
-    (total,) = microdata.tabulate([], ["m3emp"]).to_pylist()
+    microdata = read_microdata(read_release(demonstration.release))
+    (total,) = microdata.tabulate([], ["m3emp"]).arrow.to_pylist()
     shown = re.findall(r"we may say\), ([\d,]+) ± ([\d,]+) protected", said)[0]
     assert whole(shown[0]) == pytest.approx(total["estimate"], abs=5)
     assert whole(shown[1]) == pytest.approx(total["ci_high"] - total["estimate"], rel=0.05)
     assert abs(total["estimate"] - jobs) < 5 * total["std_error"]
     estimates = {
         (line["cnty"], line["naics5"]): line["estimate"]
-        for line in microdata.tabulate(["cnty", "naics5"], ["m3emp"]).to_pylist()
+        for line in microdata.tabulate(["cnty", "naics5"], ["m3emp"]).arrow.to_pylist()
     }
     off = {cell: abs(estimates[cell] - sum(jobs)) / sum(jobs) for cell, jobs in cells.items() if sum(jobs)}
     small = [error for cell, error in off.items() if len(cells[cell]) <= 2]
@@ -103,23 +88,22 @@ def test_the_lines_say_what_is_in_the_files(ended: Ended, folder: Path) -> None:
         assert float(text) == pytest.approx(100 * np.median(errors), rel=0.05)
 
 
-def test_truth_and_estimates_are_of_the_same_groups(ended: Ended, folder: Path) -> None:
-    made = folder / "gedp-demo"
-    beside = beside_truth(
-        read_microdata(read_release(made / "out")), made / "establishments.parquet", ["cnty"], "m3emp"
-    )
+def test_truth_and_estimates_are_of_the_same_groups(demonstration: Demonstration) -> None:
+    table = demonstration.establishments
+    beside = beside_truth(read_microdata(read_release(demonstration.release)), table, ["cnty"], "m3emp")
     assert len(beside.truth) == 14
     assert np.all(np.abs(beside.estimate - beside.truth) < 4 * beside.margin)
-    assert beside.establishments.sum() == pq.read_metadata(made / "establishments.parquet").num_rows
+    assert beside.establishments.sum() == pq.read_metadata(table).num_rows
 
 
-def test_again_in_the_same_folder_and_in_details(ended: Ended, folder: Path) -> None:
-    before = read_release(folder / "gedp-demo" / "out").identity()
-    again = command("demo", "--details", folder=folder)
+def test_again_in_the_same_folder_and_in_details(demonstration: Demonstration, tmp_path: Path) -> None:
+    """The folder is the one it makes without being told."""
+    before = read_release(demonstration.copied_to(tmp_path / "gedp-demo") / "out").identity()
+    again = command("demo", "--details", folder=tmp_path)
     assert again.code == 0
-    assert not read_release(folder / "gedp-demo" / "out").identity().equals(before)
+    assert not read_release(tmp_path / "gedp-demo" / "out").identity().equals(before)
     for expected in ("Establishments by jobs in month 3", "Uncertainty intervals of wage", "Total mu = 2.30645"):
         assert expected in again.out
-    (folder / "taken").touch()
-    refused = command("demo", "--out", "taken/x", folder=folder)
+    (tmp_path / "taken").touch()
+    refused = command("demo", "--out", "taken/x", folder=tmp_path)
     assert (refused.code, "cannot make the folder" in refused.err) == (2, True)

@@ -46,7 +46,7 @@ def test_what_it_writes_and_says(case: Path) -> None:
     errors = pq.read_table(folder / "CONFIDENTIAL-errors.parquet")
     assert pyarrow.csv.read_csv(folder / "CONFIDENTIAL-errors.csv").column_names == errors.column_names
     for path in folder.glob("*.parquet"):
-        assert pq.read_schema(path).metadata[b"classification"] == b"CONFIDENTIAL"
+        assert (pq.read_schema(path).metadata or {})[b"classification"] == b"CONFIDENTIAL"
     page = (folder / "CONFIDENTIAL-evaluation.html").read_text()
     assert '<meta name="classification" content="CONFIDENTIAL">' in page
     assert len(page) < 2_000_000

@@ -21,9 +21,8 @@ from gedp.errors import GedpError
 from gedp.ledger import Ledger
 from gedp.release import read_release
 from tests.helpers import run_processes
-from tests.helpers.runs import PRICE, gedp, names, small_table, start, write_case
+from tests.helpers.runs import LEDGER, PRICE, gedp, names, small_table, start, write_case
 
-LEDGER = "t.parquet.ledger"
 UNLIMITED = ("mu = 1\n", "mu = 1000\n")
 
 

@@ -8,9 +8,8 @@ import pytest
 from gedp.ledger import Ledger
 from gedp.release import read_release
 from tests.helpers import run_processes
-from tests.helpers.runs import PRICE, gedp, names, write_case
+from tests.helpers.runs import LEDGER, PRICE, gedp, names, write_case
 
-LEDGER = "t.parquet.ledger"
 ONE_ONLY = ("mu = 1\n", "mu = 0.39\n")  # 0.1521, and one release costs 0.08
 
 

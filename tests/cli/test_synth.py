@@ -17,10 +17,11 @@ import pytest
 
 from gedp.cli import main
 from gedp.industries import depth_of, parent_of
-from gedp.lab.synth.demo import SECTORS, demo_cells, make_demo
+from gedp.lab.synth.demo import SECTORS, demo_cells
 from gedp.lab.synth.plots import _edges, _histograms
 from gedp.lab.synth.shape import describe
 from gedp.lab.synth.sizes import LOWER_EDGES
+from tests.helpers.demonstration import Demonstration
 
 HEADER = (
     "area_fips,own_code,industry_code,agglvl_code,size_code,year,qtr,disclosure_code,"
@@ -238,22 +239,22 @@ def test_sizes_are_compared(
         assert message in capsys.readouterr().err
 
 
-def test_the_plots_bins_hold_every_establishment(tmp_path: Path) -> None:
+def test_the_plots_bins_hold_every_establishment(demonstration: Demonstration) -> None:
     edges = {"m3emp": _edges(6), "wage": _edges(11)}
     assert edges["m3emp"][:3].tolist() == [0.5, 1.5, 2.5]
-    path = make_demo(tmp_path).path
+    path = demonstration.establishments
     table = pq.read_table(path)
     for name, (zeros, counts) in _histograms(path, edges).items():
         assert zeros == pc.sum(pc.equal(table[name], 0)).as_py()
         assert zeros + counts.sum() == table.num_rows
 
 
-def test_the_demonstration_state_is_lifelike_and_reproducible(tmp_path: Path) -> None:
+def test_the_demonstration_state_is_lifelike_and_reproducible(demonstration: Demonstration) -> None:
     assert demo_cells(3).equals(demo_cells(3))
     assert not demo_cells(3).equals(demo_cells(4))
     assert all(depth_of(code) == 7 for sector in SECTORS for code in sector.codes.split())
     assert sum(sector.share for sector in SECTORS) == pytest.approx(1)
-    shape = describe(make_demo(tmp_path).path)
+    shape = describe(demonstration.establishments)
     assert shape.counties == 14
     assert shape.dominance.median_share > 0.3
     large = sum(size.jobs for size in shape.sizes[6:])
@@ -261,8 +262,8 @@ def test_the_demonstration_state_is_lifelike_and_reproducible(tmp_path: Path) ->
     assert sum(size.establishments for size in shape.sizes[6:]) < 0.02 * shape.establishments
 
 
-def test_shape_by_plain_loops(tmp_path: Path) -> None:
-    path = make_demo(tmp_path).path
+def test_shape_by_plain_loops(demonstration: Demonstration) -> None:
+    path = demonstration.establishments
     shape = describe(path)
     rows = pq.read_table(path).to_pylist()
     cells: dict[tuple[str, str], list[int]] = {}
@@ -287,7 +288,7 @@ def test_a_shape_without_jobs(tmp_path: Path) -> None:
     from gedp.lab.synth.establishments import write_establishments
 
     row = ["44", "007", "722511", "5", 3, 0, 0, 0, 0]
-    cells = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA)
+    cells = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, schema=CELL_SCHEMA)
     out = tmp_path / "e.parquet"
     write_establishments(cells, out, year=2016, quarter=1, seed=0)
     assert describe(out).dominance.cells == 0

@@ -20,7 +20,6 @@ from gedp.confidential.mechanisms import clipping_bounds
 from gedp.confidential.table import ConfidentialTable, find_cells, open_table
 from gedp.confidential.tally import Clipping, clipped_excess
 from gedp.errors import GedpError, Refused, TableChangedError
-from gedp.lab.synth.demo import make_demo
 from gedp.ledger import Ledger
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
@@ -28,6 +27,7 @@ from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Que
 from gedp.policy.examples import find_spec
 from gedp.release import ReleaseFolder, read_release
 from gedp.release.estimates import no_clipping_tau, psi_variance
+from tests.helpers.demonstration import Demonstration
 from tests.helpers.specs import measured, rehearsed
 
 SYNTHETIC = Data("x", ("cnty", "naics"), "key", synthetic=True)
@@ -185,13 +185,13 @@ def run_demo(table: ConfidentialTable, mechanism: str, out: Path) -> ReleaseFold
     return measured(table, spec.policy, queries, out=out, entropy=SeededEntropy(17))
 
 
-def test_the_choice_is_never_much_worse_than_the_better_mechanism(tmp_path: Path) -> None:
+def test_the_choice_is_never_much_worse_than_the_better_mechanism(tmp_path: Path, demonstration: Demonstration) -> None:
     """Expected squared error at the truth, by query and attribute, on the demonstration state.
 
     The three releases have the same identity answers, so the same bounds; the variance of psi is known at the truth.
     """
     spec = find_spec("paper-equal")
-    path = make_demo(tmp_path).path
+    path = demonstration.establishments
     data = replace(spec.data, synthetic=True)
     table = open_table(LocalEngine(path), data, spec.policy.attributes, spec.groupers)
     releases = {name: run_demo(table, name, tmp_path / name) for name in ("psi", "pnc", "auto")}

@@ -1,12 +1,14 @@
 """Files are written whole or not at all."""
 
 import errno
+import shutil
 import stat
 from pathlib import Path
 
 import pytest
 
-from gedp.files import WriteError, replacing, write_text
+from gedp.files import WriteError, replacing, swap, write_text
+from tests.helpers.runs import names
 
 
 def test_replaces_the_file_at_the_end(tmp_path: Path) -> None:
@@ -35,3 +37,17 @@ def test_leaves_nothing_behind_when_interrupted(tmp_path: Path, failure: BaseExc
 def test_says_why_a_file_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(WriteError, match="no such file or directory"):
         write_text(tmp_path / "absent" / "page.html", "text")
+
+
+@pytest.mark.parametrize("system", ["linux", "elsewhere"])
+def test_folders_are_swapped_or_left_as_they_were(system: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", system)
+    for name in ("new", "old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / name).touch()
+    swap(tmp_path / "new", tmp_path / "old")
+    assert (names(tmp_path / "old"), names(tmp_path / "new"), names(tmp_path)) == (["new"], ["old"], ["new", "old"])
+    shutil.rmtree(tmp_path / "new")
+    with pytest.raises(FileNotFoundError):
+        swap(tmp_path / "new", tmp_path / "old")
+    assert (names(tmp_path / "old"), names(tmp_path)) == (["new"], ["old"])

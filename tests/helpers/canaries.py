@@ -27,7 +27,7 @@ def sings(text: object) -> bool:
     return DIGITS in plain
 
 
-def column(name: str, values: object) -> pa.Table:
+def column(name: str, values: pa.Array | None) -> pa.Table:
     """The table with a canary in each county, alone in its county and cell, so that sums sing like records.
 
     One of its columns is put in the place of another.

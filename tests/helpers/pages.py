@@ -1,5 +1,7 @@
-"""Pages in a real browser."""
+"""Pages in a real browser, and their text without one."""
 
+import re
+from html import unescape
 from pathlib import Path
 
 from playwright.sync_api import Browser, Locator, Page
@@ -23,3 +25,9 @@ def opened(browser: Browser, path: Path, html: str, width: int = 1000) -> tuple[
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto(path.as_uri())
     return page, [url for url in requests if url != path.as_uri() and not url.startswith("data:")], errors
+
+
+def text_of(path: Path) -> str:
+    """What a reader sees, without tags."""
+    html = path.read_text(encoding="utf-8")
+    return " ".join(unescape(re.sub(r"<[^>]+>", " ", html[html.index("<body>") :])).split())

@@ -1,6 +1,7 @@
 """Whole runs for the tests: a small confidential table, its spec, and `gedp` as a command."""
 
 import io
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -59,6 +60,9 @@ PRICE = Fraction(8, 100)
 #: Declares the table synthetic.
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
 
+#: The ledger of a table in t.parquet.
+LEDGER = "t.parquet.ledger"
+
 COMMAND = (sys.executable, "-c", "from gedp.cli import main; main()")
 
 
@@ -111,19 +115,43 @@ def write_case(folder: Path, *changes: tuple[str, str], table: pa.Table | None =
 
 
 def write_spec(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = SPEC
-    for old, new in changes:
-        assert old in text, old
-        text = text.replace(old, new)
+    """The spec, with some of its text changed, as spec.toml."""
     path = folder / "spec.toml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(changed(SPEC, *changes), encoding="utf-8")
     return path
 
 
-def spent(folder: Path, ledger: str = "t.parquet.ledger") -> Fraction:
+def changed(text: str, *changes: tuple[str, str]) -> str:
+    """A text with parts of it, which must be there, replaced."""
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    return text
+
+
+def spent(folder: Path, ledger: str = LEDGER) -> Fraction:
     """mu² that counts as spent; 0 where there is no ledger."""
     path = folder / ledger
     return Ledger.open(path, create=False).state().total.mu_squared if path.exists() else Fraction(0)
+
+
+def outcomes(folder: Path) -> list[str]:
+    """How the releases in the ledger ended."""
+    return [release.outcome for release in Ledger.open(folder / LEDGER, create=False).state().releases]
+
+
+def one_message(text: str) -> bool:
+    """Whether an error is told once, and without a traceback."""
+    return text.startswith("gedp: ") and text.count("gedp: ") == 1 and "Traceback" not in text
+
+
+def spoil(path: Path) -> None:
+    """Flips a bit in the middle of a file."""
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        byte = file.read(1)
+        file.seek(-1, os.SEEK_CUR)
+        file.write(bytes([byte[0] ^ 1]))
 
 
 def names(folder: Path) -> list[str]:

@@ -33,15 +33,16 @@ def make_establishments(seed: int = 5, mean_size: float = 12.0) -> pa.Table:
     months = [rng.poisson(size * growth) for growth in (1.0, 1.01, 1.02)]
     pay = rng.lognormal(np.log(3000), 0.4, count)
     wage = np.rint(pay * sum(months)).astype(np.int64)
-    columns = {
-        "year": np.full(count, 2016, np.int16),
-        "qtr": np.full(count, 1, np.int8),
-        **{name: pa.array(values, pa.string()) for name, values in rows.items()},
-        "own": pa.array(["5"] * count, pa.string()),
-        **{f"m{month}emp": jobs.astype(np.int64) for month, jobs in enumerate(months, start=1)},
-        "wage": wage,
-    }
-    return pa.table(columns)
+    return pa.table(
+        {
+            "year": np.full(count, 2016, np.int16),
+            "qtr": np.full(count, 1, np.int8),
+            **{name: pa.array(values, pa.string()) for name, values in rows.items()},
+            "own": pa.array(["5"] * count, pa.string()),
+            **{f"m{month}emp": jobs.astype(np.int64) for month, jobs in enumerate(months, start=1)},
+            "wage": wage,
+        }
+    )
 
 
 def publish_world(folder: Path, seed: int = 5) -> tuple[pa.Table, PublishedFiles]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers.demonstration import Demonstration
+
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 GEDP = [sys.executable, "-c", "from gedp.cli import main; main()"]
@@ -22,12 +24,23 @@ def test_there_is_something_to_run() -> None:
     assert blocks(PAGES[0], "python")
 
 
+def write_files(page: Path, folder: Path) -> None:
+    """The files that a page shows under their names."""
+    shown = re.findall(r'^```\w+ title="(.+?)"\n(.*?)^```', page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    for name, text in shown:
+        (folder / name).write_text(text, encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_commands_run(page: Path, tmp_path: Path) -> None:
+def test_commands_run(page: Path, tmp_path: Path, demonstration: Demonstration) -> None:
+    write_files(page, tmp_path)
     for block in blocks(page, "console"):
         for line in re.findall(r"^\$ gedp (.*)", block, re.MULTILINE):
             command, _, target = line.partition(" > ")
             arguments = shlex.split(command, comments=True)
+            if arguments == ["demo", "--out", "demo"]:
+                demonstration.copied_to(tmp_path / "demo")  # it ran once for all pages
+                continue
             result = subprocess.run([*GEDP, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False)
             assert result.returncode == 0, f"gedp {line}: {result.stderr}"
             if target:

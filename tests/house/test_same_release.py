@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from tests.house.same_release import ROOT, make_release
+from tests.helpers.demonstration import Demonstration
+from tests.helpers.runs import gedp
 
 #: Every value goes through correctly rounded operations alone, so that these hold on any machine.
 TABLES = {
@@ -22,8 +23,11 @@ MICRODATA = {"m1emp": 701.6330866116668, "wage": 46598782.47021036}
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_release(tmp_path_factory.mktemp("seeded"), ROOT / "src")
+def release(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("seeded")
+    ended = gedp("run", str(demonstration.policy), "--seed", "1", "--out", str(folder / "release"), folder=folder)
+    assert ended.code == 0, ended.err
+    return folder / "release"
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -158,7 +158,7 @@ def test_a_seed_is_never_a_default() -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SeededEntropy"
     }
     # `--seed` for synthetic data; simulations
-    assert users <= {"cli/run.py", "compare/rehearsals.py", "reproduce/coverage.py"}
+    assert users <= {"cli/run.py", "lab/compare/rehearsals.py", "lab/reproduce/coverage.py"}
     for path in SOURCE.glob("*.py"):
         assert "environ" not in path.read_text(encoding="utf-8")
     for function in (gedp.noise.rounded_gaussian, gedp.noise.Grid.noisy, gedp.noise.SumGrid.noisy):

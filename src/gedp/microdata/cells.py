@@ -377,7 +377,8 @@ def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
             raise FaultsError(source.name, [fault])
         order = ", ".join(map(quoted_name, sorted(known)))
         rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else f"SELECT 0 AS {TOTAL_KEY}"
-        return connection.sql(rows).to_arrow_table()
+        cells: pa.Table = connection.sql(rows).to_arrow_table()
+        return cells
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[CodeArray, list[str]]:

@@ -91,7 +91,12 @@ def test_blanked_cells_are_set_beside_the_release(tmp_path: Path, published: Pat
         ("003", "311811"),
         ("003", "311812"),
     ]
-    columns = {"state": ["44"] * 6, "cnty": [c for c, _ in cells], "naics": [n for _, n in cells], "emp": [9] * 6}
+    columns: dict[str, list[str] | list[int]] = {
+        "state": ["44"] * 6,
+        "cnty": [c for c, _ in cells],
+        "naics": [n for _, n in cells],
+        "emp": [9] * 6,
+    }
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     (tmp_path / "spec.toml").write_text(SPEC)
     assert gedp("run", "spec.toml", folder=tmp_path).code == 0

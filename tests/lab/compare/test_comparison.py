@@ -242,7 +242,7 @@ def test_a_replicate_is_a_release_fitted_and_compared(
         folder, entropy = tmp_path / flow, SeededEntropy(5 * 1_000_003 + 1)
         release = measured(table, made.policy, made.queries, out=folder, entropy=entropy, microdata=constraints)
         usual = "quasi" if mechanism == "auto" else "plug-in"
-        tabulated = fit_microdata(release, weights=weights or usual).tabulate(by).to_pylist()
+        tabulated = fit_microdata(release, weights=weights or usual).tabulate(by).arrow.to_pylist()
         for attribute in ("emp", "wage"):
             lines = [line for line in found if (line["workflow"], line["attribute"]) == (flow, attribute)]
             wanted = [line for line in tabulated if line["attribute"] == attribute]

@@ -69,7 +69,7 @@ def test_every_file_carries_the_stamp(tmp_path: Path) -> None:
         index = json.loads((target / INDEX).read_text())
         assert index["classification"] == stamp.text
         assert sorted(index["files"]) == [name for name in names(target) if name != INDEX]
-        metadata = pq.read_schema(target / f"{prefix}t.parquet").metadata
+        metadata = pq.read_schema(target / f"{prefix}t.parquet").metadata or {}
         assert metadata[b"classification"].decode() == stamp.text
         assert ("CONFIDENTIAL" in (target / f"{prefix}p.html").read_text()) == stamp.confidential
     assert "CONFIDENTIAL" not in OPEN.text + OPEN.banner

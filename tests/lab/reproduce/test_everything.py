@@ -38,8 +38,8 @@ from gedp.lab.reproduce.results import (
     result_of,
     verdict_of,
 )
-from gedp.lab.synth.demo import make_demo
 from gedp.web.svg import svg
+from tests.helpers.demonstration import Demonstration
 from tests.helpers.pages import labels_of, opened
 
 RESULT = Result(
@@ -192,10 +192,10 @@ def test_thousands_are_dollars_with_a_larger_gamma() -> None:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three counties of the demonstration state."""
     folder = tmp_path_factory.mktemp("small")
-    table = pq.read_table(make_demo(folder).path)
+    table = pq.read_table(demonstration.establishments)
     counties = sorted(set(table["cnty"].to_pylist()))[-3:]
     pq.write_table(table.filter(pa.compute.is_in(table["cnty"], pa.array(counties))), folder / "small.parquet")
     return folder / "small.parquet"

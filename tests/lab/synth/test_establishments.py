@@ -134,9 +134,9 @@ def test_unwritable_places_are_named(tmp_path: Path) -> None:
 
 def test_cells_are_checked_all_at_once(tmp_path: Path) -> None:
     row = ["44", "007", "722511", "5", 3, 1, 2, 3, 400]
-    good = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA)
+    good = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, schema=CELL_SCHEMA)
     check_cells(good)
-    bad = pa.table({name: [value] * 2 for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, CELL_SCHEMA)
+    bad = pa.table({name: [value] * 2 for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, schema=CELL_SCHEMA)
     bad = bad.set_column(1, "cnty", pa.array(["7", "7"])).set_column(2, "naics", pa.array(["7225", "7225"]))
     bad = bad.set_column(4, "estabs", pa.array([0, 0])).set_column(8, "wage", pa.array([-1, 5]))
     with pytest.raises(FaultsError) as caught:

@@ -2,6 +2,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -286,7 +287,7 @@ def bad(table: pa.Table, tmp_path: Path) -> str:
     return str(caught.value)
 
 
-def set_column(table: pa.Table, name: str, values: object) -> pa.Table:
+def set_column(table: pa.Table, name: str, values: list[str] | npt.NDArray[np.int64]) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, pa.array(values))
 
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
+
+import pyarrow as pa
 
 from gedp.arrays import CodeArray, IntArray
 
@@ -34,7 +36,7 @@ class Batch:
 
     codes: Mapping[str, CodeArray]
     amounts: Mapping[str, IntArray]
-    plain: Any  # a pyarrow record batch
+    plain: pa.RecordBatch
 
 
 @runtime_checkable

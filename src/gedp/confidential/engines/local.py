@@ -175,7 +175,7 @@ class LocalEngine:
     def _records(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The rows in batches, of a table that stays what it was when it was opened."""
         self.require_unchanged()
-        reader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+        reader: pa.RecordBatchReader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
         while (record := self._silent(lambda: next(reader, None))) is not None:
             yield record
         self.require_unchanged()

@@ -70,7 +70,8 @@ class PublishedQcew:
                 path = quoted_text(str(self.path))
                 columns = f"{', '.join(COLUMNS)}, coalesce(disclosure_code, '') AS disclosure"  # empty is null in CSV
                 connection.execute(f"CREATE VIEW published AS SELECT {columns} FROM {reader}({path}{options})")
-                return connection.sql(sql).to_arrow_table()
+                rows: pa.Table = connection.sql(sql).to_arrow_table()
+                return rows
             except duckdb.Error:
                 fault = Fault("the file", "it is no published QCEW", f"It needs the columns {', '.join(COLUMNS)}")
                 if not self.path.is_file():
@@ -82,7 +83,7 @@ def _suppression(cells: pa.Table, name: str, state: str) -> pa.Table:
     with duckdb.connect(config={"temp_directory": ""}) as connection:
         connection.register("cells", cells)
         names = ", ".join(f"({code}, '{text}')" for code, text in LEVEL_NAMES.items())
-        return connection.sql(
+        lines: pa.Table = connection.sql(
             f"""
             WITH here AS (SELECT * FROM cells WHERE starts_with(area, $state)),
             known AS (SELECT area, employment AS total FROM here
@@ -101,3 +102,4 @@ def _suppression(cells: pa.Table, name: str, state: str) -> pa.Table:
             """,
             params={"state": state, "name": name},
         ).to_arrow_table()
+        return lines

@@ -223,7 +223,8 @@ def compare_replicates(
         with duckdb.connect(config={"temp_directory": "", "threads": 1}) as connection:
 
             def found(query: str, **values: Any) -> pa.Table:
-                return connection.sql(query, params=values).to_arrow_table()
+                rows: pa.Table = connection.sql(query, params=values).to_arrow_table()
+                return rows
 
             per_replicate = found(_PER_REPLICATE, files=names)
             per_group = found(_PER_GROUP, files=names, groups=glob.escape(str(groups)), **places)

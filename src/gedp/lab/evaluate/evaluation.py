@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
+from gedp.confidential.engines import ArrowStream
 from gedp.confidential.sealing import sealed
 from gedp.lab.evaluate.folder import Results, Stamp, results_folder
 from gedp.lab.evaluate.groups import (
@@ -109,7 +109,7 @@ def stamp_of(release: ReleaseFolder) -> Stamp:
 @sealed
 def evaluate(
     release: ReleaseFolder,
-    truth: str | Path | Any,
+    truth: str | Path | ArrowStream,
     *,
     by: Sequence[Sequence[str]] | None = None,
     attributes: Sequence[str] | None = None,

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray
+from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
@@ -45,7 +45,7 @@ class Truth:
 
 
 @sealed
-def read_truth(frame: Frame, source: str | Path | Any, attributes: Sequence[str]) -> Truth:
+def read_truth(frame: Frame, source: str | Path | ArrowStream, attributes: Sequence[str]) -> Truth:
     """The true values of some attributes, from a file (or a table in memory) like the one that was released."""
     engine = LocalEngine(source)
     spec = frame.spec
@@ -67,7 +67,7 @@ def truth_of(frame: Frame, table: ConfidentialTable, attributes: Sequence[str]) 
     batches = list(engine.scan(coded=columns, amounts=unit, plain=identifier))
     codes = {name: np.concatenate([batch.codes[name] for batch in batches]) for name in columns}
     if identifier:
-        ids = pa.chunked_array([batch.plain.column(0) for batch in batches])
+        ids = pa.chunked_array([batch.plain.column(0) for batch in batches]).combine_chunks()
         places = _places_by_id(frame, table, ids, codes)
     elif frame.lists_establishments:
         places = _places_by_public(frame, table, codes)
@@ -80,12 +80,9 @@ def truth_of(frame: Frame, table: ConfidentialTable, attributes: Sequence[str]) 
     return Truth(units, unit)
 
 
-def _places_by_id(
-    frame: Frame, table: ConfidentialTable, ids: pa.ChunkedArray, codes: Mapping[str, CodeArray]
-) -> CodeArray:
+def _places_by_id(frame: Frame, table: ConfidentialTable, ids: pa.Array, codes: Mapping[str, CodeArray]) -> CodeArray:
     """The row of every establishment, by its id; its public columns must be those of the row."""
     known = frame.public[str(frame.spec.data.id)].combine_chunks()
-    ids = ids.combine_chunks()
     if ids.type != known.type:  # numbers in one file may be text in the other
         ids, known = ids.cast(pa.string()), known.cast(pa.string())
     found = pa.compute.index_in(ids, value_set=known)

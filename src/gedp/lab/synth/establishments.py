@@ -162,7 +162,7 @@ class _Work:
         draws = stream.draw(self.spread.recipe, in_state, count)
         totals = Attributes(**{name: values[cells] for name, values in self.totals.items()})
         made = self.spread.divide(totals, estabs, draws)
-        columns = {name: coded.repeat(cells, estabs) for name, coded in self.codes.items()}
+        columns: dict[str, pa.Array] = {name: coded.repeat(cells, estabs) for name, coded in self.codes.items()}
         columns |= {name: pa.array(getattr(made, name)) for name in ATTRIBUTES}
         columns["year"] = pa.array(np.full(count, self.year, np.int16))
         columns["qtr"] = pa.array(np.full(count, self.quarter, np.int8))
@@ -185,8 +185,6 @@ class _Coded:
 
 def _encode(column: pa.Array) -> _Coded:
     encoded = column.dictionary_encode()
-    if isinstance(encoded, pa.ChunkedArray):
-        encoded = encoded.combine_chunks()
     return _Coded(encoded.indices.to_numpy(), encoded.dictionary.to_pylist())
 
 

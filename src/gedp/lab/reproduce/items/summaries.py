@@ -72,7 +72,7 @@ def summaries(state: State) -> list[dict[str, object]]:
     codes = table["naics"].combine_chunks().dictionary_encode()
     rows: list[dict[str, object]] = []
     for agglvl in PRINTED.get(state.name, LEVEL_NAMES):
-        keys: dict[str, pa.Array] = {}
+        keys: dict[str, pa.Array | pa.ChunkedArray] = {}
         if agglvl >= 70:
             keys["cnty"] = table["cnty"]
         if depth := agglvl % 10 - 1:

@@ -6,13 +6,15 @@ Inside this package an industry is its digits alone: "" (all industries), "31", 
 "236116".
 """
 
-from typing import Any
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 SECTOR_OF_PREFIX = {"32": "31", "33": "31", "45": "44", "49": "48"}
 LEVELS = (0, 2, 3, 4, 5, 6)
+
+Column = TypeVar("Column", pa.Array, pa.ChunkedArray)
 
 
 def sector_of(code: str) -> str:
@@ -38,7 +40,7 @@ def qwi_code(code: str) -> str:
     return {"": "00", "31": "31-33", "44": "44-45", "48": "48-49"}.get(code, code)
 
 
-def industry_digits(codes: pa.Array | pa.ChunkedArray) -> Any:
+def industry_digits(codes: Column) -> Column:
     """Digits of CBP's, QWI's or bare codes; null where a code is none of those."""
     well_formed = pc.match_substring_regex(codes, r"^(-{6}|00|\d{2}(-{4}|-\d{2})?|\d{3,5}/*|\d{6})$")
     digits = pc.replace_substring_regex(codes, r"[-/].*$", "")

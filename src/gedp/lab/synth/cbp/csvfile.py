@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -54,7 +54,7 @@ def read_batches(source: CsvSource, faults: list[Fault]) -> Iterator[pa.RecordBa
         faults.append(
             Fault(str(path), "its last line has no end", "It may be cut off: download it again, or end the line")
         )
-    broken: list[int] = []
+    broken: list[int | None] = []
     yield from _batches(path, wanted, in_file, broken, faults)
     if broken:
         lines = ", ".join(str(row) for row in broken[:3]) + (", ..." if len(broken) > 3 else "")
@@ -78,9 +78,9 @@ def _ends_with_a_line(path: Path) -> bool:
 
 
 def _batches(
-    path: Path, wanted: list[str], in_file: list[str], broken: list[int], faults: list[Fault]
+    path: Path, wanted: list[str], in_file: list[str], broken: list[int | None], faults: list[Fault]
 ) -> Iterator[pa.RecordBatch]:
-    def skip(row: Any) -> str:
+    def skip(row: pacsv.InvalidRow) -> Literal["skip"]:
         broken.append(row.number)
         return "skip"
 
@@ -100,7 +100,9 @@ def _batches(
         faults.append(Fault(str(path), f"cannot be read to its end ({reason(error)})", "Download the file again"))
 
 
-def whole_numbers(table: pa.Table, column: str, path: Path, faults: list[Fault], *, blank_is_null: bool = False) -> Any:
+def whole_numbers(
+    table: pa.Table, column: str, path: Path, faults: list[Fault], *, blank_is_null: bool = False
+) -> pa.ChunkedArray:
     """A text column as float64 with nulls where it is blank; anything but whole numbers >= 0 is a fault."""
     text = pc.utf8_trim_whitespace(table[column])
     good = pc.match_substring_regex(text, r"^\d{1,15}(\.0*)?$")

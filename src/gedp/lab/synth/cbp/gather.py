@@ -146,4 +146,5 @@ def gather(sources: Sources) -> Gathered:
 
 
 def _arrow(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
-    return connection.sql(sql).to_arrow_table()
+    table: pa.Table = connection.sql(sql).to_arrow_table()
+    return table

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from gedp.arrays import IntArray
 from gedp.lab.synth.cbp.employment import Employment, EmploymentOptions, employment_naics4
 from gedp.lab.synth.cbp.gather import Gathered, gather
 from gedp.lab.synth.cbp.inputs import Sources
@@ -69,7 +70,7 @@ def cells_from_sources(
 
 def _cell_table(gathered: Gathered, figures: Naics6Cells) -> pa.Table:
     keys = gathered.naics6_keys
-    columns = {
+    columns: dict[str, pa.Array | pa.ChunkedArray | IntArray] = {
         "state": keys["state"],
         "cnty": keys["cnty"],
         "naics": keys["naics"],

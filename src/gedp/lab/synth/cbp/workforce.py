@@ -10,7 +10,6 @@ counts as published under the status flags 1 (released), 9 (released, significan
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -99,8 +98,8 @@ def _rows_of_file(
             *(pc.equal(batch[name], total) for name, total in TOTALS.items() if name in batch.schema.names),
         )
         if states:
-            geography = pc.utf8_lpad(batch["geography"], 5, "0")
-            in_state = pc.is_in(pc.utf8_slice_codeunits(geography, 0, 2), pa.array(states, pa.string()))
+            area = pc.utf8_lpad(batch["geography"], 5, "0")
+            in_state = pc.is_in(pc.utf8_slice_codeunits(area, 0, 2), pa.array(states, pa.string()))
             wanted = pc.and_(wanted, in_state)
         rows = batch.filter(wanted)
         if rows.num_rows:
@@ -109,7 +108,7 @@ def _rows_of_file(
         return []
     table = pa.Table.from_batches(kept)
     geography = pc.utf8_lpad(table["geography"], 5, "0")
-    columns: dict[str, Any] = {
+    columns = {
         "state": pc.utf8_slice_codeunits(geography, 0, 2),
         "cnty": pc.utf8_slice_codeunits(geography, 2, 5),
         "code": industry_digits(table["industry"]),
@@ -129,7 +128,7 @@ def _rows_of_file(
     return [pa.table(columns)]
 
 
-def _and(*conditions: Any) -> Any:
+def _and(*conditions: pa.Array) -> pa.Array:
     result = conditions[0]
     for condition in conditions[1:]:
         result = pc.and_(result, condition)

@@ -86,7 +86,7 @@ def _rows(published: PublishedLevel) -> pa.Table:
     sizes = {name: level.integers(name) for name in SIZE_CLASSES}
     largest = [name for name in SIZE_CLASSES if name.startswith("n1000_")]
     small = {name: counts for name, counts in sizes.items() if name not in largest}
-    columns = {
+    columns: dict[str, pa.Array | pa.ChunkedArray | IntArray] = {
         "fipstate": level.table["state"],
         "fipscty": level.table["cnty"],
         "naics": pa.array([padded(code) for code in level.table["code"].to_pylist()]),

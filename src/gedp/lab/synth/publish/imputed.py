@@ -100,7 +100,7 @@ def _divide(total: IntArray, level: PublishedLevel, known: _Known, parent: IntAr
 
 def _keys(published: PublishedLevel) -> tuple[list[str], list[str], list[str]]:
     table = published.level.table
-    return tuple(table[name].to_pylist() for name in ("state", "cnty", "code"))
+    return table["state"].to_pylist(), table["cnty"].to_pylist(), table["code"].to_pylist()
 
 
 def write_efsy(published: Mapping[int, PublishedLevel], path: Path) -> int:

@@ -37,7 +37,7 @@ def workforce_rows(
     distorted = np.abs(figures["Emp"] - true) > DISTORTION * np.maximum(true, 1.0)
     geography = pc.binary_join_element_wise(level.table["state"], level.table["cnty"], "")
     count = len(true)
-    columns: dict[str, object] = {
+    columns: dict[str, pa.Array | pa.ChunkedArray] = {
         "geo_level": pa.array(["C"] * count, pa.string()),
         "geography": geography,
         "ind_level": pa.array([IND_LEVELS[level.digits]] * count, pa.string()),
@@ -52,7 +52,7 @@ def workforce_rows(
         suppressed[name] = int(withheld.sum())
         columns[name] = _shown(values, withheld)
         flags[f"s{name}"] = pa.array(_flags(values, withheld, distorted))
-    return pa.table(columns | flags), suppressed
+    return pa.table({**columns, **flags}), suppressed
 
 
 def _shown(values: FloatArray, withheld: BoolArray) -> pa.Array:
