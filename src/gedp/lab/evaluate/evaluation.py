@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.sealing import sealed
+from gedp.lab.baselines import Baseline
 from gedp.lab.evaluate.folder import Results, Stamp, results_folder
 from gedp.lab.evaluate.groups import (
     ANSWERS,
@@ -20,7 +21,6 @@ from gedp.lab.evaluate.groups import (
     worst_table,
 )
 from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
-from gedp.lab.evaluate.published import suppression_beside
 from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_frame
@@ -45,7 +45,7 @@ class Evaluation:
     confidence: float
     levels: tuple[Level, ...]
     comparisons: tuple[ComparedGroups, ...]
-    suppression: pa.Table | None = None  # beside the published QCEW
+    beside: tuple[tuple[Baseline, pa.Table], ...] = ()  # what other ways leave of the same cells
 
     def __repr__(self) -> str:
         return f"Evaluation({self.release.folder}, {len(self.levels)} levels, {self.stamp.text})"
@@ -93,10 +93,10 @@ class Evaluation:
 
         constraints = self.constraints.described()
         results.about.update(release=self.release.name, weights=self.weights, constraints=constraints)
-        for name, table in (("errors", self.errors()), ("worst", self.worst()), ("suppression", self.suppression)):
-            if table is not None:
-                results.write_parquet(f"{name}.parquet", table)
-                results.write_csv(f"{name}.csv", table)
+        beside = {baseline.name: table for baseline, table in self.beside}
+        for name, table in {"errors": self.errors(), "worst": self.worst(), **beside}.items():
+            results.write_parquet(f"{name}.parquet", table)
+            results.write_csv(f"{name}.csv", table)
         results.write_parquet("groups.parquet", self.groups())
         results.write_text(PAGE, evaluation_page(self))
 
@@ -115,15 +115,15 @@ def evaluate(
     attributes: Sequence[str] | None = None,
     weights: str | None = None,
     fixed: Sequence[Given] = (),
-    published: Path | None = None,
+    baselines: Sequence[Baseline] = (),
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compares the microdata and the answers of a release with the table that it was made from.
 
     `by` are groupings to evaluate, each a sequence of keys; by default the levels of the QCEW and what was measured.
     The microdata are those on file in the release, with the public totals `fixed` that they were fitted to, if any;
-    where there are none, or other `weights` are asked for, they are fitted. `published` is a QCEW file to set the same
-    cells beside what suppression left of them.
+    where there are none, or other `weights` are asked for, they are fitted. `baselines` are other ways to protect the
+    same cells, to be set beside.
     """
     at = progress or silent
     at("reading the truth", 0, 0)
@@ -145,7 +145,7 @@ def evaluate(
                 comparisons += [
                     compare_answers(microdata, found, level, query, name) for name in names if name in query.mu
                 ]
-    beside = None if published is None else suppression_beside(microdata.frame, comparisons, published)
+    beside = tuple((baseline, baseline.beside(microdata.frame, comparisons)) for baseline in baselines)
     confidence = float(frame.spec.output.confidence)
     return Evaluation(
         release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside

@@ -5,9 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from gedp.lab.baselines.suppression import NATION, PublishedQcew
+from gedp.lab.baselines.suppression import NATION, PublishedQcew, error_texts
 from gedp.lab.evaluate.levels import QCEW_LEVELS
-from gedp.lab.evaluate.published import cells_beside, error_texts
 from gedp.lab.reproduce.claims import Check, ours
 from gedp.lab.reproduce.context import QCEW, Context
 from gedp.lab.reproduce.results import Item, Result, ResultTable, skipped
@@ -27,7 +26,7 @@ def run(context: Context) -> Result:
     for state in context.states:
         found = single(context, state)
         groups = [groups_of(found, "auto", JOBS, level.name) for level in QCEW_LEVELS]
-        beside = cells_beside(groups, published, (state.fips,))
+        beside = published.beside_states(groups, (state.fips,))
         parts.append(beside.add_column(0, "state", pa.repeat(state.name, beside.num_rows)))
         rows = beside.to_pylist()
         tables.append(_beside(state.title, rows))
