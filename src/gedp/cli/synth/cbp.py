@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp.cli.synth.output import PATH, Output, makes_establishments
+from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
 
 
 @click.command("cbp")
@@ -21,7 +21,7 @@ from gedp.cli.synth.output import PATH, Output, makes_establishments
 )
 @makes_establishments
 def command(
-    cbp: Path, qwi: Path, efsy: Path, year: int | None, noise: str, states: tuple[str, ...], output: Output
+    cbp: Path, qwi: Path, efsy: Path, year: int | None, noise: str, states: tuple[str, ...], output: EstablishmentsFile
 ) -> None:
     """Make establishments from County Business Patterns, QWI and the imputed CBP.
 

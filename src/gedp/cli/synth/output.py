@@ -37,7 +37,7 @@ _OPTIONS = (
 
 
 @dataclass(frozen=True)
-class Output:
+class EstablishmentsFile:
     """The file of establishments that a command writes."""
 
     out: Path
@@ -81,7 +81,7 @@ def makes_establishments(function: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(function)
     def command(out: Path, spread: str, seed: int, plot: Path | None, **options: Any) -> None:
-        output = Output(out, spread, seed, plot)
+        output = EstablishmentsFile(out, spread, seed, plot)
         output.require_writable()
         function(output=output, **options)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp.cli.synth.output import PATH, Output, makes_establishments
+from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
 
 
 @click.command("qcew")
@@ -26,7 +26,7 @@ def command(
     year: int | None,
     quarter: int | None,
     states: tuple[str, ...],
-    output: Output,
+    output: EstablishmentsFile,
 ) -> None:
     """Make synthetic establishments that add up to the published QCEW.
 
