@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test coverage test-all fuzz faults lint types docs setup lock clean
+.PHONY: help demo test coverage test-all fuzz faults lint types docs installed setup lock clean
 
 help:
 	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
@@ -15,6 +15,7 @@ help:
 	@echo "make lint      ruff: rules and formatting"
 	@echo "make types     mypy, strict"
 	@echo "make docs      build the docs site in site/, offline, and check its links"
+	@echo "make installed build a wheel and try it in an empty environment, with pandas and with polars"
 	@echo "make lock      resolve requirements.lock anew (needs uv)"
 	@echo "make clean     remove the environment and what the tools left behind"
 
@@ -65,6 +66,9 @@ types: setup
 
 docs: setup
 	$(BIN)/python -m tools.site
+
+installed: setup
+	$(BIN)/python -m tools.installed
 
 lock:
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock

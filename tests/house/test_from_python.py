@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import polars
 import pyarrow as pa
 import pytest
 
@@ -36,7 +37,9 @@ SPEC = gedp.make_spec(**SECTIONS)
 
 
 @pytest.mark.parametrize(
-    "given", [lambda rows: rows, pa.Table.to_pandas, duckdb.from_arrow], ids=["pyarrow", "pandas", "duckdb"]
+    "given",
+    [lambda rows: rows, pa.Table.to_pandas, polars.DataFrame, duckdb.from_arrow],
+    ids=["pyarrow", "pandas", "polars", "duckdb"],
 )
 def test_any_table_gives_the_same_release(tmp_path: Path, given: Callable[[pa.Table], Any]) -> None:
     release = gedp.run(SPEC, table=given(ROWS), out=tmp_path / "out", seed=1, answers_only=True)
@@ -56,6 +59,7 @@ def test_a_release_gives_tables_and_microdata(tmp_path: Path) -> None:
     assert table["county"] == ["001", "003", "005"]
     assert len(table) == 3
     assert table.to_pandas()["estimate"].tolist() == table["estimate"]
+    assert table.to_polars()["estimate"].to_list() == table["estimate"]
     assert pa.table(table).equals(table.to_arrow())
     assert {type(value) for row in table for value in row.values()} == {str, float}
     assert gedp.read_release(tmp_path / "out") == release
