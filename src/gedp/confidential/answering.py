@@ -237,7 +237,7 @@ class _Plan:
 
 
 def _manifest(job: _Job, recorded: Record | None, answered: Sequence[Answered]) -> Manifest:
-    """What anybody may know about the release. Nothing in it comes from the confidential columns."""
+    """What anybody may know about the release. Nothing in it comes from the confidential columns but through noise."""
     attributes = job.spec.policy.attributes
     return Manifest(
         gedp=__version__,
