@@ -15,7 +15,7 @@ from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
 from gedp.report.numbers import relative, with_margin
-from gedp.report.totals import Grouping, Totals, main_totals
+from gedp.report.totals import ReportedTotals, TotalsByGroup, main_totals
 from gedp.web import Html, asset, fill, page
 from gedp.web import table as html_table
 
@@ -108,7 +108,7 @@ def _banners(manifest: Manifest) -> str:
     return seeded + (f'<p class="note">{SYNTHETIC}</p>' if manifest.spec.data.synthetic else "")
 
 
-def _tiles(manifest: Manifest, totals: Totals, chance: str) -> str:
+def _tiles(manifest: Manifest, totals: ReportedTotals, chance: str) -> str:
     tables = manifest.tables
     figures = sum(answered.groups * len(answered.noise) for answered in tables)
     name, amount = next(iter(totals.all_together.items()))
@@ -123,7 +123,7 @@ def _tiles(manifest: Manifest, totals: Totals, chance: str) -> str:
     return "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>" for number, what in tiles)
 
 
-def _totals(totals: Totals, errors: tuple[ErrorsOfAlike, ...]) -> str:
+def _totals(totals: ReportedTotals, errors: tuple[ErrorsOfAlike, ...]) -> str:
     rows = []
     for name, amount in totals.all_together.items():
         rows.append([name, *with_margin(amount.estimate, amount.margin), relative(amount.relative)])
@@ -144,7 +144,7 @@ def _totals(totals: Totals, errors: tuple[ErrorsOfAlike, ...]) -> str:
     return "".join(parts)
 
 
-def _bars(grouping: Grouping, name: str, confidence: float) -> str:
+def _bars(grouping: TotalsByGroup, name: str, confidence: float) -> str:
     """The largest groups: label, number and bar in every row, so that the figure is a table too."""
     amounts = grouping.of_attribute[name]
     scale = bar_scale(amount for _, amount in amounts)
