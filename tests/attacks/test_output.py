@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from gedp import cli
-from gedp.cli import OURS
+from gedp.cli import UNFORESEEN
 from gedp.cli.streams import BROKEN_PIPE, LOST
 from gedp.ledger import Ledger
 from tests.helpers.runs import COMMAND, LEDGER, PRICE, gedp, names, write_case
@@ -136,7 +136,7 @@ def test_what_the_truth_says_is_not_repeated_on_the_error_stream(released: Path)
 def test_an_error_that_nobody_foresaw_is_not_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gedp.policy.examples.example_names", Mock(side_effect=ValueError("nobody foresaw this")))
     ended = gedp("examples", folder=tmp_path)
-    assert ended.code == OURS
+    assert ended.code == UNFORESEEN
     assert ended.err.startswith("Traceback (most recent call last):")
 
 

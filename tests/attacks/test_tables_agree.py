@@ -32,7 +32,7 @@ QUERIES = [
     query("naics2", ["naics2"], "emp"),
 ]
 TOTALS = pa.table({"cnty": ["000", "001", "002"], "emp": [512, 488, 333]})
-NOT_ON_FILE = "This table is not of the microdata on file"
+NOT_ON_FILE = "This table is not made from the microdata on file"
 
 
 @pytest.fixture

@@ -1,6 +1,4 @@
-"""Progress of work in named steps: one line that says what is being done, with a bar where its length is
-known.
-"""
+"""Progress of work in named steps: one line that says what is being done, with a bar where its length is known."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,22 +24,22 @@ class Steps:
         self._name = ""
 
     def step(self, name: str, total: int | None = None) -> None:
-        """Begins a step."""
+        """Begins a step, with a bar if its `total` is known."""
         self._name = name
         self._progress.reset(self._task, total=total, description=name)
 
     def advance(self, amount: int) -> None:
-        """Proceeds by so much."""
+        """Moves the bar of the current step on by `amount`."""
         self._progress.advance(self._task, amount)
 
     def reach(self, name: str, done: int, total: int) -> None:
-        """Is at `done` of `total` (0 where unknown) of the step of that name, begun if it was not."""
+        """Sets the bar of the named step to `done` of `total` (0 if unknown), beginning the step if need be."""
         if name != self._name:
             self.step(name, total or None)
         self._progress.update(self._task, completed=done)
 
     def count(self, name: str, done: int, total: int) -> None:
-        """The same, with the numbers beside the name."""
+        """Does what `reach` does, and shows the numbers beside the name."""
         self.reach(name, done, total)
         self._progress.update(self._task, description=f"{name}: {done} of {total}")
 

@@ -150,7 +150,7 @@ class Ledger:
         with self._writing(broken=True) as book:
             breaks = book.state.verification.breaks
             if not breaks and add == NOTHING:
-                raise Refused("there is nothing to decide: the ledger verifies")
+                raise Refused("there is nothing to decide: the ledger is intact")
             if breaks:
                 breaks = (*breaks, *book.repaired())
             return book.append(Decision(note, tuple(dict.fromkeys(breaks)), add), book.state.total + add)

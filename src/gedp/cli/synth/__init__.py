@@ -1,20 +1,20 @@
-"""`gedp synth`: one small module a subcommand, imported only when it is called."""
+"""`gedp synth`: one small module per subcommand, imported only when it is called."""
 
 import click
 
 from gedp.cli import LazyGroup
 
 COMMANDS = {
-    "cbp": "From County Business Patterns, Quarterly Workforce Indicators and imputed CBP.",
-    "publish": "Write establishments as CBP, QWI and imputed CBP files, to try the route above.",
-    "qcew": "From the published Quarterly Census of Employment and Wages.",
+    "cbp": "Make establishments from County Business Patterns (CBP), QWI and the imputed CBP.",
+    "publish": "Write establishments as CBP, QWI and imputed CBP files, to try `gedp synth cbp` on.",
+    "qcew": "Make establishments from the published QCEW.",
     "sizes": "Compare establishment sizes with published size classes.",
 }
 
 
 @click.group(cls=LazyGroup, package="gedp.cli.synth", summaries=COMMANDS)
 def command() -> None:
-    """Synthetic establishments from public files.
+    """Make synthetic establishments from public files.
 
     \b
     Examples:

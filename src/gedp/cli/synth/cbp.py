@@ -16,8 +16,8 @@ _PATH = click.Path(path_type=Path)
 @click.option("--qwi", required=True, type=_PATH, help="Folder of QWI extracts (.csv, .csv.gz).")
 @click.option("--efsy", required=True, type=_PATH, help="Imputed CBP, such as efsy_cbp_2016.csv.")
 @click.option("--out", required=True, type=_PATH, help="Parquet file of establishments to write.")
-@click.option("--state", "states", multiple=True, help="A state by postal or FIPS code; repeatable. Default: all.")
-@click.option("--year", type=int, help="Year of the CBP file, where its name does not tell.")
+@click.option("--state", "states", multiple=True, help="State, by postal or FIPS code; may be repeated. Default: all.")
+@click.option("--year", type=int, help="Year of the CBP file, if its name does not show it.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws.")
 @click.option(
     "--spread",
@@ -46,7 +46,7 @@ def command(
     noise: str,
     plot: Path | None,
 ) -> None:
-    """Establishments from County Business Patterns, QWI and the imputed CBP.
+    """Make establishments from County Business Patterns (CBP), QWI and the imputed CBP.
 
     \b
     Needs three public sources of the same year:
@@ -98,7 +98,7 @@ def _report(result: "RouteResult", summary: Any, out: Path) -> None:
     made.add_row("county x NAICS-6 cells", f"{result.cells.num_rows:,}")
     for name, label in (("m1emp", "jobs, month 1"), ("m2emp", "jobs, month 2"), ("m3emp", "jobs, month 3")):
         made.add_row(label, f"{getattr(summary, name):,}")
-    made.add_row("wages, dollars a quarter", f"{summary.wage:,}")
+    made.add_row("wages, dollars per quarter", f"{summary.wage:,}")
     console.print(made)
     console.print(sources_table(result))
     console.print(fits_table(result))

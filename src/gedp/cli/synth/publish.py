@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 @click.command(name="publish")
 @click.argument("establishments", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="New folder to write.")
+@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to create.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
 def command(establishments: Path, out: Path, seed: int) -> None:
-    """CBP, QWI and imputed CBP files from ESTABLISHMENTS (Parquet), in the layouts of the real ones.
+    """Write CBP, QWI and imputed CBP files from ESTABLISHMENTS (Parquet), in the layouts of the real files.
 
     Figures carry noise, and as many are withheld as in the real files, so that `gedp synth cbp` can be
     tried at full size against a known truth.

@@ -1,4 +1,4 @@
-"""`gedp synth qcew`."""
+"""`gedp synth qcew`: establishments that add up to the published QCEW."""
 
 import time
 from pathlib import Path
@@ -9,8 +9,15 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command("qcew")
-@click.option("--qcew", "inputs", type=_FILE, multiple=True, required=True, help="Published QCEW; may be repeated.")
-@click.option("--state", "states", multiple=True, help="Postal (NJ) or FIPS (34) code; may be repeated. Default: all.")
+@click.option(
+    "--qcew",
+    "inputs",
+    type=_FILE,
+    multiple=True,
+    required=True,
+    help="Published QCEW: file, zip or folder; may be repeated.",
+)
+@click.option("--state", "states", multiple=True, help="State, by postal or FIPS code; may be repeated. Default: all.")
 @click.option("--out", type=_FILE, required=True, help="Parquet file to write.")
 @click.option(
     "--own",
@@ -20,16 +27,16 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="Ownership: 1 federal, 2 state, 3 local, 5 private; may be repeated.",
 )
-@click.option("--year", type=click.IntRange(1990, 2100), help="Year, where the files do not tell or hold several.")
-@click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, likewise.")
+@click.option("--year", type=click.IntRange(1990, 2100), help="Year, if the files hold several or do not show it.")
+@click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, in the same cases.")
 @click.option(
     "--spread",
     type=click.Choice(["skewed", "paper"]),
     default="skewed",
     show_default=True,
-    help="How a cell is spread over its establishments.",
+    help="How a cell is divided among its establishments.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same file.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws.")
 @click.option("--plot", type=_FILE, help="Also plot the size distribution (.png, .svg, .pdf).")
 def command(
     inputs: tuple[Path, ...],
@@ -42,7 +49,7 @@ def command(
     seed: int,
     plot: Path | None,
 ) -> None:
-    """Synthetic establishments that add up to the published QCEW.
+    """Make synthetic establishments that add up to the published QCEW.
 
     Reads the files of the Bureau of Labor Statistics as they are: the quarterly single file, by-area CSVs, a
     zip or folder of either, or Parquet with the same columns. Suppressed cells are filled from the levels
