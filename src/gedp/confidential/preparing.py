@@ -60,7 +60,7 @@ def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
         return "the table was opened with another unit"
     has_zero = np.isfinite([a.protection.psi.at_zero for a in (opened, asked)])
     if (opened.signed and not asked.signed) or (has_zero[0] and not has_zero[1]):
-        return "the table may hold values for which it has no psi"
+        return "the table may hold values at which psi is not defined"
     return None
 
 
