@@ -233,7 +233,7 @@ def test_a_broken_ledger_nearby_may_be_that_of_the_data(tmp_path: Path) -> None:
     content[place + 20] ^= 1
     (tmp_path / "a.ledger").write_bytes(bytes(content))
     ended = gedp("run", "spec.toml", "--out", "again", folder=tmp_path)
-    assert (ended.code, "a.ledger is not what was written" in ended.err) == (1, True), ended
+    assert (ended.code, "a.ledger is not as it was written" in ended.err) == (1, True), ended
 
 
 def test_a_new_ledger_is_announced_once(tmp_path: Path) -> None:

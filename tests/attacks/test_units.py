@@ -27,8 +27,8 @@ ROWS = pa.table({"cnty": ["001", "003"], "emp": [1000, 0]})
     [
         (EMP, replace(EMP, unit=Decimal(1000)), "another unit"),
         (replace(EMP, unit=Decimal("0.1")), EMP, "another unit"),
-        (SIGNED, EMP, "values for which it has no psi"),
-        (EMP, LOG, "values for which it has no psi"),
+        (SIGNED, EMP, "values at which psi is not defined"),
+        (EMP, LOG, "values at which psi is not defined"),
         (replace(EMP, name="wage"), EMP, "opened without it"),
     ],
 )

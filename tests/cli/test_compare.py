@@ -154,7 +154,7 @@ def test_bad_options_are_one_message(tmp_path: Path) -> None:
     code, text = ends("--truth", "nowhere.parquet")
     assert (code, "there is no such file" in text) == (2, True)
     code, text = ends("--by", "nonsense", "--workers", "1")
-    assert (code, "'nonsense' is no public column or grouping" in text) == (2, True)
+    assert (code, "'nonsense' is not a public column or grouping" in text) == (2, True)
     code, text = ends("--out", "t.parquet")
     assert (code, "holds something else" in text) == (1, True)
     assert not (tmp_path / "spec-comparison").exists()

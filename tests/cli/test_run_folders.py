@@ -24,7 +24,7 @@ def test_a_folder_that_is_taken_is_refused_before_there_is_a_ledger(tmp_path: Pa
     ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (
         ended.code,
-        "It is no release of this version, so it is not replaced. Choose another folder" in ended.err,
+        "It is not a release of this version, so it is not replaced. Choose another folder" in ended.err,
     ) == (1, True)
     assert all_files(tmp_path) == before
 

@@ -301,7 +301,7 @@ def test_without_identity_other_groupings_are_refused_with_those_that_can_be_mad
             microdata.tabulate(by, ["emp"])
         assert "made by cnty, cnty x naics2, naics, the total, and by what these add up to" in str(raised.value)
         assert "a query by establishment would allow any" in str(raised.value)
-    with pytest.raises(FaultsError, match="'nonsense' is no public column or grouping"):
+    with pytest.raises(FaultsError, match="'nonsense' is not a public column or grouping"):
         microdata.tabulate(["cnty", "nonsense"])
     assert microdata.tabulate(["naics"])["attribute"].unique().to_pylist() == ["emp"]  # of area it is not known
     with pytest.raises(FaultsError, match="there are no microdata"):

@@ -85,7 +85,7 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
 
 
 def require_weights(weights: str) -> None:
-    """Refuses weights that do not exist."""
+    """Refuses weights other than quasi and plug-in."""
     if weights not in ("quasi", "plug-in"):
         raise DomainError(f"weights are quasi or plug-in, not {weights!r}")
 
@@ -161,7 +161,7 @@ class Change:
 
     @classmethod
     def of(cls, step: FloatArray, variances: FloatArray) -> "Change":
-        """Measured where the step begins."""
+        """The length of a step, with the deviations that answers have where it begins."""
         squares = step * step
         squares /= variances
         return cls(float(np.sqrt(np.mean(squares))), float(np.sqrt(np.max(squares))))

@@ -1,4 +1,4 @@
-"""IntArray numbers: every value rounded down or up so that the totals of groups stay within one unit of what they were.
+"""Whole numbers: every value rounded down or up so that the totals of groups stay within one unit of what they were.
 
 Fractions are whole multiples of 1/ONE here, so sums are exact. A grouping inside another is rounded from the top: the
 groups of one parent get what rounding its running total gives each of them (`share_out`), down to the rows; a run of
@@ -36,7 +36,7 @@ class Grouping:
 
 @dataclass(frozen=True, repr=False)
 class Rounded:
-    """IntArray values, how many groupings were sure to stay within one unit, and the largest deviation of any group."""
+    """Whole values, how many groupings were sure to stay within one unit, and the largest deviation of any group."""
 
     values: FloatArray
     sure: int
@@ -180,7 +180,7 @@ def _missed(grouping: Grouping, totals: FloatArray) -> int:
 
 
 def _added(values: IntArray, codes: CodeArray, count: int) -> IntArray:
-    """Exact sums by code."""
+    """The sums of the values of every code, in whole numbers and so exact."""
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, codes, values)
     return sums
