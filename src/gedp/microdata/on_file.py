@@ -19,7 +19,7 @@ from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
 from gedp.policy.model import WEIGHTS
 from gedp.release import MANIFEST, ReleaseFolder, TamperedReleaseError
-from gedp.release.derived import MICRODATA_JSON, MICRODATA
+from gedp.release.derived import MICRODATA, MICRODATA_JSON
 
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 

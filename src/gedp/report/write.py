@@ -7,7 +7,7 @@ from pathlib import Path
 from gedp.files import real, regular, write_text, writing
 from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_description
-from gedp.release.derived import MICRODATA_JSON, MICRODATA, REPORT, drop_signature
+from gedp.release.derived import MICRODATA, MICRODATA_JSON, REPORT, drop_signature
 from gedp.report.page import report_page
 
 
