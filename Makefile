@@ -3,17 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test test-all fuzz faults lint types docs setup lock clean
+.PHONY: help demo test coverage test-all fuzz faults lint types docs installed setup lock clean
 
 help:
 	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
 	@echo "make test      set up, then run the tests (under 10 minutes)"
+	@echo "make coverage  the same, and how much of each room they run; fails where the promise rests on less than 95%"
 	@echo "make test-all  the tests with the long statistical runs"
 	@echo "make fuzz      3,000 odd inputs (SEED=1 CASES=3000), then the property tests with new examples, three times"
 	@echo "make faults    every write, sync and rename fails in turn (needs strace; about an hour)"
 	@echo "make lint      ruff: rules and formatting"
 	@echo "make types     mypy, strict"
 	@echo "make docs      build the docs site in site/, offline, and check its links"
+	@echo "make installed build a wheel and try it in an empty environment, with pandas and with polars"
 	@echo "make lock      resolve requirements.lock anew (needs uv)"
 	@echo "make clean     remove the environment and what the tools left behind"
 
@@ -35,7 +37,12 @@ demo: setup
 	@echo "Open demo/out/report.html, demo/policy.html and demo/frameworks.html in a browser."
 
 test: setup
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 -m "not slow" $(MEASURED)
+
+coverage:
+	$(MAKE) test MEASURED="--cov --cov-report="
+	$(BIN)/coverage json -q
+	$(BIN)/python -m tests.house.covered coverage.json
 
 test-all: setup
 	$(BIN)/python -m pytest -n 2
@@ -60,8 +67,11 @@ types: setup
 docs: setup
 	$(BIN)/python -m tools.site
 
+installed: setup
+	$(BIN)/python -m tools.installed
+
 lock:
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
 
 clean:
-	rm -rf .venv build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage coverage.json

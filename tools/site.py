@@ -115,7 +115,6 @@ def public_names() -> list[str]:
 def definition(name: str) -> str:
     """Where a public name is defined, as module and name; refuses what cannot be documented."""
     found = getattr(gedp, name)
-    found = getattr(found, name) if inspect.ismodule(found) else found  # gedp.measure is a module that can be called
     if not (inspect.isclass(found) or inspect.isfunction(found)) or not found.__doc__:
         raise SiteError(f"gedp.{name} is no class or function with a docstring")
     return f"{found.__module__}.{found.__qualname__}"

@@ -1,26 +1,29 @@
 """Gaussian establishment differential privacy: statistics about businesses that give away no business.
 
-The modules in the order in which data flows, which is also a reading order:
+From a spec and a table to tables that may be published:
 
-    neighbors    ψ and γ: which values count as close; intervals; widen, narrow
-    accounting   μ: composition, the attacker's power, other frameworks
-    semantics    what it means to an establishment, a firm, a person
-    policy       the spec file: attributes, queries, budget; its price
-    explain      what a spec promises, on the terminal and on a page
-    noise        exact Gaussian noise from one source of randomness
-    engines      where tables are read; table, tally: validation and exact sums
-    estimates    what a noisy value says: estimate, variance, interval
-    mechanisms   psi, pnc, and the choice between them
-    measure      confidential table in, protected answers out; run does it from a spec file
-    release      the answers, frozen; what comes after never sees the truth
-    microdata    one protected table that fits all the answers best
-    report       one page for the public about a release; publish: microdata and report in one step
-    evaluate     internal: how far a release is from the truth
-    compare      internal: workflows beside each other over many rehearsals
-    synth        synthetic establishments from public files
-    reproduce    the paper's tables and figures
+    import gedp
 
-The names below are imported on first use, so that `import gedp` and `gedp --help` stay quick.
+    spec = gedp.read_spec("policy.toml")  # or gedp.make_spec(...), without a file
+    release = gedp.run(spec)  # or gedp.run(spec, table=df, ledger="register.ledger")
+    microdata = release.microdata()
+    microdata.tabulate(by=["cnty"]).to_pandas()
+
+The rooms, in the order in which data flows:
+
+    neighbors      ψ and γ: which values count as close; intervals; widen, narrow
+    accounting     μ: composition, the attacker's power, other frameworks; what it means to a firm or a person
+    policy         the spec: attributes, queries, budget; its price
+    ledger         what was spent, and what may still be
+    noise          exact Gaussian noise from one source of randomness
+    confidential   sees the truth: the table, its engine, mechanisms, measuring
+    release        what left: the answers with their manifest; what comes after never sees the truth
+    microdata      one protected table that fits all the answers best; custom tables of it
+    explain, report, publish   pages about a policy and about a release; what follows a release
+    lab            internal evidence: synthetic data, evaluation, comparison, the paper's results
+    cli            the command line; this module is the door from Python
+
+Names are imported on first use, so that `import gedp` and `gedp --help` stay quick.
 """
 
 from importlib import import_module
@@ -30,67 +33,40 @@ from gedp._version import __version__
 
 if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
-    from gedp.confidential.measure import measure
-    from gedp.confidential.table import ConfidentialTable, open_table
+    from gedp.api import Release, check, measure, open_table, read_release, run
+    from gedp.confidential.table import ConfidentialTable
     from gedp.errors import GedpError
-    from gedp.ledger import Ledger
+    from gedp.ledger import DecidedBy, Ledger
     from gedp.microdata import Microdata, fit_microdata, read_microdata
-    from gedp.neighbors import (
-        Linear,
-        Log,
-        Protection,
-        Signed,
-        Sqrt,
-        check_neighbor_function,
-        narrow,
-        widen,
-    )
-    from gedp.policy import Spec, parse_spec, price, read_spec, write_spec
-    from gedp.release import ReleaseFolder, read_release
+    from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, check_neighbor_function, narrow, widen
+    from gedp.policy import PriceList, Spec, make_spec, parse_spec, price, read_spec, write_spec
     from gedp.report import write_report
-
-_HOME = {
-    "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
-    "gedp.ledger": ("Ledger",),
-    "gedp.errors": ("GedpError",),
-    "gedp.confidential.measure": ("measure",),
-    "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
-    "gedp.release": ("ReleaseFolder", "read_release"),
-    "gedp.report": ("write_report",),
-    "gedp.confidential.table": ("ConfidentialTable", "open_table"),
-    "gedp.neighbors": (
-        "Linear",
-        "Log",
-        "Protection",
-        "Signed",
-        "Sqrt",
-        "check_neighbor_function",
-        "narrow",
-        "widen",
-    ),
-    "gedp.policy": ("Spec", "parse_spec", "price", "read_spec", "write_spec"),
-}
-_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+    from gedp.tables import Table
 
 __all__ = [
     "ConfidentialTable",
+    "DecidedBy",
     "GedpError",
     "Ledger",
     "Linear",
     "Log",
     "Microdata",
+    "PriceList",
     "PrivacyLoss",
     "Promise",
     "Protection",
-    "ReleaseFolder",
+    "Release",
     "Signed",
     "Spec",
     "Sqrt",
+    "Table",
     "__version__",
+    "check",
     "check_neighbor_function",
     "compose",
     "compose_publishers",
     "fit_microdata",
+    "make_spec",
     "measure",
     "narrow",
     "open_table",
@@ -99,13 +75,35 @@ __all__ = [
     "read_microdata",
     "read_release",
     "read_spec",
+    "run",
     "widen",
     "write_report",
     "write_spec",
 ]
+
+_HOME = {
+    "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
+    "gedp.api": ("Release", "check", "measure", "open_table", "read_release", "run"),
+    "gedp.confidential.table": ("ConfidentialTable",),
+    "gedp.errors": ("GedpError",),
+    "gedp.ledger": ("DecidedBy", "Ledger"),
+    "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
+    "gedp.neighbors": (
+        *("Linear", "Log", "Protection", "Signed", "Sqrt"),
+        *("check_neighbor_function", "narrow", "widen"),
+    ),
+    "gedp.policy": ("PriceList", "Spec", "make_spec", "parse_spec", "price", "read_spec", "write_spec"),
+    "gedp.report": ("write_report",),
+    "gedp.tables": ("Table",),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULE_OF:
         return getattr(import_module(_MODULE_OF[name]), name)
     raise AttributeError(f"module 'gedp' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

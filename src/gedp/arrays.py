@@ -1,4 +1,6 @@
-"""The types of arrays that everything computes with."""
+"""The types of arrays that everything computes with, and texts as codes."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -7,3 +9,10 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]  # positions among the values or groups of a column
 BoolArray = npt.NDArray[np.bool_]
+
+
+def label_codes(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
+    """The distinct texts in order, and the position of every text among them."""
+    labels = sorted(set(texts))
+    position = {label: place for place, label in enumerate(labels)}
+    return labels, np.array([position[text] for text in texts], dtype=np.int32)

@@ -1,11 +1,11 @@
 """What follows a release, in one step: microdata and report, written into its folder. Never sees the truth."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.fit import NO_ROWS
+from gedp.progress import NextStep, silent
 from gedp.release import ReleaseFolder
 from gedp.release.derived import REPORT
 from gedp.report import write_report
@@ -37,19 +37,18 @@ class Published:
         return ". ".join([*said, f"The report for the public: {self.report_file}."])
 
 
-def publish(release: ReleaseFolder, *, step: Callable[[str], None] | None = None) -> Published:
+def publish(release: ReleaseFolder, *, step: NextStep = silent) -> Published:
     """Fits the microdata and writes them and the report; `step` hears what is being done.
 
     Whatever stops this, the release is complete without it; the error says so, and how to go on.
     """
-    say = step or (lambda _: None)
     folder, missing = release.folder, ["microdata", "report"]
     try:
-        say("fitting the microdata")
+        step("fitting the microdata")
         microdata = fit_microdata(release)
         missing = missing if microdata.fits else ["report"]
         microdata_file = microdata.write() if microdata.fits else None
-        say("writing the report")
+        step("writing the report")
         return Published(microdata, microdata_file, write_report(microdata))
     except BaseException as failure:
         failure.add_note(

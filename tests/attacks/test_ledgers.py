@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import gedp as library
-from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.run import plan_run
 from gedp.errors import Refused
 from gedp.ledger import Ledger
@@ -117,13 +116,12 @@ def test_synthetic_does_not_make_a_ledger_forget(tmp_path: Path) -> None:
 def test_from_python_another_ledger_or_none_is_refused_too(tmp_path: Path) -> None:
     spec = read_spec(write_case(tmp_path))
     assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
-    engine = LocalEngine(tmp_path / "t.parquet")
-    table = library.open_table(engine, spec.data, spec.policy.attributes, spec.groupers)
+    table = library.open_table(spec)
     other = Ledger.open(tmp_path / "other")
     with pytest.raises(Refused, match="these data have a ledger"):
         library.measure(table, spec, out=tmp_path / "again", ledger=other)
     claimed = read_spec(write_spec(tmp_path, SYNTHETIC))
-    table = library.open_table(engine, claimed.data, spec.policy.attributes, spec.groupers)
+    table = library.open_table(claimed)
     with pytest.raises(Refused, match="these data have a ledger"):
         library.measure(table, claimed, out=tmp_path / "again", entropy=SeededEntropy(1))
     assert other.total().mu_squared == 0

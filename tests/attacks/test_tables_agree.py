@@ -95,7 +95,7 @@ def test_values_on_file_count_though_a_fit_made_anew_ends_elsewhere(release: Rel
     pq.write_table(table.set_column(table.column_names.index("emp"), "emp", moved), path)
     said = json.loads(beside.read_text(encoding="utf-8"))
     beside.write_text(json.dumps({**said, "sha256": sha256(path)}), encoding="utf-8")
-    (line,) = find_microdata(release, attributes=["emp"]).tabulate([]).to_pylist()
+    (line,) = find_microdata(release, attributes=["emp"]).tabulate([]).arrow.to_pylist()
     assert line["estimate"] == pytest.approx(sums_on_file(release, (), "emp")[()], rel=1e-12)
 
 

@@ -70,14 +70,14 @@ def test_the_lines_say_what_is_in_the_files(demonstration: Demonstration) -> Non
     assert "36 jobs from one with 30.2 to 42.2" in said
     assert "at most 74.6%" in said
     microdata = read_microdata(read_release(demonstration.release))
-    (total,) = microdata.tabulate([], ["m3emp"]).to_pylist()
+    (total,) = microdata.tabulate([], ["m3emp"]).arrow.to_pylist()
     shown = re.findall(r"we may say\), ([\d,]+) ± ([\d,]+) protected", said)[0]
     assert whole(shown[0]) == pytest.approx(total["estimate"], abs=5)
     assert whole(shown[1]) == pytest.approx(total["ci_high"] - total["estimate"], rel=0.05)
     assert abs(total["estimate"] - jobs) < 5 * total["std_error"]
     estimates = {
         (line["cnty"], line["naics5"]): line["estimate"]
-        for line in microdata.tabulate(["cnty", "naics5"], ["m3emp"]).to_pylist()
+        for line in microdata.tabulate(["cnty", "naics5"], ["m3emp"]).arrow.to_pylist()
     }
     off = {cell: abs(estimates[cell] - sum(jobs)) / sum(jobs) for cell, jobs in cells.items() if sum(jobs)}
     small = [error for cell, error in off.items() if len(cells[cell]) <= 2]

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 import gedp
-from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import ConfidentialTable
 from gedp.ledger import Ledger
 from gedp.policy import parse_spec, price, read_spec
@@ -230,7 +229,7 @@ def test_the_budget_holds_over_releases_to_the_last_digit(tmp_path: Path) -> Non
 
 def table_in_memory(tmp_path: Path) -> tuple[ConfidentialTable, gedp.Spec]:
     spec = read_spec(write_case(tmp_path))
-    return gedp.open_table(LocalEngine(small_table()), spec.data, spec.policy.attributes, spec.groupers), spec
+    return gedp.open_table(spec, small_table()), spec
 
 
 def test_from_python(tmp_path: Path) -> None:

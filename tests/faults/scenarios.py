@@ -15,7 +15,7 @@ from gedp.policy import price, read_spec
 from gedp.release import read_release
 from tests.faults.inject import Ended, Fault, calls, hit_a_reader, run
 from tests.fuzz.judge import SAYS_SPENT, regular_files, shows
-from tests.fuzz.world import LEDGER
+from tests.helpers.runs import LEDGER
 
 KILLED = -9
 CODES = {0, 1, 2, LOST, BROKEN_PIPE, KILLED}

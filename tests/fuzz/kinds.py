@@ -22,7 +22,8 @@ import tomli_w
 from gedp.cli import cli
 from tests.fuzz.odd import NUMBERS, TEXTS, change_bytes, change_document, change_text
 from tests.fuzz.tables import changed_csv, changed_parquet, changed_table
-from tests.fuzz.world import FIXED, LEDGER, MAP, SPEC
+from tests.fuzz.world import FIXED, MAP, SPEC
+from tests.helpers.runs import LEDGER
 
 Commands = list[list[str]]
 

@@ -11,9 +11,9 @@ from gedp.ledger import Ledger
 from gedp.policy import examples
 from tests.fuzz import kinds
 from tests.fuzz.tables import SECRET
-from tests.fuzz.world import LEDGER
 from tests.helpers.canaries import CANARY
 from tests.helpers.ledgers import spend
+from tests.helpers.runs import LEDGER
 
 
 def _abort() -> None:

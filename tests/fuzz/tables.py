@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tests.fuzz.odd import NUMBERS, TEXTS, change_bytes, change_text
 from tests.helpers.canaries import CANARY
+from tests.helpers.runs import small_table
 
 #: In a column that no spec names, so nobody may ever read it anywhere.
 SECRET = "Zyzzogeton Kvetchling"
@@ -22,15 +23,11 @@ ROWS = 24
 def table() -> pa.Table:
     """Every establishment of a county is alone in its cell or has only zeros beside it, so sums sing like records."""
     values = [CANARY + i if i < 6 else i % 3 for i in range(ROWS)]
-    return pa.table(
-        {
-            "key": [f"k{i:03}" for i in range(ROWS)],
-            "cnty": [("001", "003", "005")[i % 3] for i in range(ROWS)],
-            "naics": [("1111", "1122", "2222", "2361")[i % 4] for i in range(ROWS)],
-            "emp": pa.array(values, pa.int64()),
-            "wage": pa.array([float(value) for value in values]),
-            "secret": [f"{SECRET} {i}" for i in range(ROWS)],
-        }
+    return (
+        small_table(ROWS)
+        .set_column(3, "emp", pa.array(values, pa.int64()))
+        .set_column(4, "wage", pa.array([float(value) for value in values]))
+        .append_column("secret", pa.array([f"{SECRET} {i}" for i in range(ROWS)]))
     )
 
 

@@ -8,44 +8,20 @@ import pyarrow.parquet as pq
 
 from gedp.ledger import store
 from tests.fuzz.tables import csv_text, table
-from tests.helpers.runs import gedp
+from tests.helpers import runs
+from tests.helpers.runs import changed, gedp, write_case
 
-LEDGER = "t.parquet.ledger"
 #: Noise so large that no answer begins like a canary, and still such that everything can be fitted.
-SPEC = """
-[data]
-source = "t.parquet"
-id = "key"
-public = ["cnty", "naics"]
-
-[groupers]
-naics2 = { column = "naics", prefix = 2 }
-sector = { column = "naics", map = "map.csv" }
-
-[attributes]
-emp = { psi = "sqrt", gamma = 9000 }
-wage = { psi = "log", gamma = 0.2, shift = 1, unit = 0.01 }
-
-[budget]
-mu = 3
-
-[[queries]]
-name = "identity"
-by = "establishment"
-mu = 0.1
-
-[[queries]]
-name = "county"
-by = ["cnty"]
-mu = { emp = 0.2, wage = 0.1 }
-
-[[queries]]
-name = "sectors"
-by = ["sector"]
-mu = { emp = 0.1 }
-mechanism = "psi"
-
-[[queries]]
+SPEC = changed(
+    runs.SPEC,
+    ("prefix = 2 }\n", 'prefix = 2 }\nsector = { column = "naics", map = "map.csv" }\n'),
+    ("gamma = 0.5", "gamma = 9000"),
+    ("gamma = 0.1", "gamma = 0.2"),
+    ("mu = 1\n", "mu = 3\n"),
+    ('name = "naics2 x county"\nby = ["naics2", "cnty"]', 'name = "sectors"\nby = ["sector"]'),
+    (
+        "[output]",
+        """[[queries]]
 name = "clipped"
 by = ["naics2"]
 mu = { wage = 0.1 }
@@ -54,9 +30,9 @@ mechanism = "pnc"
 [microdata]
 weights = "quasi"
 
-[output]
-dir = "out"
-"""
+[output]""",
+    ),
+)
 MAP = "1111,farm\n1122,farm\n2222,power\n2361,building\n"
 FIXED = "cnty,emp\n001,900000000000\n003,900000000000\n"
 
@@ -68,8 +44,7 @@ def fast() -> None:
 
 def make(folder: Path, spec: str = SPEC) -> None:
     """Makes it, with releases in the ledger, the first of them in `first` and the last in `out`."""
-    folder.mkdir(parents=True)
-    pq.write_table(table(), folder / "t.parquet")
+    write_case(folder, table=table())
     (folder / "t.csv").write_text(csv_text(table()), encoding="utf-8")
     for name, text in (("spec.toml", spec), ("map.csv", MAP), ("fixed.csv", FIXED)):
         (folder / name).write_text(text, encoding="utf-8")

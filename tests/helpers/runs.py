@@ -115,13 +115,18 @@ def write_case(folder: Path, *changes: tuple[str, str], table: pa.Table | None =
 
 
 def write_spec(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = SPEC
+    """The spec, with some of its text changed, as spec.toml."""
+    path = folder / "spec.toml"
+    path.write_text(changed(SPEC, *changes), encoding="utf-8")
+    return path
+
+
+def changed(text: str, *changes: tuple[str, str]) -> str:
+    """A text with parts of it, which must be there, replaced."""
     for old, new in changes:
         assert old in text, old
         text = text.replace(old, new)
-    path = folder / "spec.toml"
-    path.write_text(text, encoding="utf-8")
-    return path
+    return text
 
 
 def spent(folder: Path, ledger: str = LEDGER) -> Fraction:

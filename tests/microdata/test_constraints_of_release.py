@@ -121,7 +121,7 @@ def test_fixed_totals_and_their_errors_are_those_of_the_dense_system(
     across = members @ free
     covariance = free - across.T @ np.linalg.pinv(members @ free @ members.T, rcond=1e-9) @ across
     for keys in [*by, ("floor",), ("naics",)]:
-        for line in microdata.tabulate(keys).to_pylist():
+        for line in microdata.tabulate(keys).arrow.to_pylist():
             inside = np.array([group_of(row, keys) == tuple(line[key] for key in keys) for row in rows], dtype=float)
             variance = max(inside @ covariance @ inside, 0.0)
             assert line["std_error"] == pytest.approx(np.sqrt(variance), rel=1e-4, abs=1e-4)
@@ -190,7 +190,7 @@ def test_what_the_errors_are_of_is_said(tmp_path: Path) -> None:
     kinds = {}
     for name, bound, whole in (("free", False, False), ("bounded", True, False), ("rounded", False, True)):
         microdata = fit_microdata(release, attributes=["emp"], nonnegative=bound, whole=whole)
-        table = microdata.tabulate(["cnty"])
+        table = microdata.tabulate(["cnty"]).arrow
         kinds[name] = (set(table["variance_kind"].to_pylist()), table["std_error"].to_pylist())
     assert kinds["free"][0] == {"estimated"}
     assert kinds["bounded"][0] == kinds["rounded"][0] == {"unconstrained"}
@@ -271,7 +271,7 @@ def test_totals_may_be_given_again_and_for_other_attributes(tmp_path: Path) -> N
 def test_totals_far_from_the_release_are_pointed_at(tmp_path: Path) -> None:
     rows = some_rows(60)
     release = release_of(rows, [IDENTITY, query("county", ["cnty"])], tmp_path)
-    fit = fit_microdata(release).tabulate("cnty", "emp").to_pylist()
+    fit = fit_microdata(release).tabulate("cnty", "emp").arrow.to_pylist()
     moves = {line["cnty"]: 3 * line["std_error"] if line["cnty"] == "001" else 0.5 for line in fit}
     near = pa.table({"cnty": list(moves), "emp": [line["estimate"] + moves[line["cnty"]] for line in fit]})
     furthest = fit_microdata(release, fixed=near).fits["emp"].constrained["fixed"]["furthest"]
@@ -294,8 +294,8 @@ def test_refusals(tmp_path: Path) -> None:
     folder = release.folder
     counties = totals_of(rows, ("cnty",))
     unknown = refused(folder, pa.table({"nonsense": ["1"], "more": ["2"], "emp": [1]}))
-    assert "column 'nonsense' is no public" in unknown
-    assert "column 'more' is no public" in unknown
+    assert "column 'nonsense' is not a public" in unknown
+    assert "column 'more' is not a public" in unknown
     twice = pa.Table.from_arrays([pa.array(["001"]), pa.array([1]), pa.array([2])], ["cnty", "emp", "emp"])
     assert "columns appear twice: emp" in refused(folder, twice)
     assert "no column has values" in refused(folder, counties.select(["cnty"]))

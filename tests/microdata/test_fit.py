@@ -272,14 +272,14 @@ def test_rows_are_the_groups_of_a_query_from_which_all_others_follow(tmp_path: P
     assert all(row["naics2"] == row["naics"][:2] and row["sector"] == "S" + row["naics"][-1] for row in table)
     assert list(microdata.fits) == ["emp"]  # of area nothing says how a sector is divided
     assert "area" not in table[0]
-    assert microdata.tabulate(["sector", "cnty"], ["area"]).num_rows == release.answers("sector").num_rows // 2
+    assert microdata.tabulate(["sector", "cnty"], ["area"]).arrow.num_rows == release.answers("sector").num_rows // 2
     assert "every row is a cell" in microdata.meaning("emp")
 
 
 def test_the_total_has_no_key(tmp_path: Path) -> None:
     """What stands for everything together in its table is no column of the data, whatever that is called."""
     release = release_of(some_rows(20), [query("total", [], "emp")], tmp_path)
-    assert fit_microdata(release).tabulate([]).num_rows == 1
+    assert fit_microdata(release).tabulate([]).arrow.num_rows == 1
     with pytest.raises(GedpError, match="'cell' is not a public column or grouping"):
         fit_microdata(release).tabulate(["cell"])
 
@@ -289,7 +289,7 @@ def test_possible_cells_are_joined_for_nobody_who_publishes(tmp_path: Path, monk
     release = release_of(some_rows(40), CROSSING, tmp_path)
     monkeypatch.setattr("gedp.microdata.cells.MOST_JOINED_CELLS", 1)
     assert publish(release).report_file.exists()
-    assert fit_microdata(release).tabulate(["naics"]).num_rows == 4
+    assert fit_microdata(release).tabulate(["naics"]).arrow.num_rows == 4
     with pytest.raises(GedpError, match="no answers determine emp by cnty x naics"):
         fit_microdata(release).tabulate(["cnty", "naics"])
 

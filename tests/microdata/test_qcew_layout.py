@@ -90,7 +90,7 @@ def test_every_level_adds_up_the_microdata(microdata: Microdata, level: int) -> 
         digits = {5: 3, 6: 4, 7: 5, 8: 6}.get(level % 10)
         industry = row["naics"][:digits] if digits else ancestor_of(row["naics"], max(level % 10 - 1, 0))
         groups.setdefault((area, row["own"] if level % 10 else "0", str(industry)), []).append(row)
-    table = microdata.tabulate_qcew(level)
+    table = microdata.tabulate_qcew(level).arrow
     assert table.column_names[: len(BLS)] == BLS
     lines = table.to_pylist()
     assert [(a["area_fips"], a["own_code"], a["industry_code"]) for a in lines] == sorted(groups)
@@ -111,9 +111,9 @@ def test_every_level_adds_up_the_microdata(microdata: Microdata, level: int) -> 
 
 
 def test_errors_are_those_of_the_same_table_by_name(microdata: Microdata) -> None:
-    ours = microdata.tabulate_qcew(73, confidence=0.9)
+    ours = microdata.tabulate_qcew(73, confidence=0.9).arrow
     columns = {"month1_emplvl": "m1emp", "total_qtrly_wages": "wage", "avg_wkly_wage": "weekly-wage"}
-    plain = microdata.tabulate(["state", "cnty", "own", "supersector"], ["m1emp", "wage"], 0.9, ["weekly-wage"])
+    plain = microdata.tabulate(["state", "cnty", "own", "supersector"], ["m1emp", "wage"], 0.9, ["weekly-wage"]).arrow
     for theirs, name in columns.items():
         lines = [line for line in plain.to_pylist() if line["attribute"] == name]
         keys = [(a["state"] + a["cnty"], a["own"], a["supersector"]) for a in lines]
@@ -136,18 +136,18 @@ def test_other_names_and_counties_of_five_digits(tmp_path: Path) -> None:
     by = [["establishment"], ["county"]]
     release = release_of(renamed, tmp_path, ["county", "industry"], by)
     names = {"m1emp": "jan", "m2emp": "feb", "m3emp": "mar", "wage": "pay", "naics": "industry", "cnty": "county"}
-    found = fit_microdata(release, weights="plug-in").tabulate_qcew(74, names=names)
+    found = fit_microdata(release, weights="plug-in").tabulate_qcew(74, names=names).arrow
     assert set(found["area_fips"].to_pylist()) <= {a + b for a in ("34", "44") for b in ("001", "003", "999")}
     assert {depth_of(code) for code in found["industry_code"].to_pylist()} == {3}
     for empty in ("own_code", "year", "qtr"):
         assert found[empty].null_count == found.num_rows
-    assert fit_microdata(release, weights="plug-in").tabulate_qcew(70, names=names)["own_code"][0].as_py() == "0"
+    assert fit_microdata(release, weights="plug-in").tabulate_qcew(70, names=names).arrow["own_code"][0].as_py() == "0"
 
 
 def test_cells_without_establishments_have_no_count(tmp_path: Path) -> None:
     groupers = {"naics3": Grouper("naics3", "naics", prefix=3)}
     release = release_of(state(), tmp_path, by=[("state", "cnty", "naics3")], groupers=groupers)
-    table = fit_microdata(release, weights="plug-in").tabulate_qcew(75, names={"naics": "naics3"})
+    table = fit_microdata(release, weights="plug-in").tabulate_qcew(75, names={"naics": "naics3"}).arrow
     assert table["qtrly_estabs"].null_count == table.num_rows
     assert table["se_month1_emplvl"].null_count == 0
 
@@ -181,7 +181,7 @@ def test_the_command_writes_the_layout_and_ratios(microdata: Microdata, tmp_path
     folder = microdata.release.folder
     csv, parquet = tmp_path / "t.csv", tmp_path / "t.parquet"
     assert invoke(folder, "--agglvl", "75", "--out", parquet).exit_code == 0
-    assert pq.read_table(parquet).equals(microdata.tabulate_qcew(75))
+    assert pq.read_table(parquet).equals(microdata.tabulate_qcew(75).arrow)
     assert invoke(folder, "--agglvl", "75", "--out", csv).exit_code == 0
     piped, dashed = invoke(folder, "--agglvl", "75"), invoke(folder, "--agglvl", "75", "--out", "-")
     assert piped.stdout == dashed.stdout == csv.read_text()
@@ -190,7 +190,7 @@ def test_the_command_writes_the_layout_and_ratios(microdata: Microdata, tmp_path
     assert "'jobs' is not in this release" in str(invoke(folder, *asked).exception)
     asked = ["--ratio", "change", "--ratio", "x = 2 * wage / m1emp", "--name", "m1emp=m2emp", "--out", str(parquet)]
     assert invoke(folder, "--by", "cnty", *asked).exit_code == 0
-    change = microdata.tabulate(["cnty"], ratios=["change = m3emp - m2emp"])
+    change = microdata.tabulate(["cnty"], ratios=["change = m3emp - m2emp"]).arrow
     assert pq.read_table(parquet).slice(0, 3).equals(change)
     assert set(pq.read_table(parquet)["attribute"].to_pylist()) == {"change", "x"}
     both = ["--ratio", "change", "--attribute", "wage", "--out", str(parquet)]
@@ -260,7 +260,7 @@ def test_lines_are_those_of_the_published_file(tmp_path: Path) -> None:
     for level in (*range(51, 59), *range(71, 79)):
         where = f"area_fips like '44%' and own_code = 5 and agglvl_code = {level} and qtrly_estabs > 0"
         expected = duckdb.execute(f"select {columns} from '{QCEW}' where {where} order by all").fetchall()
-        ours = microdata.tabulate_qcew(level)
+        ours = microdata.tabulate_qcew(level).arrow
         assert list(zip(*(ours[name].to_pylist() for name in (*BLS[:4], "qtrly_estabs")), strict=True)) == expected
     names = [row[0] for row in duckdb.execute(f"describe from '{QCEW}'").fetchall()]
     assert set(names) <= set(BLS)

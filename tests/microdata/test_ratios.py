@@ -138,7 +138,7 @@ def test_errors_are_those_of_the_dense_covariance(
     covariances = {name: dense_covariance(microdata, name) for name in microdata.fits}
     members = groups_of(rows, by)
     for ratio in parse_ratios(RATIOS):
-        table = microdata.tabulate(by, ratios=[ratio]).to_pylist()
+        table = microdata.tabulate(by, ratios=[ratio]).arrow.to_pylist()
         assert len(table) == len(members)
         for line in table:
             check_line(line, ratio, microdata, covariances, members[tuple(line[key] for key in by)])
@@ -181,9 +181,11 @@ def test_exact_errors_stay_exact_in_sums_and_unknown_ones_unknown(tmp_path: Path
     queries = [query("identity", ["establishment"], "area"), query("cells", ["cnty"], "emp", "area")]
     microdata = fit_microdata(release_of(some_rows(20), queries, tmp_path), weights="plug-in")
     asked = ["twice = 2 * area", "half = area / 2 + emp", "r = emp / area"]
-    kinds = {line["attribute"]: line["variance_kind"] for line in microdata.tabulate([], ratios=asked).to_pylist()}
+    kinds = {
+        line["attribute"]: line["variance_kind"] for line in microdata.tabulate([], ratios=asked).arrow.to_pylist()
+    }
     assert kinds == {"twice": "exact", "half": "estimated", "r": "delta"}
-    cut = microdata.tabulate(["floor"], ["area"], ratios=asked).to_pylist()
+    cut = microdata.tabulate(["floor"], ["area"], ratios=asked).arrow.to_pylist()
     assert {line["variance_kind"] for line in cut if line["attribute"] in ("half", "r")} == {"unknown"}
     assert list(dict.fromkeys(line["attribute"] for line in cut)) == ["area", "twice", "half", "r"]
     with pytest.raises(GedpError, match="called area"):
@@ -289,7 +291,7 @@ def coverage(folder: Path, releases: int) -> dict[str, list[bool]]:
             members = groups_of(rows, by)
             truth = {key: {name: float(inside @ amounts[name]) for name in names} for key, inside in members.items()}
             for ratio in parse_ratios(PAY):
-                for line in microdata.tabulate(by, ratios=[ratio]).to_pylist():
+                for line in microdata.tabulate(by, ratios=[ratio]).arrow.to_pylist():
                     true = truth[tuple(line[key] for key in by)]
                     n = sum(a * true[name] for name, a in ratio.numerator.items())
                     d = sum(b * true[name] for name, b in ratio.denominator.items()) if ratio.denominator else 1.0

@@ -64,7 +64,7 @@ def test_errors_are_those_of_the_dense_covariance(
 ) -> None:
     queries = [IDENTITY, *(EVERYTHING[i] for i in which)]
     microdata = fit_microdata(release_of(rows, queries, tmp_path_factory.mktemp("r")), weights=weights)
-    for line in microdata.tabulate(by).to_pylist():
+    for line in microdata.tabulate(by).arrow.to_pylist():
         fit = microdata.fits[line["attribute"]]
         members = np.array([group_of(row, by) == tuple(line[key] for key in by) for row in rows], dtype=float)
         assert members.any()
@@ -77,7 +77,7 @@ def test_errors_are_those_of_the_dense_covariance(
         exact = line["attribute"] == "area"
         assert line["variance_kind"] == ("exact" if exact else "estimated")
     groups = {group_of(row, by) for row in rows}
-    assert microdata.tabulate(by, ["emp"]).num_rows == len(groups)
+    assert microdata.tabulate(by, ["emp"]).arrow.num_rows == len(groups)
 
 
 def test_without_identity_errors_are_known_for_whole_cells_only(tmp_path: Path) -> None:
@@ -86,12 +86,12 @@ def test_without_identity_errors_are_known_for_whole_cells_only(tmp_path: Path) 
     cells = {
         (a["cnty"], a["naics"]): a for a in microdata.release.answers("cells").to_pylist() if a["attribute"] == "area"
     }
-    for line in microdata.tabulate(["cnty", "naics"], ["area"]).to_pylist():
+    for line in microdata.tabulate(["cnty", "naics"], ["area"]).arrow.to_pylist():
         assert line["std_error"] == pytest.approx(cells[line["cnty"], line["naics"]]["std_error"])
         assert line["variance_kind"] == "exact"
-    total = microdata.tabulate([], ["area"]).to_pylist()[0]
+    total = microdata.tabulate([], ["area"]).arrow.to_pylist()[0]
     assert total["std_error"] == pytest.approx(np.sqrt(sum(a["variance"] for a in cells.values())))
-    cut = microdata.tabulate(["floor"], ["area"]).to_pylist()
+    cut = microdata.tabulate(["floor"], ["area"]).arrow.to_pylist()
     assert all(line["std_error"] is None and line["variance_kind"] == "unknown" for line in cut)
 
 
@@ -110,7 +110,7 @@ def standard_errors_off(folder: Path, mechanism: str, releases: int) -> dict[tup
         (folder / str(seed)).mkdir()
         microdata = fit_microdata(release_of(rows, queries, folder / str(seed), seed))
         for by in groupings:
-            for line in microdata.tabulate(by).to_pylist():
+            for line in microdata.tabulate(by).arrow.to_pylist():
                 truth = sum(row[3] for row in rows if group_of(row, by) == tuple(line[key] for key in by))
                 off[by].append((line["estimate"] - truth) / line["std_error"])
     return {by: np.array(values) for by, values in off.items()}
@@ -139,7 +139,7 @@ def test_the_command_and_its_refusals(tmp_path: Path) -> None:
     folder = str(release.folder)
     result = CliRunner().invoke(cli, ["tabulate", folder, "--by", "cnty, naics3", "--attribute", "wage"])
     assert result.exit_code == 0, result.output
-    expected = fit_microdata(release).tabulate(["cnty", "naics3"], ["wage"])
+    expected = fit_microdata(release).tabulate(["cnty", "naics3"], ["wage"]).arrow
     assert pyarrow.csv.read_csv(io.BytesIO(result.stdout_bytes)).num_rows == expected.num_rows
     out = tmp_path / "table.parquet"
     assert CliRunner().invoke(cli, ["tabulate", folder, "--by", "cnty,naics3", "--out", str(out)]).exit_code == 0
@@ -167,7 +167,7 @@ def test_a_table_replaces_no_file_of_its_release(tmp_path: Path) -> None:
 
 def test_names_may_be_given_alone_and_unknown_ones_all_at_once(tmp_path: Path) -> None:
     microdata = fit_microdata(release_of(some_rows(30), EVERYTHING, tmp_path))
-    assert microdata.tabulate("cnty", "emp").equals(microdata.tabulate(["cnty"], ["emp"]))
+    assert microdata.tabulate("cnty", "emp").arrow.equals(microdata.tabulate(["cnty"], ["emp"]).arrow)
     with pytest.raises(DomainError, match="no attribute or ratio"):
         microdata.tabulate("cnty", [])
     with pytest.raises(FaultsError, match="2 faults") as raised:
@@ -194,7 +194,7 @@ def test_on_a_terminal_numbers_are_shown_whole_or_not_at_all(
 def test_naics_codes_are_grouped_by_supersector(tmp_path: Path) -> None:
     codes = ("311811", "339950", "445110", "221122", "522110")
     release = release_of([("001", code, 1, 5, 50, 0, 0) for code in codes], [IDENTITY], tmp_path)
-    table = fit_microdata(release).tabulate(["supersector"], ["emp"])
+    table = fit_microdata(release).tabulate(["supersector"], ["emp"]).arrow
     assert table["supersector"].to_pylist() == ["1013", "1021", "1023"]
     unknown = release_of([("001", "0011", 1, 5, 50, 0, 0)], [IDENTITY], _folder(tmp_path / "other"))
     with pytest.raises(GedpError, match="1 of 1 codes in column naics have no supersector"):
@@ -215,7 +215,7 @@ def test_keys_may_be_given_again_and_again(tmp_path: Path) -> None:
     assert outs[0].startswith('"cnty","naics2"')
     assert outs[0] == outs[1] == outs[2]
     microdata = fit_microdata(read_release(folder))
-    assert microdata.tabulate(["cnty", "cnty"]).equals(microdata.tabulate(["cnty"]))
+    assert microdata.tabulate(["cnty", "cnty"]).arrow.equals(microdata.tabulate(["cnty"]).arrow)
 
 
 @pytest.mark.parametrize("shut", ["", " --out -"])
@@ -246,9 +246,9 @@ def test_without_identity_measured_groupings_and_their_sums_have_tables(tmp_path
     release = release_of(rows, WITHOUT_IDENTITY, tmp_path)
     microdata = fit_microdata(release)
     assert not microdata.fits
-    table = microdata.tabulate(by, ["emp"])
+    table = microdata.tabulate(by, ["emp"]).arrow
     assert table["std_error"].null_count == 0
-    total = microdata.tabulate([], ["emp"])["estimate"].to_pylist()[0]
+    total = microdata.tabulate([], ["emp"]).arrow["estimate"].to_pylist()[0]
     assert sum(table["estimate"].to_pylist()) == pytest.approx(total)  # all tables agree
     for asked in WITHOUT_IDENTITY:
         if set(asked.by) == set(by):
@@ -266,7 +266,7 @@ def test_one_measured_query_is_published_as_it_was_measured(tmp_path: Path) -> N
     release = release_of(some_rows(60), asked, tmp_path)
     microdata = fit_microdata(release)
     for each, name in zip(asked, ("emp", "area"), strict=True):
-        table = microdata.tabulate(each.by, [name])
+        table = microdata.tabulate(each.by, [name]).arrow
         for column in ("estimate", "std_error"):
             released = {a[each.by[0]]: a[column] for a in _answers(release, each, name)}
             assert dict(zip(table[each.by[0]].to_pylist(), table[column].to_pylist(), strict=True)) == pytest.approx(
@@ -286,7 +286,7 @@ def test_where_too_many_groups_would_have_to_agree_a_table_is_from_the_most_exac
     release = release_of(some_rows(60), asked, tmp_path)
     microdata = fit_microdata(release)
     answers = {each.name: _answers(release, each, "area") for each in asked}
-    (total,) = microdata.tabulate([]).to_pylist()
+    (total,) = microdata.tabulate([]).arrow.to_pylist()
     assert total["estimate"] == pytest.approx(sum(a["estimate"] for a in answers["county"]))
     assert total["std_error"] ** 2 == pytest.approx(sum(a["variance"] for a in answers["county"]))
     assert total["std_error"] < answers["total"][0]["std_error"]
@@ -303,7 +303,7 @@ def test_without_identity_other_groupings_are_refused_with_those_that_can_be_mad
         assert "a query by establishment would allow any" in str(raised.value)
     with pytest.raises(FaultsError, match="'nonsense' is not a public column or grouping"):
         microdata.tabulate(["cnty", "nonsense"])
-    assert microdata.tabulate(["naics"])["attribute"].unique().to_pylist() == ["emp"]  # of area it is not known
+    assert microdata.tabulate(["naics"]).arrow["attribute"].unique().to_pylist() == ["emp"]  # of area it is not known
     with pytest.raises(FaultsError, match="there are no microdata"):
         microdata.tabulate_qcew(71)
 
@@ -311,7 +311,7 @@ def test_without_identity_other_groupings_are_refused_with_those_that_can_be_mad
 def test_prefixes_of_prefixes_follow_from_the_longer(tmp_path: Path) -> None:
     asked = [query("naics2", ["naics2"], "area"), query("county", ["cnty"], "area")]
     microdata = fit_microdata(release_of(some_rows(60), asked, tmp_path))
-    assert microdata.tabulate(["naics1"])["naics1"].to_pylist() == ["1", "2"]
+    assert microdata.tabulate(["naics1"]).arrow["naics1"].to_pylist() == ["1", "2"]
     with pytest.raises(FaultsError, match="no answers determine area by naics3"):
         microdata.tabulate(["naics3"])
 
@@ -330,7 +330,7 @@ def without_identity_off(folder: Path, releases: int, stated: float = 1.0) -> di
         (folder / str(seed)).mkdir()
         microdata = fit_microdata(release_of(rows, asked, folder / str(seed), seed))
         for by in groupings:
-            for line in microdata.tabulate(by).to_pylist():
+            for line in microdata.tabulate(by).arrow.to_pylist():
                 place = {"emp": 3, "area": 5}[line["attribute"]]
                 truth = sum(int(row[place]) for row in rows if group_of(row, by) == tuple(line[key] for key in by))
                 off[by].append((line["estimate"] - truth) / (stated * line["std_error"]))

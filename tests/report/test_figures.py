@@ -100,13 +100,13 @@ def test_curves_hold_the_medians_of_bins() -> None:
 def test_totals_are_those_of_the_custom_tables(microdata: Microdata) -> None:
     totals = main_totals(microdata)
     assert [grouping.name for grouping in totals.groupings] == ["cnty", "naics2", "cnty × naics"]
-    for line in microdata.tabulate([]).to_pylist():
+    for line in microdata.tabulate([]).arrow.to_pylist():
         amount = totals.all_together[line["attribute"]]
         assert amount.estimate == pytest.approx(line["estimate"])
         assert amount.margin == pytest.approx((line["ci_high"] - line["ci_low"]) / 2)
         assert amount.relative == pytest.approx(line["cv"])
     shown = dict(totals.groupings[0].of_attribute["emp"])
-    expected = {a["cnty"]: a for a in microdata.tabulate(["cnty"], ["emp"]).to_pylist()}
+    expected = {a["cnty"]: a for a in microdata.tabulate(["cnty"], ["emp"]).arrow.to_pylist()}
     assert {label: amount.estimate for label, amount in shown.items()} == pytest.approx(
         {label: a["estimate"] for label, a in expected.items()}
     )

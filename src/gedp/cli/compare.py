@@ -85,7 +85,7 @@ def command(
             seed=seed,
             maps=read.folder,
             workers=workers,
-            progress=lambda done, count: at.count("replicates", done, count),
+            progress=at.count,
         )
         at.step("writing")
         page = comparison.write()

@@ -131,9 +131,9 @@ def command(
         )
         at.step("tabulating")
         if agglvl is None:
-            table = microdata.tabulate(keys, attributes or None, confidence, asked)
+            table = microdata.tabulate(keys, attributes or None, confidence, asked).arrow
         else:
-            table = microdata.tabulate_qcew(agglvl, confidence, renamed)
+            table = microdata.tabulate_qcew(agglvl, confidence, renamed).arrow
     _write(table, out, SHOWN_COLUMNS if agglvl else table.column_names)
     if empty := [name for name in table.column_names if table[name].null_count == table.num_rows]:
         click.echo(f"Empty, because the release says nothing about them: {', '.join(empty)}.", err=True)

@@ -1,6 +1,6 @@
 """Where the truth and the noise meet: every answer is drawn here, after its price was recorded."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -28,11 +28,11 @@ from gedp.confidential.tally import CellTally, Clipping, clipped_excess, scan_ce
 from gedp.neighbors import Linear, Log, Signed, Sqrt
 from gedp.noise.entropy import Entropy
 from gedp.policy import Query, Spec
+from gedp.progress import Progress, silent
 from gedp.release import Answered, AttributeNoise, Manifest
 from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
 from gedp.release.rows import Ties
 
-Progress = Callable[[str, int, int], None]  # what, done, of how many
 #: Two rows of a nation have the same 128 bits with probability below 1e-24.
 WORDS_FOR_TIES = 2
 
@@ -77,7 +77,7 @@ def draw_answers(
         entropy,
         zeta,
         writer,
-        progress or (lambda *_: None),
+        progress or silent,
     )
     with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
         answered = job.answer_groups(job.draw_identity())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
-from gedp.confidential.answering import Progress, draw_answers, write_maps
+from gedp.confidential.answering import draw_answers, write_maps
 from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import Prepared, noise_for, prepare
 from gedp.confidential.recording import record
@@ -14,6 +14,7 @@ from gedp.errors import Refused
 from gedp.ledger import DecidedBy, Ledger, require_own_ledger
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
+from gedp.progress import Progress
 from gedp.release import ReleaseFolder, ReleaseWriter
 from gedp.release.rehearsal import Rehearsal, RehearsalWriter
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.confidential.answering import Progress
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import answer
@@ -17,6 +16,7 @@ from gedp.errors import Refused
 from gedp.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
+from gedp.progress import Progress
 from gedp.release import ReleaseFolder, require_free
 
 

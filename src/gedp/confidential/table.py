@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, IntArray
+from gedp.arrays import CodeArray, IntArray, label_codes
 from gedp.confidential.engines import MOST_UNITS, ColumnCounts, Engine
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
@@ -122,7 +122,7 @@ def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> FinestCell
     for key in keys:
         values = table.engine.distinct(columns[key])
         groups = [table.lookups[key][1][value] for value in values] if key in table.lookups else values
-        labels[key], codes = _dense(groups)
+        labels[key], codes = label_codes(groups)
         translate[key] = codes
     sizes = {key: len(labels[key]) for key in keys}
     found = []
@@ -189,12 +189,6 @@ def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Faul
         problem = f"{unmapped:,} of the {len(values):,} codes in {grouper.column} are not in {grouper.map}"
         faults.append(Fault(f"grouping {grouper.name}", problem, "Give every code a line in the map file"))
     return known
-
-
-def _dense(groups: Sequence[str]) -> tuple[list[str], CodeArray]:
-    labels = sorted(set(groups))
-    position = {label: i for i, label in enumerate(labels)}
-    return labels, np.array([position[group] for group in groups], dtype=np.int32)
 
 
 def _runs(sizes: Mapping[str, int]) -> list[list[str]]:

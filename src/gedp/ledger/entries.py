@@ -17,7 +17,7 @@ from typing import Any
 from gedp.accounting.composition import PrivacyLoss, compose
 from gedp.ledger.amounts import decimal_of, decimal_text, loss_of, loss_text
 from gedp.policy.model import PSI_NAMES, Attribute, Closeness
-from gedp.policy.price import PriceLine
+from gedp.policy.pricing import PriceLine
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _RELEASE = re.compile(r"[0-9a-f]{32}")

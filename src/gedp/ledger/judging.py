@@ -11,7 +11,7 @@ from gedp.ledger.state import NOTHING, LedgerState
 from gedp.neighbors import Protection, Signed
 from gedp.neighbors.combine import is_narrower
 from gedp.policy.model import Attribute, Spec
-from gedp.policy.price import PriceList, price
+from gedp.policy.pricing import PriceList, price
 
 MOST_PLACES = 48  # of budgets that differ by less than anybody shows
 

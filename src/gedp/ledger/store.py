@@ -24,6 +24,7 @@ from gedp.files import LEDGER_MARK
 from gedp.ledger.amounts import loss_text
 from gedp.ledger.chain import Head, Row, Stored
 from gedp.ledger.entries import Entry, canonical, entry_text
+from gedp.sql import quoted_name
 
 APPLICATION_ID = LEDGER_MARK
 FORMAT = 2
@@ -165,8 +166,7 @@ def repair(connection: sqlite3.Connection, sequence: int, link: str, total: Priv
     """After a decision: our triggers again, and a head that fits the last entry as it stands. No entry is touched."""
     found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for (name,) in found:
-        quoted = name.replace('"', '""')
-        connection.execute(f'DROP TRIGGER "{quoted}"')
+        connection.execute(f"DROP TRIGGER {quoted_name(name)}")
     connection.execute("DELETE FROM head")
     _write_head(connection, sequence, link, loss_text(total))
     for statement in TRIGGERS.values():

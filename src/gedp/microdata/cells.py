@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.arrays import BoolArray, CodeArray, FloatArray, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.industries import ancestor_of
 from gedp.microdata.solve import max_by
@@ -22,6 +22,7 @@ from gedp.neighbors import Linear, Log, NeighborFunction, Protection
 from gedp.policy import Attribute, Grouper, Query, Spec
 from gedp.release import ProtectedAnswers
 from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
+from gedp.sql import quoted_name
 
 MOST_JOINED_CELLS = 50_000_000
 NAICS = "naics"  # a public column of this name can be grouped by these without a map file
@@ -278,7 +279,7 @@ class Frame:
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, each different text once."""
         codes, texts = self.key(column)
-        labels, of_text = _dense(derive(texts))
+        labels, of_text = label_codes(derive(texts))
         return of_text[codes], labels
 
     def _industries(self, level: str, column: str, texts: Sequence[str]) -> list[str]:
@@ -365,8 +366,8 @@ def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
             if not query.by:
                 continue
             connection.register(f"keys{place}", source.answers(query.name).select(list(query.by)))
-            columns = ", ".join(map(_quoted, query.by))
-            shared = ", ".join(_quoted(key) for key in query.by if key in known)
+            columns = ", ".join(map(quoted_name, query.by))
+            shared = ", ".join(quoted_name(key) for key in query.by if key in known)
             how = f"JOIN keys USING ({shared})" if shared else "CROSS JOIN keys"
             joined = f"(WITH keys AS (SELECT DISTINCT {columns} FROM keys{place}) SELECT * FROM {joined} {how})"
             known.update(query.by)
@@ -374,14 +375,10 @@ def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
         if count > MOST_JOINED_CELLS:
             fault = Fault("queries", f"their groups allow {count:,} cells", "Add an identity query")
             raise FaultsError(source.name, [fault])
-        order = ", ".join(map(_quoted, sorted(known)))
+        order = ", ".join(map(quoted_name, sorted(known)))
         rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else f"SELECT 0 AS {TOTAL_KEY}"
         cells: pa.Table = connection.sql(rows).to_arrow_table()
         return cells
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[CodeArray, list[str]]:
@@ -390,14 +387,8 @@ def _encoded(column: pa.ChunkedArray) -> tuple[CodeArray, list[str]]:
     with duckdb.connect() as connection:  # the same texts as where the groups were made
         connection.register("codes", values)
         texts = [row[0] for row in connection.execute("SELECT value::VARCHAR FROM codes").fetchall()]
-    labels, of_text = _dense(texts)
+    labels, of_text = label_codes(texts)
     return of_text[encoded.indices.to_numpy()], labels
-
-
-def _dense(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
-    labels = sorted(set(texts))
-    position = {label: place for place, label in enumerate(labels)}
-    return labels, np.array([position[text] for text in texts], dtype=np.int32)
 
 
 def combinations(columns: Sequence[CodeArray], rows: int) -> tuple[CodeArray, list[CodeArray]]:

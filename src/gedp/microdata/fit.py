@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
 from gedp.release import MANIFEST, ProtectedAnswers, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
+from gedp.tables import Table
 
 if TYPE_CHECKING:
     from gedp.microdata.ratios import Ratio
@@ -63,6 +65,10 @@ class Microdata:
         rows = f"{self.frame.rows:,} rows, " if self.fits else ""
         return f"Microdata({rows}{', '.join(self.attributes)})"
 
+    def _repr_html_(self) -> str:
+        shown = Table(self.table())._repr_html_() if self.fits else ""
+        return f"<p>{escape(repr(self))}</p>{shown}"
+
     @property
     def attributes(self) -> list[str]:
         """The names of all attributes, with values of the rows or only measured, in the order of the release."""
@@ -103,19 +109,19 @@ class Microdata:
         attributes: str | Sequence[str] | None = None,
         confidence: float | None = None,
         ratios: "Sequence[str | Ratio]" = (),
-    ) -> pa.Table:
+    ) -> Table:
         """Estimates and errors for every group of any grouping: see gedp.microdata.tabulate."""
         from gedp.microdata.tabulate import tabulate
 
-        return tabulate(self, by, attributes, confidence, ratios)
+        return Table(tabulate(self, by, attributes, confidence, ratios))
 
     def tabulate_qcew(
         self, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
-    ) -> pa.Table:
+    ) -> Table:
         """A table in the layout of the QCEW at an aggregation level: see gedp.microdata.qcew."""
         from gedp.microdata.qcew import tabulate_qcew
 
-        return tabulate_qcew(self, level, confidence, names)
+        return Table(tabulate_qcew(self, level, confidence, names))
 
     def described(self) -> dict[str, Any]:
         """How it was fitted, for the file beside it."""

@@ -11,7 +11,7 @@ from gedp.policy.model import (
     Query,
     Spec,
 )
-from gedp.policy.price import PriceLine, PriceList, price, require_within_budget
+from gedp.policy.pricing import PriceLine, PriceList, price, require_within_budget
 from gedp.policy.reader import make_spec, parse_spec, read_spec
 from gedp.policy.writer import write_spec
 

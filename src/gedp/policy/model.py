@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import reduce
+from html import escape
 from pathlib import Path
 
+from gedp import web
 from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.errors import Fault, FaultsError
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, widen
@@ -141,9 +143,9 @@ class Output:
     confidence: Decimal = Decimal("0.95")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Spec:
-    """Everything that shapes a release."""
+    """Everything that shapes a release. Read one with `read_spec`, or make one in Python with `make_spec`."""
 
     data: Data
     policy: Policy
@@ -152,6 +154,26 @@ class Spec:
     microdata: MicrodataOptions = MicrodataOptions()
     output: Output = Output()
     folder: Path = field(default=Path(), compare=False, repr=False)  # where its paths start
+
+    def __repr__(self) -> str:
+        source = self.data.source or "a table in memory"
+        queries = ", ".join(query.name for query in self.queries)
+        return f"Spec({source}: {', '.join(self.asked)} by {queries}; budget {self.policy.mu})"
+
+    def _repr_html_(self) -> str:
+        attributes = [[name, str(a.protection), str(a.unit)] for name, a in self.policy.attributes.items()]
+        queries = [
+            [query.name, ", ".join(query.by) or "all together", attribute, str(mu)]
+            for query in self.queries
+            for attribute, mu in query.mu.items()
+        ]
+        return (
+            f"<p>{escape(repr(self))}</p>"
+            + web.table("What is protected", ["attribute", "close values", "unit"], attributes, texts=["attribute"])
+            + web.table(
+                "What is asked", ["query", "by", "attribute", "mu"], queries, texts=["query", "by", "attribute"]
+            )
+        )
 
     def source_path(self) -> Path:
         """Where the table is; refuses a spec that names no file."""

@@ -21,6 +21,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.files import WriteError
+from gedp.sql import quoted_name, quoted_text
 
 ROWS_A_GROUP = 1_000_000
 MEMORY = "1GB"  # for sorting; beyond it sorted parts wait on disk, in the private folder
@@ -116,8 +117,8 @@ class SortedRows:
         shutil.rmtree(spill, ignore_errors=True)
 
     def _sorted(self, spill: Path) -> Iterator[pa.RecordBatch]:
-        files = ", ".join("'" + glob.escape(str(path)).replace("'", "''") + "'" for path in self._waiting)
-        columns, order = (", ".join(map(_quoted, names)) for names in (self._schema.names, self._keys))
+        files = ", ".join(quoted_text(glob.escape(str(path))) for path in self._waiting)
+        columns, order = (", ".join(map(quoted_name, names)) for names in (self._schema.names, self._keys))
         with duckdb.connect(config={"temp_directory": str(spill), "memory_limit": MEMORY}) as connection:
             connection.execute("SET enable_progress_bar = false")
             source = f"read_parquet([{files}], hive_partitioning = false)"
@@ -161,7 +162,3 @@ class Order:
 def is_simple(kind: pa.DataType) -> bool:
     """Whether values of this type are ordered alike here and where they are sorted."""
     return bool(pa.types.is_integer(kind) or pa.types.is_string(kind))
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

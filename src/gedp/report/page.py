@@ -8,8 +8,9 @@ from typing import Any
 from urllib.parse import quote
 
 from gedp.microdata import Microdata
+from gedp.neighbors import Linear
 from gedp.numbers import short
-from gedp.policy import price
+from gedp.policy import Spec, price
 from gedp.release import Manifest
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
@@ -254,7 +255,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         "one row for each",
         "groups",
         "noise (figures)",
-        *(f"typical error, {e.names}" for e in alike),
+        *(f"typical error of {e.names}" for e in alike),
         "file",
     ]
     count = len([query for query in spec.queries if not query.is_identity])
@@ -266,7 +267,7 @@ def _noise(manifest: Manifest) -> str:
     """Which kinds of noise the figures of the tables carry, in words."""
     noises = [noise for answered in manifest.tables for noise in answered.noise.values()]
     with_psi, with_pnc = any(n.groups_psi for n in noises), any(n.groups_pnc for n in noises)
-    psi = "<code>psi</code> noise, which grows with the figure"
+    psi = f"<code>psi</code> noise, which {escape(_growth(manifest.spec))}"
     pnc = (
         "<code>pnc</code> noise (probably no clipping), which depends on the largest establishments of the group and "
         "whose size is known exactly"
@@ -276,6 +277,14 @@ def _noise(manifest: Manifest) -> str:
     chosen = any(answered.query.mechanism == "auto" for answered in manifest.tables)
     smaller = " Where there was a choice, it is the one that was expected to be smaller." if chosen else ""
     return f"A figure carries either {psi}, or {pnc}.{smaller}"
+
+
+def _growth(spec: Spec) -> str:
+    """How psi noise depends on the figure: not at all where ψ is linear."""
+    constant = [name for name in spec.asked if isinstance(spec.policy.attributes[name].protection.psi, Linear)]
+    if len(constant) == len(spec.asked):
+        return "has the same size for all figures of a table"
+    return "grows with the figure" + (f" (but not that of {', '.join(constant)})" if constant else "")
 
 
 def _file(name: str, links: bool) -> str:

@@ -96,7 +96,7 @@ def _amounts(microdata: Microdata, by: tuple[str, ...], confidence: float) -> di
     names = [name for name in microdata.attributes if microdata.allows(by, name)]
     if not names:
         return {}
-    table = microdata.tabulate(by, names, confidence)
+    table = microdata.tabulate(by, names, confidence).arrow
     reach = float(ndtri((1 + confidence) / 2))
     found = {}
     for name in names:

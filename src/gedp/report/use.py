@@ -74,13 +74,11 @@ def python(microdata: Microdata) -> str:
     by, attribute = _example(microdata)
     return "\n".join(
         [
+            "import gedp",
             "import pyarrow.parquet as pq",
-            "from gedp import read_microdata, read_release",
             "",
-            'release = read_release(".")  # checks every file',
-            "microdata = read_microdata(release)",
-            f"table = microdata.tabulate({by!r}, [{attribute!r}])",
-            "print(table.to_pylist()[0])",
+            'release = gedp.read_release(".")  # checks every file',
+            f"print(release.microdata().tabulate({by!r}, [{attribute!r}]))",
             "",
             f'rows = pq.read_table("{MICRODATA}")',
             f"print(rows.group_by({by!r}).aggregate([({attribute!r}, 'sum')]))" if by else "print(rows.num_rows)",

@@ -30,6 +30,7 @@ from gedp.lab.evaluate.folder import FolderTakenError, Stamp
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import MicrodataOptions, Spec, read_spec, write_spec
+from gedp.progress import Progress
 from tests.helpers.runs import names, small_table, write_case
 from tests.helpers.specs import measured
 
@@ -241,7 +242,7 @@ def test_a_replicate_is_a_release_fitted_and_compared(
         folder, entropy = tmp_path / flow, SeededEntropy(5 * 1_000_003 + 1)
         release = measured(table, made.policy, made.queries, out=folder, entropy=entropy, microdata=constraints)
         usual = "quasi" if mechanism == "auto" else "plug-in"
-        tabulated = fit_microdata(release, weights=weights or usual).tabulate(by).to_pylist()
+        tabulated = fit_microdata(release, weights=weights or usual).tabulate(by).arrow.to_pylist()
         for attribute in ("emp", "wage"):
             lines = [line for line in found if (line["workflow"], line["attribute"]) == (flow, attribute)]
             wanted = [line for line in tabulated if line["attribute"] == attribute]
@@ -295,7 +296,7 @@ def test_map_files_and_specs_without_establishments_are_fine(tmp_path: Path) -> 
 def test_it_goes_on_where_it_stopped_and_says_the_same(
     spec: Spec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def run(out: str, count: int = 4, workers: int = 1, progress: module.Progress | None = None) -> Comparison:
+    def run(out: str, count: int = 4, workers: int = 1, progress: Progress | None = None) -> Comparison:
         return compare(
             spec,
             tmp_path / "t.parquet",
@@ -308,7 +309,7 @@ def test_it_goes_on_where_it_stopped_and_says_the_same(
             progress=progress,
         )
 
-    def stop(done: int, count: int) -> None:
+    def stop(_: str, done: int, count: int) -> None:
         if done == 2:
             raise KeyboardInterrupt
 
@@ -337,11 +338,11 @@ def test_it_goes_on_where_it_stopped_and_says_the_same(
 
 
 def test_two_at_once_in_one_folder_are_refused(spec: Spec, tmp_path: Path) -> None:
-    def run(progress: module.Progress | None = None) -> Comparison:
+    def run(progress: Progress | None = None) -> Comparison:
         options = {"replicates": 2, "workflows": ["psi"], "by": [("cnty",)], "workers": 1}
         return compare(spec, tmp_path / "t.parquet", out=tmp_path / "out", progress=progress, **options)  # type: ignore[arg-type]
 
-    def again(done: int, count: int) -> None:
+    def again(_: str, done: int, count: int) -> None:
         if done < count:
             with pytest.raises(Refused, match="another process is writing to"):
                 run()

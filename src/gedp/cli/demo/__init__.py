@@ -123,7 +123,7 @@ def write_table(microdata: "Microdata", folder: Path) -> Path:
 
     path = folder / f"{TABLE_OF}-{'-'.join(TABLE_BY)}.csv"
     with replacing(path) as temporary:
-        write_csv(microdata.tabulate(TABLE_BY, [TABLE_OF]), temporary)
+        write_csv(microdata.tabulate(TABLE_BY, [TABLE_OF]).arrow, temporary)
     return path
 
 

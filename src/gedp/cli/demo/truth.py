@@ -35,7 +35,7 @@ class Beside:
 
 def beside_truth(microdata: Microdata, establishments: Path, by: Sequence[str], attribute: str) -> Beside:
     """The groups of a custom table beside sums of the synthetic establishments, which have all these columns."""
-    table = microdata.tabulate(by, [attribute])
+    table = microdata.tabulate(by, [attribute]).arrow
     rows = pq.read_table(establishments, columns=[*by, attribute])
     if by:
         sums = rows.group_by(list(by)).aggregate([(attribute, "sum"), (attribute, "count")])

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from gedp.confidential.engines import ArrowStream, Batch, ColumnCounts, numbers
 from gedp.errors import Fault, FaultsError, TableChangedError
+from gedp.sql import quoted_name, quoted_text
 
 BATCH_ROWS = 1_000_000
 #: A set of ids takes about 50 bytes each; larger tables are searched for repeated ids part by part.
@@ -95,12 +96,12 @@ class LocalEngine:
 
     def blanks(self, columns: Sequence[str]) -> dict[str, int]:
         """The number of nulls and empty texts in each column, in one pass."""
-        counts = [f"count(*) FILTER ({_quoted(c)} IS NULL OR {_quoted(c)}::VARCHAR = '')" for c in columns]
+        counts = [f"count(*) FILTER ({quoted_name(c)} IS NULL OR {quoted_name(c)}::VARCHAR = '')" for c in columns]
         return dict(zip(columns, self._numbers(counts), strict=True))
 
     def duplicates(self, column: str) -> int:
         """Rows beyond the first of each value."""
-        name, parts = _quoted(column), 1 + self.rows() // IDS_AT_ONCE
+        name, parts = quoted_name(column), 1 + self.rows() // IDS_AT_ONCE
         repeated = f"count({name}) - count(DISTINCT {name})"
         return sum(self._numbers([repeated], f"hash({name}) % {parts} = {part}")[0] for part in range(parts))
 
@@ -112,7 +113,7 @@ class LocalEngine:
 
     def _fault_counts(self, column: str, unit: Fraction) -> list[str]:
         """SQL for each field of ColumnCounts, in order."""
-        name, kind = _quoted(column), self._kind(column)
+        name, kind = quoted_name(column), self._kind(column)
         whole, value = f"({self._whole(column, unit)})", f"TRY_CAST({name} AS DOUBLE)"
         # Nearly all values are whole, so the patterns are for the few that are not.
         number = f"CASE WHEN {whole} IS NOT NULL THEN true ELSE {numbers.is_number(name, kind)} END"
@@ -129,9 +130,9 @@ class LocalEngine:
 
     def distinct(self, column: str) -> list[str]:
         """The distinct texts; asking makes them the codes of the column."""
-        enum = _quoted(f"codes of {column}")
+        enum = quoted_name(f"codes of {column}")
         if column not in self._codes:
-            texts = f"SELECT DISTINCT {_quoted(column)}::VARCHAR AS text FROM source"
+            texts = f"SELECT DISTINCT {quoted_name(column)}::VARCHAR AS text FROM source"
             self._execute(f"CREATE TYPE {enum} AS ENUM (SELECT text FROM ({texts}) WHERE text IS NOT NULL ORDER BY 1)")
             self._codes.add(column)
         ((values,),) = self._execute(f"SELECT enum_range(NULL::{enum})")
@@ -145,9 +146,9 @@ class LocalEngine:
         for column in coded:
             self.distinct(column)
         columns = [
-            *(f"enum_code({_quoted(c)}::VARCHAR::{_quoted(f'codes of {c}')})::INTEGER" for c in coded),
+            *(f"enum_code({quoted_name(c)}::VARCHAR::{quoted_name(f'codes of {c}')})::INTEGER" for c in coded),
             *(f"({self._whole(c, unit)})::BIGINT" for c, unit in amounts.items()),
-            *map(_quoted, plain),
+            *map(quoted_name, plain),
         ]
         for record in self._records(f"SELECT {', '.join(columns)} FROM source"):
             numbers = record.columns[: len(coded) + len(amounts)]
@@ -162,7 +163,7 @@ class LocalEngine:
 
     def _whole(self, column: str, unit: Fraction) -> str:
         """SQL for the column in units, NULL where it is not a whole multiple of the unit."""
-        return numbers.in_units(_quoted(column), self._kind(column), unit)
+        return numbers.in_units(quoted_name(column), self._kind(column), unit)
 
     def _kind(self, column: str) -> str:
         """The type without its parameters, which for an enumeration are values."""
@@ -303,11 +304,11 @@ def _reader(files: Sequence[Path]) -> str:
     header.
     """
     # Absolute, lest DuckDB expands what pathlib does not; and folders called key=value are not columns.
-    quoted = ", ".join(_literal(glob.escape(str(path.absolute()))) for path in files)
+    quoted = ", ".join(quoted_text(glob.escape(str(path.absolute()))) for path in files)
     if not _is_csv(files[0]):
         by_name = f"union_by_name = {len(files) > 1}"  # else the first file's types round others
         return f"read_parquet([{quoted}], {by_name}, hive_partitioning = false)"
-    dialect = f"delim = {_literal(_delimiter(files[0]))}, quote = '\"', escape = '\"', comment = '', skip = 0"
+    dialect = f"delim = {quoted_text(_delimiter(files[0]))}, quote = '\"', escape = '\"', comment = '', skip = 0"
     return f"read_csv([{quoted}], all_varchar = true, header = true, hive_partitioning = false, {dialect})"
 
 
@@ -316,11 +317,3 @@ def _delimiter(path: Path) -> str:
     with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
         line = file.readline(1_000_000)
     return max(DELIMITERS, key=lambda delimiter: line.count(delimiter.encode()))
-
-
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

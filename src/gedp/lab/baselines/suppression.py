@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL
+from gedp.sql import quoted_text
 
 PRIVATE, WITHHELD, EMPTY = 5, "N", "-"
 NATION = "US"
@@ -66,9 +67,9 @@ class PublishedQcew:
         with duckdb.connect(config={"temp_directory": ""}) as connection:
             try:
                 connection.execute("SET enable_progress_bar = false")
-                escaped = str(self.path).replace("'", "''")
+                path = quoted_text(str(self.path))
                 columns = f"{', '.join(COLUMNS)}, coalesce(disclosure_code, '') AS disclosure"  # empty is null in CSV
-                connection.execute(f"CREATE VIEW published AS SELECT {columns} FROM {reader}('{escaped}'{options})")
+                connection.execute(f"CREATE VIEW published AS SELECT {columns} FROM {reader}({path}{options})")
                 rows: pa.Table = connection.sql(sql).to_arrow_table()
                 return rows
             except duckdb.Error:

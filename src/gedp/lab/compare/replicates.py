@@ -6,7 +6,7 @@ noise of their own; what they draw stays in memory and is forgotten as soon as i
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,11 +25,11 @@ from gedp.lab.compare.workers import Work, run_numbered, usual_workers
 from gedp.lab.compare.workflows import DEFAULT
 from gedp.lab.evaluate.folder import Stamp, require_private, write_stamped
 from gedp.policy import Spec
+from gedp.progress import Progress, silent
 
 REPLICATES = 34  # the paper's
 PLAN, KEY, FILES, GROUPS = "plan.json", "fingerprint.key", "replicates", "groups.parquet"
 KEY_BYTES = 32
-Progress = Callable[[int, int], None]  # finished, of how many
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def compare(
         seed=seed,
     )
     folder = ReplicateFolder(Path(out), plan.stamp)
-    levels = run_replicates(plan, folder, replicates, workers or usual_workers(), progress or _silent)
+    levels = run_replicates(plan, folder, replicates, workers or usual_workers(), progress or silent)
     order = ResultOrder(
         [setting.name for setting in plan.settings],
         [workflow.name for workflow in plan.workflows],
@@ -176,12 +176,12 @@ def _fill(
 ) -> None:
     missing = folder.missing(count)
     done = count - len(missing)
-    progress(done, count)
+    progress("replicates", done, count)
     try:
         with closing(run_numbered(partial(_prepare_work, plan, prepared, folder), missing, workers)) as finished:
             for _ in finished:
                 done += 1
-                progress(done, count)
+                progress("replicates", done, count)
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt | GedpError):
             error.add_note(f"{done} of {count} replicates are finished and kept; the same command goes on from there")
@@ -208,7 +208,3 @@ def _is_beginning(path: Path) -> bool:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _silent(done: int, count: int) -> None:
-    """No progress is shown."""

@@ -1,6 +1,6 @@
 """A release beside the truth: every level, every attribute."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,12 +27,12 @@ from gedp.microdata.cells import read_frame
 from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.on_file import is_on_file, read_microdata
+from gedp.progress import Progress, silent
 from gedp.release import ReleaseFolder
 
 COMMAND = "evaluate"
 WORST = 10
 PAGE = "evaluation.html"
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,7 +125,7 @@ def evaluate(
     where there are none, or other `weights` are asked for, they are fitted. `published` is a QCEW file to set the same
     cells beside what suppression left of them.
     """
-    at = progress or _silent
+    at = progress or silent
     at("reading the truth", 0, 0)
     frame = read_frame(release)
     names = frame.attributes(attributes)
@@ -150,7 +150,3 @@ def evaluate(
     return Evaluation(
         release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside
     )
-
-
-def _silent(name: str, done: int, total: int) -> None:
-    """No progress is shown."""

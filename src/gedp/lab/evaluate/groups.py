@@ -64,7 +64,7 @@ def compare_microdata(
     if not attributes:
         return
     groups = microdata.frame.cells(level.by)
-    table = microdata.tabulate(level.by, attributes)
+    table = microdata.tabulate(level.by, attributes).arrow
     for name in attributes:
         rows = table.filter(pa.compute.equal(table["attribute"], name))
         yield _compared(level, name, MICRODATA, rows, truth.sums(name, groups))

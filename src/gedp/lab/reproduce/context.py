@@ -1,12 +1,13 @@
 """What the items share: the folder of results, the public data, synthetic states made from it, and replicates."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gedp.policy import Spec
+from gedp.progress import Progress, silent
 
 if TYPE_CHECKING:
     from gedp.lab.compare import Comparison
@@ -19,11 +20,6 @@ STATES = ("RI", "NJ")
 SEED = 0
 OUT = Path("reproduced")
 DEMO = "demo"
-Progress = Callable[[str, int, int], None]
-
-
-def _silent(name: str, done: int, total: int) -> None:
-    """No progress is shown."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,7 @@ class Context:
     seed: int = SEED
     state_names: tuple[str, ...] = STATES
     draws: int | None = None  # of a simulation; None: as many as usual
-    progress: Progress = field(default=_silent, compare=False)
+    progress: Progress = field(default=silent, compare=False)
 
     @property
     def qcew(self) -> Path | None:
@@ -103,7 +99,7 @@ class Context:
             by=by,
             sweep=sweep,
             seed=self.seed,
-            progress=lambda done, total: self.progress(what, done, total),
+            progress=lambda _, done, total: self.progress(what, done, total),
         )
         found.write()
         return found

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.lab.synth.cells import CELL_SCHEMA
-from gedp.lab.synth.establishments import Progress, Summary, write_establishments
+from gedp.lab.synth.establishments import Summary, write_establishments
+from gedp.progress import Advance
 
 STATE = "00"
 YEAR, QUARTER = 2016, 1
@@ -88,7 +89,7 @@ def demo_cells(seed: int = 0) -> pa.Table:
     return pa.table(columns, schema=CELL_SCHEMA)
 
 
-def make_demo(folder: Path, seed: int = 0, progress: Progress | None = None) -> Summary:
+def make_demo(folder: Path, seed: int = 0, progress: Advance | None = None) -> Summary:
     """Writes the demonstration state to `folder`/establishments.parquet."""
     return write_establishments(
         demo_cells(seed), folder / FILE_NAME, year=YEAR, quarter=QUARTER, seed=seed, progress=progress

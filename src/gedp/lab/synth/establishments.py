@@ -21,6 +21,7 @@ from gedp.lab.synth.cells import ATTRIBUTES, check_cells
 from gedp.lab.synth.draws import Stream
 from gedp.lab.synth.sizes import count_by_size
 from gedp.lab.synth.spreads import SPREADS, Attributes, Spread
+from gedp.progress import Advance
 
 SCHEMA = pa.schema(
     [
@@ -39,7 +40,6 @@ _PLAIN = (*ATTRIBUTES, "primary_key")
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-Progress = Callable[[int], object]  # called with the number of establishments just written
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def write_establishments(
     quarter: int,
     seed: int,
     spread: str = "skewed",
-    progress: Progress | None = None,
+    progress: Advance | None = None,
     batch: int = BATCH,
 ) -> Summary:
     """Makes the establishments of `cells` (schema `gedp.lab.synth.cells.CELL_SCHEMA`) and writes them to `out`.

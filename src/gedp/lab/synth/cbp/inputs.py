@@ -1,6 +1,6 @@
 """The three public sources, read and checked against each other; all their faults come in one error."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,11 +13,10 @@ from gedp.lab.synth.cbp.county_patterns import cbp_year, efsy_year, read_cbp, re
 from gedp.lab.synth.cbp.workforce import Workforce, read_qwi
 from gedp.lab.synth.database import database
 from gedp.lab.synth.states import find_states
+from gedp.progress import NextStep, silent
 
 QUARTER = 1  # CBP's payroll is that of the first quarter
 UNMATCHED_SHARE = 0.05  # of the imputed CBP's NAICS-6 cells; beyond it the files are of different vintages
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -38,26 +37,25 @@ def read_sources(
     *,
     states: Sequence[str] = (),
     year: int | None = None,
-    progress: Progress | None = None,
+    progress: NextStep = silent,
 ) -> Sources:
     """Reads the CBP county file, the folder of QWI extracts and the imputed CBP.
 
     `states` are postal or FIPS codes, none meaning all; `year` is needed only where the CBP file's name
     lacks it. Raises FaultsError with every fault of the three.
     """
-    say = progress or (lambda _: None)
     faults: list[Fault] = []
     wanted, state_faults = find_states(states)
     faults += state_faults
     the_year = _year(cbp, efsy, year, faults)
     if faults:
         raise FaultsError("the request", faults)
-    say(f"reading {cbp.name}")
+    progress(f"reading {cbp.name}")
     cbp_table = read_cbp(cbp, wanted, faults)
-    say(f"reading {efsy.name}")
+    progress(f"reading {efsy.name}")
     efsy_table = read_efsy(efsy, wanted, faults)
-    workforce = read_qwi(qwi, wanted, the_year, QUARTER, faults, lambda name: say(f"reading {name}"))
-    say("checking that the codes nest")
+    workforce = read_qwi(qwi, wanted, the_year, QUARTER, faults, progress)
+    progress("checking that the codes nest")
     for path, table in ((cbp, cbp_table), (efsy, efsy_table)):
         if table is not None:
             faults += _states_absent(path, table, wanted) + nesting_faults(path, table)

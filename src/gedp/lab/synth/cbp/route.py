@@ -1,6 +1,5 @@
 """The whole route: CBP, QWI and the imputed CBP to a table of county x NAICS-6 cells."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ from gedp.lab.synth.cbp.naics6 import Naics6Cells, naics6_cells
 from gedp.lab.synth.cbp.regression import FitSummary
 from gedp.lab.synth.cbp.wages import Wages, wages_naics4
 from gedp.lab.synth.cells import CELL_SCHEMA
+from gedp.progress import NextStep, silent
 
 PRIVATE = "5"
 
@@ -49,19 +49,18 @@ def cells_from_sources(
     *,
     seed: int = 0,
     options: EmploymentOptions | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: NextStep = silent,
 ) -> RouteResult:
     """Runs the paper's algorithms one after the other. The same sources and seed give the same cells."""
-    say = progress or (lambda _: None)
     options = options or EmploymentOptions()
     for_employment, for_wages, for_naics6 = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
-    say("joining the sources")
+    progress("joining the sources")
     gathered = gather(sources)
-    say("employment by county and NAICS-4")
+    progress("employment by county and NAICS-4")
     employment = employment_naics4(gathered.employment, for_employment, options)
-    say("wages by county and NAICS-4")
+    progress("wages by county and NAICS-4")
     wages = wages_naics4(gathered.wages, employment, for_wages, options.noise, options.outliers)
-    say("dividing into NAICS-6")
+    progress("dividing into NAICS-6")
     imputed = gathered.employment.imputed_emp
     figures = naics6_cells(gathered.naics6, imputed, employment, wages.wage, for_naics6)
     return RouteResult(

@@ -7,7 +7,7 @@ counts as published under the status flags 1 (released), 9 (released, significan
 (the same for aggregates).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from gedp.errors import Fault
 from gedp.lab.synth.cbp.codes import industry_digits
 from gedp.lab.synth.cbp.csvfile import CsvSource, read_batches, whole_numbers
+from gedp.progress import NextStep, silent
 
 VARIABLES = ("Emp", "EmpEnd", "EmpS", "EarnBeg")
 KEYS = ("geography", "industry", "ind_level", "geo_level", "year", "quarter")
@@ -50,7 +51,7 @@ def read_qwi(
     year: int,
     quarter: int,
     faults: list[Fault],
-    progress: Callable[[str], None] | None = None,
+    progress: NextStep = silent,
 ) -> Workforce | None:
     """The county and county x NAICS-4 rows of all files in the folder."""
     paths = sorted([*folder.glob("*.csv"), *folder.glob("*.csv.gz")]) if folder.is_dir() else []
@@ -62,8 +63,7 @@ def read_qwi(
     periods: set[tuple[str, str]] = set()
     parts: list[pa.Table] = []
     for path in paths:
-        if progress:
-            progress(path.name)
+        progress(f"reading {path.name}")
         parts += _rows_of_file(path, states, year, quarter, periods, faults)
     if not parts:
         if len(faults) == before:

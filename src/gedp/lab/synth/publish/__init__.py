@@ -6,7 +6,6 @@ establishments), tabulate (levels, and what to withhold), county_patterns, workf
 layouts).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from gedp.lab.synth.publish.leaves import read_leaves
 from gedp.lab.synth.publish.rates import Rates
 from gedp.lab.synth.publish.tabulate import levels_of
 from gedp.lab.synth.publish.workforce import IND_LEVELS, write_qwi
+from gedp.progress import Progress, silent
 
 __all__ = ["PublishedFiles", "Rates", "Withheld", "publish"]
 
@@ -58,27 +58,24 @@ def publish(
     *,
     seed: int = 0,
     rates: Rates | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress = silent,
 ) -> PublishedFiles:
     """Writes `cbp16co.txt`, `efsy_cbp_2016.csv` and the folder `qwi` (for 2016) into the new folder `out`.
 
     `progress` is called with a step, how much of it is done, and how much there is (0 where that is not
     known).
     """
-    say = progress or (lambda *_: None)
     rates = rates or Rates()
     for_leaves, for_cbp, for_qwi = np.random.SeedSequence(seed).generate_state(3)
     with new_folder(out) as folder:
-        leaves = read_leaves(
-            establishments, int(for_leaves), lambda done, total: say("reading establishments", done, total)
-        )
-        say("writing CBP", 0, 0)
+        leaves = read_leaves(establishments, int(for_leaves), progress)
+        progress("writing CBP", 0, 0)
         cbp = publish_levels(levels_of(leaves.table, "est"), rates.cbp, np.random.default_rng(for_cbp))
         cbp_name, efsy_name = f"cbp{leaves.year % 100:02d}co.txt", f"efsy_cbp_{leaves.year}.csv"
         write_cbp(cbp, folder / cbp_name)
-        say("writing the imputed CBP", 0, 0)
+        progress("writing the imputed CBP", 0, 0)
         write_efsy(cbp, folder / efsy_name)
-        say("writing QWI", 0, 0)
+        progress("writing QWI", 0, 0)
         levels = levels_of(leaves.table, "qwi_est", [*IND_LEVELS])
         suppressed = write_qwi(
             levels, rates.qwi, leaves.year, leaves.quarter, folder / "qwi", np.random.default_rng(for_qwi)

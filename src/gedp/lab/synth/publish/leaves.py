@@ -6,7 +6,6 @@ smaller distances being the more likely. Draws come in the order of the file, wh
 batches read.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pyarrow.parquet as pq
 from gedp.arrays import FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
 from gedp.lab.synth.database import database
+from gedp.progress import Progress, silent
 
 KEYS = ("state", "cnty", "naics", "own")
 FIGURES = ("m1emp", "m2emp", "m3emp", "wage")
@@ -80,9 +80,7 @@ def whole_at_random(values: FloatArray, rng: np.random.Generator) -> IntArray:
     return np.floor(values + rng.random(len(values))).astype(np.int64)
 
 
-def read_leaves(
-    path: Path, seed: int, progress: Callable[[int, int], None] | None = None, batch_rows: int = 500_000
-) -> Leaves:
+def read_leaves(path: Path, seed: int, progress: Progress = silent, batch_rows: int = 500_000) -> Leaves:
     """Reads the private establishments of a Parquet file, batch by batch, and sums them with their noise.
 
     Of those without a job or a dollar in the quarter, QWI and CBP see nothing."""
@@ -104,8 +102,7 @@ def read_leaves(
             connection.execute(f"{into} SELECT state, cnty, naics, {LEAF_SQL} FROM batch GROUP BY ALL")
             done += batch.num_rows
             used += rows.num_rows
-            if progress:
-                progress(done, total)
+            progress("reading establishments", done, total)
         _check(path, used, negative, periods)
         connection.execute(f"CREATE TEMP TABLE leaves AS SELECT state, cnty, naics, {LEAF_SQL} FROM parts GROUP BY ALL")
         table = connection.sql("FROM leaves ORDER BY state, cnty, naics").to_arrow_table()

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gedp.errors import Fault, FaultsError
-from gedp.lab.synth.qcew.sources import TEXT, WHOLE, Progress, Source, find_sources, read_chunks
+from gedp.lab.synth.qcew.sources import TEXT, WHOLE, Source, find_sources, read_chunks
 from gedp.lab.synth.states import POSTAL_OF_FIPS
+from gedp.progress import Advance
 
 STATE_LEVELS = (51, 58)
 COUNTY_LEVELS = (71, 78)
@@ -37,7 +38,7 @@ def read_qcew(
     own: Sequence[str] = ("5",),
     year: int | None = None,
     quarter: int | None = None,
-    progress: Progress | None = None,
+    progress: Advance | None = None,
 ) -> QcewRows:
     """Reads the rows of the wanted states (FIPS; all if none is named) and ownerships.
 

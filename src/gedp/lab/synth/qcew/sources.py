@@ -2,7 +2,7 @@
 
 import csv
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from gedp.errors import Fault, FaultsError
+from gedp.progress import Advance
 
 TEXT = ("area_fips", "own_code", "industry_code", "disclosure_code")
 WHOLE = (
@@ -27,8 +28,6 @@ WHEN = ("year", "qtr")  # the Parquet extract has none
 _ALIASES = {"qtrly_estabs_count": "qtrly_estabs"}  # what some by-area files call it
 _SUFFIXES = (".csv", ".zip", ".parquet")
 _BLOCK_BYTES = 8 << 20
-
-Progress = Callable[[int], object]  # called with the number of bytes just read
 
 
 @dataclass(frozen=True)
@@ -76,14 +75,14 @@ def _inside(path: Path) -> list[Source]:
         return [Source(path, info.file_size, info.filename) for info in members]
 
 
-def read_chunks(source: Source, progress: Progress | None = None) -> Iterator[pa.Table]:
+def read_chunks(source: Source, progress: Advance | None = None) -> Iterator[pa.Table]:
     """The wanted columns of a table, in chunks, named as in `TEXT`, `WHOLE` and `WHEN` (text)."""
     reader = _parquet_chunks if source.path.suffix.lower() == ".parquet" else _csv_chunks
     for chunk in reader(source, progress):
         yield chunk.rename_columns([_ALIASES.get(name, name) for name in chunk.column_names])
 
 
-def _parquet_chunks(source: Source, progress: Progress | None) -> Iterator[pa.Table]:
+def _parquet_chunks(source: Source, progress: Advance | None) -> Iterator[pa.Table]:
     with pq.ParquetFile(source.path) as file:
         wanted = _wanted(source, file.schema_arrow.names)
         for group in range(file.num_row_groups):
@@ -93,7 +92,7 @@ def _parquet_chunks(source: Source, progress: Progress | None) -> Iterator[pa.Ta
                 progress(source.size // file.num_row_groups)
 
 
-def _csv_chunks(source: Source, progress: Progress | None) -> Iterator[pa.Table]:
+def _csv_chunks(source: Source, progress: Advance | None) -> Iterator[pa.Table]:
     with _opened(source) as file:
         header = file.readline().decode("utf-8-sig")
     names = next(csv.reader([header]), [])

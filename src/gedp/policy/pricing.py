@@ -7,8 +7,10 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import cached_property
 
+from gedp import web
 from gedp.accounting.composition import PrivacyLoss, compose
 from gedp.errors import BudgetExceededError
+from gedp.numbers import percent
 from gedp.policy.model import Spec
 
 NOTHING = PrivacyLoss(Fraction(0))
@@ -28,12 +30,24 @@ class PriceLine:
         return PrivacyLoss.of(self.mu)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PriceList:
     """The price of every query and attribute, against the budget."""
 
     lines: tuple[PriceLine, ...]
     budget: PrivacyLoss
+
+    def __repr__(self) -> str:
+        return f"PriceList({len(self.lines)} answers: mu = {self.total.mu:.6g} of a budget of {self.budget.mu:.6g})"
+
+    def _repr_html_(self) -> str:
+        shares = [percent(float(self.share(line.loss))) for line in self.lines]
+        rows = [
+            [line.query, line.attribute, str(line.mu), share] for line, share in zip(self.lines, shares, strict=True)
+        ]
+        headings = ["query", "attribute", "mu", "share of mu²"]
+        total = ["all answers", "", f"{self.total.mu:.6g} of {self.budget.mu:.6g}", ""]
+        return web.table("What every answer costs", headings, rows, total, texts=headings[:2])
 
     @cached_property
     def total(self) -> PrivacyLoss:

@@ -1,0 +1,60 @@
+"""How much of each room the tests run, statements and branches together: `make coverage` measures and prints it.
+
+    coverage json
+    python -m tests.house.covered coverage.json
+
+fails if one of the rooms on which the promise rests has too little.
+"""
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.house.rooms import room_of
+
+#: What sees the truth, draws the noise, or counts the budget.
+PROMISE = ("accounting", "confidential", "ledger", "noise")
+ENOUGH = 95.0
+
+Counts = tuple[int, int]  # how many statements and branches were run, of how many
+
+
+def by_room(report: Mapping[str, Any]) -> dict[str, Counts]:
+    """The counts of every room, from a report in JSON."""
+    rooms: dict[str, Counts] = {}
+    for name, file in report["files"].items():
+        parts = Path(name).with_suffix("").parts
+        room = room_of(".".join(parts[parts.index("gedp") :]))
+        run, of = rooms.get(room, (0, 0))
+        summary = file["summary"]
+        run += summary["covered_lines"] + summary["covered_branches"]
+        of += summary["num_statements"] + summary["num_branches"]
+        rooms[room] = (run, of)
+    return rooms
+
+
+def percent(counts: Counts) -> float:
+    """The share that was run; all of a room without code."""
+    run, of = counts
+    return 100 * run / of if of else 100.0
+
+
+def too_little(rooms: Mapping[str, Counts]) -> list[str]:
+    """The rooms of the promise with less than enough; a room that is not there has none."""
+    return [room for room in PROMISE if percent(rooms.get(room, (0, 1))) < ENOUGH]
+
+
+def main() -> None:
+    (path,) = sys.argv[1:]
+    rooms = by_room(json.loads(Path(path).read_text(encoding="utf-8")))
+    everything = (sum(run for run, _ in rooms.values()), sum(of for _, of in rooms.values()))
+    for room, counts in [*sorted(rooms.items()), ("in total", everything)]:
+        print(f"{room:<14}{percent(counts):>7.1f}%{f'  at least {ENOUGH:g}%' if room in PROMISE else ''}")
+    if missing := too_little(rooms):
+        sys.exit(f"the tests run too little of {', '.join(missing)}: coverage report -m shows what they leave out")
+
+
+if __name__ == "__main__":
+    main()
