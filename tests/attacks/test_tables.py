@@ -169,7 +169,7 @@ def test_other_types_are_refused_before_anything_is_spent(kind: str, role: str, 
     assert write_typed(tmp_path, role, UNUSABLE[kind]) == kind
     ended = gedp("run", "spec.toml", folder=tmp_path)
     assert one_fault(ended)
-    assert f"column {role}: a column of its type cannot be public or an id" in ended.err
+    assert f"column {role}: its type does not suit a public column or an id" in ended.err
     assert names(tmp_path) == ["spec.toml", "t.parquet"]
 
 

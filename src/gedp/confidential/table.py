@@ -87,7 +87,7 @@ def open_table(
     numbers = [name for name in attributes if name in columns and engine.can_be_amount(name)]
     for name in columns:
         if name in keys and name not in plain:
-            problem = "a column of its type cannot be public or an id"
+            problem = "its type does not suit a public column or an id"
             faults.append(Fault(f"column {name}", problem, "Give texts, numbers, or dates and times without a zone"))
         if name in attributes and name not in numbers:
             faults.append(Fault(f"column {name}", "its type does not hold numbers", "Give numbers"))
@@ -232,7 +232,7 @@ def _split(combined: IntArray, sizes: Sequence[int]) -> list[CodeArray]:
 
 
 def _compact(batches: Iterable[IntArray], rows: int) -> tuple[IntArray, CodeArray]:
-    """The numbers that occur, in order, and the position of each row's number among them: 4 bytes a row."""
+    """The numbers that occur, in order, and the position of each row's number among them: 4 bytes per row."""
     of_row = np.empty(rows, dtype=np.int32)
     found: list[tuple[slice, IntArray]] = []
     start = 0

@@ -73,7 +73,7 @@ class Abandon:
 
 @dataclass(frozen=True)
 class Break:
-    """A place where the ledger is not what was written. `found` is a digest of what is there instead."""
+    """A place where the ledger is not as it was written. `found` is a digest of what is there instead."""
 
     sequence: int
     problem: str

@@ -107,7 +107,7 @@ def settle(
     variances_at: Callable[[Sequence[FloatArray]], Sequence[FloatArray]],
     fitted: Callable[[Sequence[FloatArray], Sequence[FloatArray]], Sequence[FloatArray]],
 ) -> Settled:
-    """The quasi weights: from the fitted values `at` to those whose variances give them again. One array a query.
+    """The quasi weights: from the fitted values `at` to those whose variances give them again. One array per query.
 
     `fitted` are the values that fit answers with given variances best.
     """

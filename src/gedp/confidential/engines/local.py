@@ -58,12 +58,12 @@ class LocalEngine:
             if not self._stamps:
                 raise FaultsError(self.name, [_unread(self.name)])
             _require_readable(self.name, self.files())
-            view = self._silent(lambda: _reader(self.files()))
+            view = self._censored(lambda: _reader(self.files()))
             self._execute(f"CREATE VIEW source AS SELECT * FROM {view}")
         else:
             self.name = IN_MEMORY
             in_memory = _arrow_table(source)
-            self._silent(lambda: self._connection.register("source", in_memory))
+            self._censored(lambda: self._connection.register("source", in_memory))
         self._types = {str(row[0]): str(row[1]) for row in self._execute("DESCRIBE source")}
 
     def __repr__(self) -> str:
@@ -170,18 +170,18 @@ class LocalEngine:
         return self._types[column].partition("(")[0] if not self._types[column].endswith("]") else "LIST"
 
     def _execute(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._silent(lambda: self._connection.execute(sql).fetchall())
+        return self._censored(lambda: self._connection.execute(sql).fetchall())
 
     def _records(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The rows in batches, of a table that stays what it was when it was opened."""
         self.require_unchanged()
-        reader: pa.RecordBatchReader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
-        while (record := self._silent(lambda: next(reader, None))) is not None:
+        reader: pa.RecordBatchReader = self._censored(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+        while (record := self._censored(lambda: next(reader, None))) is not None:
             yield record
         self.require_unchanged()
 
-    def _silent(self, action: Callable[[], T]) -> T:
-        """DuckDB's messages can quote rows, so only the kind of an error gets through.
+    def _censored(self, action: Callable[[], T]) -> T:
+        """Does `action`. DuckDB's messages can quote rows, so only the kind of an error gets through.
 
         What is raised here is raised after the error was handled, so that it does not hang on as its context.
         """

@@ -138,7 +138,7 @@ def _approached(fractions: IntArray, ups: BoolArray, bounds: Sequence[Bounds]) -
             break
         falling = falling[np.argsort(change[falling], kind="stable")]
         chosen = np.ones(falling.size, dtype=bool)
-        for each in bounds:  # one change a group at a time; the best of all is always among them
+        for each in bounds:  # one change per group at a time; the best of all is always among them
             _, firsts = np.unique(each.of_cell[movable[falling]], return_index=True)
             alone = np.zeros(falling.size, dtype=bool)
             alone[firsts] = True
