@@ -86,7 +86,7 @@ def test_a_second_ledger_beside_the_first_is_refused(tmp_path: Path) -> None:
     assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     for dry in ([], ["--dry-run"]):
         ended = gedp("run", "spec.toml", "--out", "again", "--ledger", "other.ledger", *dry, folder=tmp_path)
-        assert (ended.code, "these data have a ledger already: " in ended.err) == (1, True), ended
+        assert (ended.code, "these data already have a ledger: " in ended.err) == (1, True), ended
     assert not (tmp_path / "other.ledger").exists()
 
 

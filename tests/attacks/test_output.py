@@ -89,7 +89,7 @@ def test_a_release_whose_output_is_lost_is_complete_and_not_refused(
 def test_a_refusal_stays_one_when_output_is_lost_too(output: str, released: Path) -> None:
     ended = shell(f"gedp run spec.toml {output}", released)
     assert ended.returncode == 1
-    assert "exists already and nothing was spent" in ended.stderr
+    assert "already exists and nothing was spent" in ended.stderr
     assert shell(f"gedp explain no-such-spec {output}", released).returncode == 2
 
 

@@ -62,6 +62,6 @@ def test_another_psi_on_the_same_values_may_be_rehearsed() -> None:
 def test_a_spec_that_is_not_of_the_table_is_refused(claimed: dict[str, Any], tmp_path: Path) -> None:
     table = open_table(LocalEngine(ROWS), replace(DATA, synthetic=False), {"emp": EMP})
     spec = spec_of(table, Policy({"emp": EMP}, Decimal(1)), [Query("total", (), {"emp": Decimal(1)}, "psi")])
-    with pytest.raises(FaultsError, match="the table was opened with another one"):
+    with pytest.raises(FaultsError, match="the table was opened with other settings"):
         measure(table, replace(spec, **claimed), out=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -104,8 +104,7 @@ def verify(path: Path, head: str | None, folder: Path | None) -> None:
     since = ""
     if head is not None:
         since = f"; {count - verification.hashes.index(head.strip().lower())} since the noted head"
-    entries = "1 entry" if count == 1 else f"{count} entries"
-    click.echo(f"The ledger is intact: {entries}{since}. Head: {verification.head}")
+    click.echo(f"The ledger is intact: {_entries(count)}{since}. Head: {verification.head}")
     if folder is not None:
         click.echo(_sealed(state, path, folder))
 
@@ -160,7 +159,7 @@ def export(path: Path, out: Path) -> None:
         raise click.BadParameter("name it .jsonl or .csv", param_hint="--out")
     state = _open(path).state()
     write_text(out, writers[out.suffix](state.verification.entries))
-    click.echo(f"Wrote {len(state.verification.entries)} entries to {out}.")
+    click.echo(f"Wrote {_entries(len(state.verification.entries))} to {out}.")
     _end_if_broken(state)
 
 
@@ -244,6 +243,10 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1:
         console.print(f"The data changed between releases ({versions} versions); all of them count together.")
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _minute(time: str) -> str:

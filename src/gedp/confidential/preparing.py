@@ -39,7 +39,7 @@ def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
     """Values are counted in the units that the table was opened with, and checked for what was known of them then."""
     attributes = spec.policy.attributes
     faults = [
-        Fault(place, "the table was opened with another one", "Open the table with this spec")
+        Fault(place, "the table was opened with other settings", "Open the table with this spec")
         for place, same in (("data", table.data == spec.data), ("groupers", table.groupers == spec.groupers))
         if not same
     ]
@@ -67,7 +67,7 @@ def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
 def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
     """The system's randomness unless another source is named, which only a synthetic table may have."""
     if entropy is not None and entropy.kind != "system" and not spec.data.synthetic:
-        raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
+        raise Refused("seeded noise protects nothing; it is only for tables that the spec declares synthetic")
     return entropy or SystemEntropy()
 
 

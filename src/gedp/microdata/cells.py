@@ -373,7 +373,7 @@ def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
             known.update(query.by)
         ((count,),) = connection.execute(f"SELECT count(*) FROM {joined}").fetchall()
         if count > MOST_JOINED_CELLS:
-            fault = Fault("queries", f"their groups allow {count:,} cells", "Add an identity query")
+            fault = Fault("queries", f"their groups allow {count:,} cells, too many to list", "Add an identity query")
             raise FaultsError(source.name, [fault])
         order = ", ".join(map(quoted_name, sorted(known)))
         rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else f"SELECT 0 AS {TOTAL_KEY}"

@@ -119,7 +119,7 @@ class _Reader:
         if self._take("("):
             self._depth += 1
             if self._depth > DEEPEST:
-                raise DomainError(f"more than {DEEPEST} parentheses are nested")
+                raise DomainError(f"parentheses are nested more than {DEEPEST} deep")
             inside = self._sum()
             self._depth -= 1
             if not self._take(")"):

@@ -274,7 +274,7 @@ class Signed(NeighborFunction):
 
     def __post_init__(self) -> None:
         if isinstance(self.base, Signed):
-            raise DomainError("the function is signed already")
+            raise DomainError("the function is already signed")
         if not np.isfinite(self.base.at_zero):
             raise DomainError(f"{self.base} has no value at 0, so it has no signed extension; give it a shift")
 

@@ -193,7 +193,7 @@ def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
     used = Counter(_folded(name) for name, grouper in groupers.items() if grouper.map)
     for name, grouper in groupers.items():
         if grouper.map and used[_folded(name)] > 1:
-            section.fault(name, "another grouping has almost this name", "Choose names for two different files")
+            section.fault(name, "another grouping has almost this name", "Choose names that two files can have")
     return groupers
 
 

@@ -262,7 +262,7 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
     for entry in entries:
         query = known.pop(entry.text("name"), None)
         if query is None:
-            entry.fault("name", "the spec has no such query, or has it once", _FRESH)
+            entry.fault("name", "the spec has no such query, or it is listed twice", _FRESH)
             continue
         groups = entry.whole("groups", low=1)
         noise = {}

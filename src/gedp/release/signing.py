@@ -25,7 +25,7 @@ def make_key(path: Path, passphrase: str | None = None) -> Path:
     public = path.with_name(path.name + PUBLIC)
     taken = [each for each in (path, public) if os.path.lexists(each)]
     if taken:
-        raise WriteError(f"cannot write {taken[0]}: it exists already, and keys are never replaced")
+        raise WriteError(f"cannot write {taken[0]}: it already exists, and keys are never replaced")
     key = Ed25519PrivateKey.generate()
     encryption = (
         serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()

@@ -44,7 +44,7 @@ def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = 
         if obstacle is None
         else f"It {obstacle}, so it is not replaced. Choose another folder"
     )
-    raise ReleaseExistsError(f"{target} exists already and nothing was spent. {hint}")
+    raise ReleaseExistsError(f"{target} already exists and nothing was spent. {hint}")
 
 
 class ReleaseWriter:
