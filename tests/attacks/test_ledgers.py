@@ -237,7 +237,7 @@ def test_a_broken_ledger_nearby_may_be_that_of_the_data(tmp_path: Path) -> None:
 def test_a_new_ledger_is_announced_once(tmp_path: Path) -> None:
     write_case(tmp_path)
     ended = gedp("run", "spec.toml", "--answers-only", folder=tmp_path)
-    line = f"A new ledger was made for these data, in which nothing was recorded before: {LEDGER}"
+    line = f"A new ledger was created for these data; nothing had been recorded before: {LEDGER}"
     assert line in ended.out.splitlines()
     assert "new ledger" not in gedp("run", "spec.toml", "--answers-only", "--force", folder=tmp_path).out
 

@@ -201,14 +201,14 @@ def test_the_command_writes_the_layout_and_ratios(microdata: Microdata, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--agglvl", "99"], "no level of states or counties"),
+        (["--agglvl", "99"], "not a level of states or counties"),
         (["--agglvl", "75", "--by", "cnty"], "a table of its own"),
         (["--agglvl", "75", "--ratio", "change"], "a table of its own"),
         (["--agglvl", "75", "--name", "naics=industry"], "column industry: there is no such public column"),
         (["--ratio", "nonsense"], "no ratio of this name"),
         (["--ratio", "x = wage / (m1emp - m1emp)"], "divides by 0"),
         (["--ratio", "change", "--name", "m1emp"], "two names"),
-        (["--by", "nonsense"], "no public column or grouping"),
+        (["--by", "nonsense"], "not a public column or grouping"),
     ],
 )
 def test_refusals(microdata: Microdata, arguments: list[str], problem: str) -> None:
@@ -235,7 +235,7 @@ def test_somebody_who_looks_sees_the_first_lines(tmp_path: Path) -> None:
     assert max(map(len, lines[:-1])) <= 80
     assert re.match(r"20 of \d+ lines, 7 of 29 columns", lines[-1])
     assert any(line.split()[:2] == ["34001", "111110"] for line in lines)
-    assert "does not say: own_code, year, qtr" in said
+    assert "says nothing about them: own_code, year, qtr" in said
 
 
 def _read(descriptor: int) -> bytes:

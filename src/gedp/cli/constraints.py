@@ -39,8 +39,8 @@ def constraint_options(command: F) -> F:
 def sentences(constrained: Mapping[str, Any]) -> Iterator[str]:
     """The effect of each constraint, in words."""
     if said := constrained.get("fixed"):
-        spare = f" ({said['redundant']:,} of them follow from the others)" if said["redundant"] else ""
-        yield f"{said['totals']:,} totals are fixed{spare} and met to within {said['largest_gap']:.1g}."
+        spare = f" ({said['redundant']:,} implied by the others)" if said["redundant"] else ""
+        yield f"fixed totals: {said['totals']:,}{spare}, met to within {said['largest_gap']:.1g}."
         if (far := said["furthest"]) and far["standard_errors"] > SUSPICIOUS:
             away = f"{far['standard_errors']:,.0f} standard errors from what the answers say"
             yield f"the fixed {far['total']} is {away}. Check the total and its units."
