@@ -150,7 +150,7 @@ def test_a_release_ends_once(tmp_path: Path) -> None:
         book.abandon(finished.release_id, "give it back", before_noise=True)
     with pytest.raises(LedgerError, match="is already finished"):
         book.commit(finished.release_id, MANIFEST)
-    with pytest.raises(LedgerError, match="is unspent already"):
+    with pytest.raises(LedgerError, match="is already unspent"):
         book.commit(unspent.release_id, MANIFEST)
     with pytest.raises(LedgerError, match="has no release"):
         book.commit("0" * 32, MANIFEST)
