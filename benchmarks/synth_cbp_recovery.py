@@ -20,12 +20,11 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from gedp.cli.synth.cbp import fits_table, sources_table
-from gedp.cli.synth.publish import withheld_table
 from gedp.lab.synth.cbp import EmploymentOptions, Sources, cells_from_sources, read_sources
 from gedp.lab.synth.cbp.codes import sector_sql
 from gedp.lab.synth.publish import publish
 from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
+from gedp.lab.synth.tables import fits_table, sources_table, withheld_table
 
 QCEW = Path(__file__).parents[2] / "shared" / "data" / "qcew_2016q1.parquet"
 STATES = ("RI", "NJ")

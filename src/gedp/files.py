@@ -26,7 +26,7 @@ def writing(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise WriteError(f"cannot write {target}: {_reason(error)}") from None
+        raise WriteError(f"cannot write {target}: {reason(error)}") from None
 
 
 @contextmanager
@@ -125,5 +125,6 @@ def _umask() -> int:
     return umask
 
 
-def _reason(error: OSError) -> str:
+def reason(error: OSError) -> str:
+    """Why the file system refused, in a word or two."""
     return (os.strerror(error.errno) if error.errno else "the file system refused").lower()

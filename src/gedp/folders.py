@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import real, writing
+from gedp.files import WriteError, real, reason, writing
 
 try:
     import fcntl
@@ -125,8 +125,10 @@ def held(folder: Path) -> Iterator[None]:
 
 def make_folder(path: Path) -> None:
     """Makes a folder, and those above it, unless it is there."""
-    with writing(path):
+    try:
         path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteError(f"cannot make the folder {path}: {reason(error)}") from None
 
 
 def make_private(folder: Path) -> None:

@@ -54,6 +54,7 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.lab.baselines.suppression import PublishedQcew
     from gedp.lab.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
     from gedp.lab.evaluate.folder import results_folder
     from gedp.lab.evaluate.levels import parse_groupings
@@ -74,7 +75,7 @@ def command(
                 attributes=list(attributes) or None,
                 weights=weights,
                 fixed=fixed,
-                published=published,
+                baselines=[PublishedQcew(published)] if published else [],
                 progress=at.reach,
             )
             at.step("writing")

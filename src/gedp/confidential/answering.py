@@ -25,7 +25,7 @@ from gedp.confidential.preparing import Prepared
 from gedp.confidential.recording import Record
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import CellTally, Clipping, clipped_excess, scan_cells
-from gedp.neighbors import Linear, Log, Signed, Sqrt
+from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.policy import Query, Spec
 from gedp.progress import Progress, silent
@@ -199,7 +199,7 @@ class _Job:
         by_psi = ~plan.clip
         if by_psi.any():
             answers = self.mechanisms[query.name, name].answer(sums[by_psi], self.entropy)
-            kind = "exact" if isinstance(answers.psi, Linear) else "estimated"
+            kind = "exact" if answers.psi.has_constant_variance else "estimated"
             interval = answers.interval(confidence)
             result.put(by_psi, answers.estimate(), answers.variance(), interval, "psi", kind)
         if plan.bounds is not None and plan.clip.any():
@@ -250,7 +250,7 @@ def _manifest(job: _Job, recorded: Record | None, answered: Sequence[Answered]) 
         zeta=job.zeta if job.identity else None,
         estimates={
             name: "unbiased"
-            if isinstance(attributes[name].protection.psi, Sqrt | Log | Linear)
+            if attributes[name].protection.psi.is_unbiased
             else "corrected to the second order of the noise; a bias of higher order remains"
             for name in job.spec.asked
         },

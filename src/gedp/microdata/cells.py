@@ -18,7 +18,7 @@ from gedp.arrays import BoolArray, CodeArray, FloatArray, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.industries import ancestor_of
 from gedp.microdata.solve import max_by
-from gedp.neighbors import Linear, Log, NeighborFunction, Protection
+from gedp.neighbors import Log, NeighborFunction, Protection
 from gedp.policy import Attribute, Grouper, Query, Spec
 from gedp.release import ProtectedAnswers
 from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
@@ -355,7 +355,7 @@ def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute) -> PsiN
 
 def is_exact(noise: PsiNoise) -> bool:
     """Whether the variance is the same whatever the truth."""
-    return isinstance(noise.psi, Linear)
+    return noise.psi.has_constant_variance
 
 
 def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:

@@ -7,10 +7,11 @@ from gedp.neighbors.check import (
     require_neighbor_function,
 )
 from gedp.neighbors.combine import Piecewise, narrow, widen
-from gedp.neighbors.functions import Linear, Log, NeighborFunction, Signed, Sqrt, gain_and_loss
+from gedp.neighbors.functions import BUILT_IN, Linear, Log, NeighborFunction, Signed, Sqrt, gain_and_loss
 from gedp.neighbors.protection import Interval, Protection
 
 __all__ = [
+    "BUILT_IN",
     "ConditionFailure",
     "Interval",
     "Linear",

@@ -9,6 +9,7 @@ of subtracting two large values of ψ.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -51,6 +52,12 @@ class NeighborFunction(ABC):
     #: Theorem 1(2): adding the rest of a group never spreads two values apart, so γ bounds the sensitivity of
     #: ψ(sum). It holds for concave ψ on x ≥ 0 and fails for the signed extension.
     contracts_in_sums = True
+    #: Whether `debiased` is right on average, and not only to the second order of the noise.
+    is_unbiased = False
+    #: Whether the variance of `debiased` is the same whatever the truth.
+    has_constant_variance = False
+    #: Whether values are computed to a few units in the last place, as docs/proofs/noise.md assumes of built-in ψ.
+    is_accurate = False
 
     @property
     @abstractmethod
@@ -90,6 +97,22 @@ class NeighborFunction(ABC):
         bend: FloatArray = (self.slope(high) - self.slope(low)) / (high - low)
         return -bend / self.slope(x) ** 3
 
+    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+        """An estimate of x from ω = ψ(x) + N(0, σ²); here by the delta method, to the second order of σ."""
+        x = self.inverse(np.maximum(omega, self.lowest))
+        finite = np.isfinite(x)
+        correction = sigma**2 / 2 * self.inverse_curvature(np.where(finite, x, 1.0))
+        return np.where(finite, x - correction, x)
+
+    def debiased_variance(self, x: FloatArray, sigma: float) -> FloatArray:
+        """The variance of `debiased` where the truth is x; here to order σ⁴."""
+        at = np.where(x == 0, np.finfo(float).tiny, x)  # some slopes are infinite at 0
+        finite = np.isfinite(at)
+        at = np.where(finite, at, 1.0)
+        with np.errstate(divide="ignore"):
+            variance: FloatArray = (sigma / self.slope(at)) ** 2 + (sigma**2 * self.inverse_curvature(at)) ** 2 / 2
+        return np.where(finite, variance, np.inf)
+
     def _above_lowest(self, y: npt.ArrayLike) -> FloatArray:
         array = np.asarray(y, dtype=np.float64)
         bad = int(array.size - np.count_nonzero(array >= self.lowest))
@@ -113,6 +136,8 @@ def _shifted(shift: float) -> str:
 class Linear(NeighborFunction):
     """ψ(x) = x: every interval has the same absolute width. With γ = 1 it is one person more or less."""
 
+    is_unbiased = has_constant_variance = is_accurate = True
+
     @property
     def at_zero(self) -> float:
         """0."""
@@ -134,6 +159,10 @@ class Linear(NeighborFunction):
         """0: the inverse is straight."""
         return np.zeros_like(as_amounts(x, str(self)))
 
+    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+        """ω itself."""
+        return omega
+
     def __str__(self) -> str:
         return "x"
 
@@ -143,6 +172,8 @@ class Sqrt(NeighborFunction):
     """ψ(x) = √(x + shift): interval widths grow like √x, as an attacker's own sampling error would."""
 
     shift: float = 0.0
+
+    is_unbiased = is_accurate = True
 
     def __post_init__(self) -> None:
         _check_shift(self.shift)
@@ -171,6 +202,16 @@ class Sqrt(NeighborFunction):
         """2: the inverse is a parabola."""
         return np.full_like(as_amounts(x, str(self)), 2.0)
 
+    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+        """ω² is too large by σ² on average."""
+        return omega**2 - sigma**2 - self.shift
+
+    def debiased_variance(self, x: FloatArray, sigma: float) -> FloatArray:
+        """Exact: 4σ²(x + shift) + 2σ⁴."""
+        variance: FloatArray = x * (4 * sigma**2)
+        variance += 4 * sigma**2 * self.shift + 2 * sigma**4
+        return variance
+
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """(y − x) / (ψ(x) + ψ(y))."""
         total = self(x) + self(y)
@@ -195,6 +236,8 @@ class Log(NeighborFunction):
     """
 
     shift: float = 0.0
+
+    is_unbiased = is_accurate = True
 
     def __post_init__(self) -> None:
         _check_shift(self.shift)
@@ -234,6 +277,15 @@ class Log(NeighborFunction):
     def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
         """The same as every derivative of the exponential there: x + shift."""
         return as_amounts(x, str(self)) + self.shift
+
+    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+        """exp(ω) is too large by a factor of exp(σ²/2) on average."""
+        return np.exp(omega - sigma**2 / 2) - self.shift
+
+    def debiased_variance(self, x: FloatArray, sigma: float) -> FloatArray:
+        """Exact: (x + shift)²(exp(σ²) − 1)."""
+        variance: FloatArray = (x + self.shift) ** 2 * np.expm1(sigma**2)
+        return variance
 
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """log1p((y − x)/(x + shift)); infinite between 0 and anything else when there is no shift."""
@@ -322,3 +374,11 @@ def gain_and_loss(x: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
     """An attribute that can be negative as two that cannot: max(0, x) and max(0, −x), whose difference is x."""
     x = as_reals(x, "gain and loss")
     return np.maximum(x, 0.0), np.maximum(-x, 0.0)
+
+
+#: Those that a spec can name, each made with a shift where it has one.
+BUILT_IN: Mapping[str, Callable[[float], NeighborFunction]] = {
+    "sqrt": Sqrt,
+    "log": Log,
+    "linear": lambda _: Linear(),
+}

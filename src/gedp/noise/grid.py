@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors import Linear, Log, Protection, Sqrt
+from gedp.neighbors import Protection
 from gedp.neighbors.combine import Piecewise
 from gedp.neighbors.functions import NeighborFunction
 from gedp.neighbors.protection import ROUNDING
@@ -128,8 +128,8 @@ def psi_grid(
 
 def _relative_error(psi: NeighborFunction) -> float:
     """How far off the computed ψ may be, as a part of its largest value."""
-    if isinstance(psi, Linear | Sqrt | Log):
+    if psi.is_accurate:
         return BASIC_ERROR
-    if isinstance(psi, Piecewise) and all(isinstance(piece.psi, Linear | Sqrt | Log) for piece in psi.pieces):
+    if isinstance(psi, Piecewise) and all(piece.psi.is_accurate for piece in psi.pieces):
         return BASIC_ERROR * (1 + len(psi.pieces) / 4)  # a few roundings for each piece
     return ROUNDING

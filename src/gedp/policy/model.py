@@ -13,7 +13,7 @@ from pathlib import Path
 from gedp import web
 from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.errors import Fault, FaultsError
-from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, widen
+from gedp.neighbors import BUILT_IN, Protection, Signed, widen
 
 ESTABLISHMENT = "establishment"
 #: Columns of the tables that are made of a release, so neither a public column nor a grouping can be called like one.
@@ -32,7 +32,7 @@ TABLE_COLUMNS = (
 )
 #: Follows the name of an attribute in the name of the column with its noisy values of psi.
 PSI_SUFFIX = "__psi"
-PSI_NAMES = ("sqrt", "log", "linear")
+PSI_NAMES = tuple(BUILT_IN)
 MECHANISMS = ("auto", "psi", "pnc")
 WEIGHTS = ("quasi", "plug-in")
 #: Of an interval; beyond it they soon have no ends.
@@ -50,9 +50,7 @@ class Closeness:
     @property
     def protection(self) -> Protection:
         """The same as numbers to compute with."""
-        shift = float(self.shift)
-        psi: NeighborFunction = {"sqrt": Sqrt(shift), "log": Log(shift), "linear": Linear()}[self.psi]
-        return Protection(psi, float(self.gamma))
+        return Protection(BUILT_IN[self.psi](float(self.shift)), float(self.gamma))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from gedp.arrays import FloatArray
-from gedp.neighbors import Linear, Log, NeighborFunction, Signed, Sqrt
+from gedp.neighbors import NeighborFunction, Signed
 
 
 @dataclass(frozen=True, repr=False)
@@ -24,18 +24,7 @@ class PsiAnswers:
 
     def estimate(self) -> FloatArray:
         """Unbiased for sqrt, log and linear; for other ψ corrected to the second order of σ (the delta method)."""
-        match self.psi:
-            case Linear():
-                return self.omega
-            case Sqrt(shift):
-                return self.omega**2 - self.sigma**2 - shift
-            case Log(shift):
-                return np.exp(self.omega - self.sigma**2 / 2) - shift
-            case psi:
-                x = psi.inverse(np.maximum(self.omega, psi.lowest))
-                finite = np.isfinite(x)
-                correction = self.sigma**2 / 2 * psi.inverse_curvature(np.where(finite, x, 1.0))
-                return np.where(finite, x - correction, x)
+        return self.psi.debiased(self.omega, self.sigma)
 
     def variance(self) -> FloatArray:
         """The variance of the estimate, itself estimated: at the estimate, but never below that at 0."""
@@ -58,21 +47,7 @@ class PsiAnswers:
 def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> FloatArray:
     """The variance of the estimate where the truth is x: exact for sqrt, log and linear, else to order σ⁴."""
     x = np.asarray(x, dtype=np.float64)
-    at = x if isinstance(psi, Signed) else np.maximum(x, 0.0)
-    if isinstance(psi, Log):
-        of_log: FloatArray = (at + psi.shift) ** 2 * np.expm1(sigma**2)
-        return of_log
-    if isinstance(psi, Sqrt):
-        of_sqrt: FloatArray = at * (4 * sigma**2)
-        of_sqrt += 4 * sigma**2 * psi.shift + 2 * sigma**4
-        return of_sqrt
-    if not isinstance(psi, Linear):
-        at = np.where(at == 0, np.finfo(float).tiny, at)  # some slopes are infinite at 0
-    finite = np.isfinite(at)
-    at = np.where(finite, at, 1.0)
-    with np.errstate(divide="ignore"):
-        variance: FloatArray = (sigma / psi.slope(at)) ** 2 + (sigma**2 * psi.inverse_curvature(at)) ** 2 / 2
-    return np.where(finite, variance, np.inf)
+    return psi.debiased_variance(x if isinstance(psi, Signed) else np.maximum(x, 0.0), sigma)
 
 
 def no_clipping_tau(establishments: int, attributes: int, zeta: Fraction, *, signed: bool = False) -> float:

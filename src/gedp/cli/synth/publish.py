@@ -1,17 +1,15 @@
 """`gedp synth publish`: CBP, QWI and imputed CBP files from establishments."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
-if TYPE_CHECKING:
-    from gedp.lab.synth.publish import PublishedFiles
+from gedp.cli.synth.output import PATH
 
 
 @click.command(name="publish")
-@click.argument("establishments", type=click.Path(path_type=Path))
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to create.")
+@click.argument("establishments", type=PATH)
+@click.option("--out", required=True, type=PATH, help="Folder to create.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
 def command(establishments: Path, out: Path, seed: int) -> None:
     """Write CBP, QWI and imputed CBP files from ESTABLISHMENTS (Parquet), in the layouts of the real files.
@@ -26,6 +24,7 @@ def command(establishments: Path, out: Path, seed: int) -> None:
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.lab.synth.publish import publish
+    from gedp.lab.synth.tables import withheld_table
 
     with steps() as at:
         published = publish(establishments, out, seed=seed, progress=at.reach)
@@ -37,17 +36,3 @@ def command(establishments: Path, out: Path, seed: int) -> None:
         soft_wrap=True,
     )
     console.print(f"Wrote {published.cbp}, {published.efsy} and {published.qwi}.", soft_wrap=True)
-
-
-def withheld_table(published: "PublishedFiles") -> Any:
-    """What is withheld, beside the paper's counts, as a table for the terminal."""
-    from rich.table import Table
-
-    headers = ("figure", "level", "cells", "withheld", "share", "paper")
-    table = Table(*headers, title=f"Published for {published.year}", title_justify="left")
-    for row in published.tables:
-        shares = (f"{row.share:.1%}", f"{row.aim:.0%}")
-        table.add_row(row.source, row.level, f"{row.cells:,}", f"{row.withheld:,}", *shares)
-    for column in table.columns[2:]:
-        column.justify = "right"
-    return table

@@ -1,24 +1,21 @@
-"""`gedp synth qcew`: establishments that add up to the published QCEW."""
+"""`gedp synth qcew`: establishments from the published QCEW."""
 
-import time
 from pathlib import Path
 
 import click
 
-_FILE = click.Path(path_type=Path)
+from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
 
 
 @click.command("qcew")
 @click.option(
     "--qcew",
     "inputs",
-    type=_FILE,
+    type=PATH,
     multiple=True,
     required=True,
     help="Published QCEW: file, zip or folder; may be repeated.",
 )
-@click.option("--state", "states", multiple=True, help="State, by postal or FIPS code; may be repeated. Default: all.")
-@click.option("--out", type=_FILE, required=True, help="Parquet file to write.")
 @click.option(
     "--own",
     type=click.Choice(["1", "2", "3", "5"]),
@@ -29,25 +26,14 @@ _FILE = click.Path(path_type=Path)
 )
 @click.option("--year", type=click.IntRange(1990, 2100), help="Year, if the files hold several or do not show it.")
 @click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, in the same cases.")
-@click.option(
-    "--spread",
-    type=click.Choice(["skewed", "paper"]),
-    default="skewed",
-    show_default=True,
-    help="How a cell is divided among its establishments.",
-)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws.")
-@click.option("--plot", type=_FILE, help="Also plot the size distribution (.png, .svg, .pdf).")
+@makes_establishments
 def command(
     inputs: tuple[Path, ...],
-    states: tuple[str, ...],
-    out: Path,
     own: tuple[str, ...],
     year: int | None,
     quarter: int | None,
-    spread: str,
-    seed: int,
-    plot: Path | None,
+    states: tuple[str, ...],
+    output: EstablishmentsFile,
 ) -> None:
     """Make synthetic establishments that add up to the published QCEW.
 
@@ -62,9 +48,6 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.files import require_writable
-    from gedp.lab.synth.establishments import write_establishments
-    from gedp.lab.synth.plots import check_plot, plot_sizes
     from gedp.lab.synth.qcew.fill import fill
     from gedp.lab.synth.qcew.read import read_qcew
     from gedp.lab.synth.qcew.sources import find_sources
@@ -72,38 +55,16 @@ def command(
     from gedp.lab.synth.states import state_fips
     from gedp.lab.synth.tables import filling_notes, filling_table, sizes_table
 
-    began = time.perf_counter()
     wanted = state_fips(states)
-    require_writable(out)
-    if plot is not None:
-        check_plot(plot)
     with steps() as at:
         at.step("reading", sum(source.size for source in find_sources(inputs)))
         published = read_qcew(inputs, states=wanted, own=own, year=year, quarter=quarter, progress=at.advance)
         at.step("filling suppressed cells")
         filling = fill(build_tree(published.rows))
-        at.step("writing establishments", int(filling.cells["estabs"].to_numpy().sum()))
-        summary = write_establishments(
-            filling.cells,
-            out,
-            year=published.year,
-            quarter=published.quarter,
-            seed=seed,
-            spread=spread,
-            progress=at.advance,
-        )
-        if plot is not None:
-            at.step("plotting")
-            plot_sizes(out, plot)
+        summary = output.write(filling.cells, published.year, published.quarter, at)
     console = make_console()
     console.print(filling_table(filling, f"Synthetic establishments, {published.year} quarter {published.quarter}"))
     console.print(sizes_table(summary))
     for note in filling_notes(filling):
         console.print(note)
-    console.print(
-        f"Wrote {out} in {time.perf_counter() - began:.1f} s (spread {spread}, seed {seed}).",
-        soft_wrap=True,
-        markup=False,
-    )
-    if plot is not None:
-        console.print(f"Wrote {plot}.", soft_wrap=True, markup=False)
+    output.print_written(console)

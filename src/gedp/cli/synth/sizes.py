@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-_FILE = click.Path(path_type=Path)
+from gedp.cli.synth.output import PATH
 
 
 @click.command("sizes")
-@click.argument("establishments", type=_FILE)
-@click.option("--zbp", type=_FILE, required=True, help="ZIP Code Business Patterns by NAICS and size class.")
+@click.argument("establishments", type=PATH)
+@click.option("--zbp", type=PATH, required=True, help="ZIP Code Business Patterns by NAICS and size class.")
 @click.option(
     "--state",
     "states",

@@ -143,11 +143,11 @@ class Comparison:
         return mean, None if count < 2 else float(differences.std(ddof=1) / np.sqrt(count))
 
     def results(self) -> pa.Table:
-        """Tidy: a line for each setting, workflow, attribute and level."""
+        """All lines, tidy: one for each setting, workflow, attribute and level."""
         return pa.Table.from_pylist([asdict(line) for line in self.lines], _SCHEMA)
 
     def winner_table(self) -> pa.Table:
-        """A line for each setting, attribute and level."""
+        """The winners, tidy: a line for each setting, attribute and level."""
         return pa.Table.from_pylist([asdict(winner) for winner in self.winners])
 
     @sealed

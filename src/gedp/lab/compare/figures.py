@@ -19,7 +19,7 @@ class MarkedAxis(Axis):
     marks: tuple[float, ...] = ()
 
     def ticks(self) -> list[float]:
-        """The marks."""
+        """Where it is marked."""
         return list(self.marks)
 
 

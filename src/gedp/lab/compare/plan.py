@@ -40,7 +40,7 @@ class ComparisonPlan:
 
     @property
     def spec(self) -> Spec:
-        """Of the first setting. Data, groupings and attributes are those of all."""
+        """The spec of the first setting, whose data, groupings and attributes are those of all."""
         return self.settings[0].spec
 
     @property
@@ -50,16 +50,16 @@ class ComparisonPlan:
 
     @property
     def mechanisms(self) -> tuple[str, ...]:
-        """Each once."""
+        """Those of the workflows, each once; workflows that differ in weights alone share one rehearsal."""
         return tuple(dict.fromkeys(workflow.mechanism for workflow in self.workflows))
 
     def open_table(self) -> ConfidentialTable:
-        """The table, validated."""
+        """Opens the table and refuses one that cannot be released."""
         spec = self.spec
         return open_table(LocalEngine(self.source), spec.data, spec.policy.attributes, spec.groupers, self.folder)
 
     def described(self) -> dict[str, Any]:
-        """What it is of, in words that need no other file."""
+        """What is compared, for the index and the page, in words that need no other file."""
         return {
             "table": Path(self.source).name,
             "budget_mu": str(self.whole.policy.mu),
@@ -71,7 +71,7 @@ class ComparisonPlan:
         }
 
     def fingerprint(self, key: bytes) -> str:
-        """Of everything that shapes a replicate, the content of the table and of map files among it.
+        """A digest of everything that shapes a replicate, the content of the table and of map files among it.
 
         Keyed, since a plain hash of the table could confirm a guess. The key stays in the folder of the comparison.
         """
@@ -102,7 +102,7 @@ def make_plan(
     sweep: str | None = None,
     seed: int | None = None,
 ) -> ComparisonPlan:
-    """A plan, or why there is none. Map files are looked up from `folder`."""
+    """Plans a comparison, or raises why it is refused. Map files are looked up from `folder`."""
     chosen = parse_workflows(workflows)
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):
@@ -124,7 +124,7 @@ def make_plan(
 
 
 def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:
-    """Those that the queries ask for in the spec's order, or of them the chosen."""
+    """The chosen attributes, or all that the queries ask for, in the order of the spec."""
     names = spec.asked
     unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
     if unknown:
@@ -143,5 +143,5 @@ def _identities(spec: Spec) -> int:
 
 
 def _nameless(spec: Spec) -> Spec:
-    """Without the names of files and folders, which change no result."""
+    """The spec without the names of files and folders, which change no result."""
     return replace(spec, data=replace(spec.data, source="table"), output=replace(spec.output, dir="out"))

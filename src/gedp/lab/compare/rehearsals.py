@@ -43,7 +43,7 @@ class Preparation:
     group: pa.Array  # numbers from 0 in every level
 
     def cells(self) -> Iterator[tuple[Level, Cells]]:
-        """The groups of every level."""
+        """Every level with its groups."""
         for level in self.levels:
             yield level, self.frame.cells(level.by)
 

@@ -34,18 +34,18 @@ KEY_BYTES = 32
 
 @dataclass(frozen=True)
 class ReplicateFolder:
-    """Where the replicates of one plan are."""
+    """The folder that holds the replicates of one plan, their groups, and the plan itself."""
 
     path: Path
     stamp: Stamp
 
     def file(self, number: int) -> Path:
-        """The errors of one replicate."""
+        """Where the errors of one replicate are."""
         return self.path / FILES / f"{self.stamp.prefix}{number:04d}.parquet"
 
     @property
     def groups(self) -> Path:
-        """The keys and true values of all groups."""
+        """Where the keys and true values of all groups are."""
         return self.path / FILES / f"{self.stamp.prefix}{GROUPS}"
 
     def missing(self, count: int) -> list[int]:
@@ -53,7 +53,7 @@ class ReplicateFolder:
         return [number for number in range(count) if not self.file(number).exists()]
 
     def key(self) -> bytes:
-        """That of the fingerprint: random, and known in this folder alone. A new one if nothing was begun."""
+        """The key of the fingerprint: random, and known in this folder alone. A new one if nothing was begun."""
         try:
             return bytes.fromhex((self.path / KEY).read_text(encoding="ascii"))
         except (OSError, ValueError):

@@ -54,7 +54,7 @@ def rows_of(
 
 
 def winner_headings(comparison: Comparison) -> tuple[str, ...]:
-    """Of `winner_rows`."""
+    """The headings over `winner_rows`."""
     return ("level", second_heading(comparison), "winner", "runner-up", "its error", "beyond chance")
 
 

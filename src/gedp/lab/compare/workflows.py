@@ -27,7 +27,7 @@ DEFAULT = ("psi", "pnc", "auto", GDP)
 
 @dataclass(frozen=True)
 class Workflow:
-    """One of them."""
+    """A mechanism for the groups, and weights for the microdata."""
 
     mechanism: str
     weights: str
@@ -39,7 +39,7 @@ class Workflow:
 
 
 def parse_workflows(names: Sequence[str]) -> list[Workflow]:
-    """Workflows by name, each once."""
+    """The workflows that these names stand for, each once; `psi+quasi` names the weights too."""
     result = []
     for name in names:
         mechanism, _, weights = name.partition("+")

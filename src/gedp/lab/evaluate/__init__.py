@@ -4,7 +4,6 @@ levels        which groupings
 truth         the table, checked against the release
 groups        protected beside true, group by group
 metrics       errors in numbers; figures: in pictures
-published     beside what suppression leaves
 evaluation    all of it for one release
 report        the page and the terminal
 folder        where results go: closed, stamped, whole or absent

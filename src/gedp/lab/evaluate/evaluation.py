@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.sealing import sealed
+from gedp.lab.baselines import Baseline
 from gedp.lab.evaluate.folder import Results, Stamp, results_folder
 from gedp.lab.evaluate.groups import (
     ANSWERS,
@@ -20,7 +21,6 @@ from gedp.lab.evaluate.groups import (
     worst_table,
 )
 from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
-from gedp.lab.evaluate.published import suppression_beside
 from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_frame
@@ -45,23 +45,23 @@ class Evaluation:
     confidence: float
     levels: tuple[Level, ...]
     comparisons: tuple[ComparedGroups, ...]
-    suppression: pa.Table | None = None  # beside the published QCEW
+    beside: tuple[tuple[Baseline, pa.Table], ...] = ()  # what other ways leave of the same cells
 
     def __repr__(self) -> str:
         return f"Evaluation({self.release.folder}, {len(self.levels)} levels, {self.stamp.text})"
 
     @property
     def stamp(self) -> Stamp:
-        """What is to be written on everything."""
+        """What is written on every file: CONFIDENTIAL, or that the data is synthetic."""
         return stamp_of(self.release)
 
     @property
     def attributes(self) -> list[str]:
-        """Those that were evaluated."""
+        """The names of the attributes that were evaluated."""
         return list(dict.fromkeys(each.attribute for each in self.comparisons))
 
     def of(self, attribute: str, source: str = MICRODATA) -> list[ComparedGroups]:
-        """The comparisons of one attribute, in the order of the levels."""
+        """The groups of one attribute, level by level."""
         return [each for each in self.comparisons if each.attribute == attribute and each.source == source]
 
     def answers_at(self, level: Level, attribute: str) -> list[ComparedGroups]:
@@ -73,11 +73,11 @@ class Evaluation:
         return error_table(self.comparisons)
 
     def worst(self, count: int = WORST) -> pa.Table:
-        """The groups with the largest absolute errors."""
+        """Of every level and attribute the groups with the largest absolute errors."""
         return worst_table(self.comparisons, count)
 
     def groups(self) -> pa.Table:
-        """Every group with its truth."""
+        """Every group of every level, protected beside true."""
         return group_table(self.comparisons)
 
     def write(self, folder: Path, *, force: bool = False) -> Path:
@@ -88,15 +88,15 @@ class Evaluation:
 
     @sealed
     def write_into(self, results: Results) -> None:
-        """The same into a folder that is being filled."""
+        """Writes tables and the page into a folder that is being filled."""
         from gedp.lab.evaluate.report import evaluation_page
 
         constraints = self.constraints.described()
         results.about.update(release=self.release.name, weights=self.weights, constraints=constraints)
-        for name, table in (("errors", self.errors()), ("worst", self.worst()), ("suppression", self.suppression)):
-            if table is not None:
-                results.write_parquet(f"{name}.parquet", table)
-                results.write_csv(f"{name}.csv", table)
+        beside = {baseline.name: table for baseline, table in self.beside}
+        for name, table in {"errors": self.errors(), "worst": self.worst(), **beside}.items():
+            results.write_parquet(f"{name}.parquet", table)
+            results.write_csv(f"{name}.csv", table)
         results.write_parquet("groups.parquet", self.groups())
         results.write_text(PAGE, evaluation_page(self))
 
@@ -115,15 +115,15 @@ def evaluate(
     attributes: Sequence[str] | None = None,
     weights: str | None = None,
     fixed: Sequence[Given] = (),
-    published: Path | None = None,
+    baselines: Sequence[Baseline] = (),
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compares the microdata and the answers of a release with the table that it was made from.
 
     `by` are groupings to evaluate, each a sequence of keys; by default the levels of the QCEW and what was measured.
     The microdata are those on file in the release, with the public totals `fixed` that they were fitted to, if any;
-    where there are none, or other `weights` are asked for, they are fitted. `published` is a QCEW file to set the same
-    cells beside what suppression left of them.
+    where there are none, or other `weights` are asked for, they are fitted. `baselines` are other ways to protect the
+    same cells, to be set beside.
     """
     at = progress or silent
     at("reading the truth", 0, 0)
@@ -145,7 +145,7 @@ def evaluate(
                 comparisons += [
                     compare_answers(microdata, found, level, query, name) for name in names if name in query.mu
                 ]
-    beside = None if published is None else suppression_beside(microdata.frame, comparisons, published)
+    beside = tuple((baseline, baseline.beside(microdata.frame, comparisons)) for baseline in baselines)
     confidence = float(frame.spec.output.confidence)
     return Evaluation(
         release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside

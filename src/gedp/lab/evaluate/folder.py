@@ -42,19 +42,19 @@ class Stamp:
 
     @property
     def text(self) -> str:
-        """In a word or two."""
+        """The stamp in a word or two, as metadata has it."""
         return "CONFIDENTIAL" if self.confidential else "synthetic data"
 
     @property
     def sentence(self) -> str:
-        """In a sentence."""
+        """The stamp in a sentence, as the terminal and pages have it."""
         if self.confidential:
             return "CONFIDENTIAL: computed from confidential values. Not for release."
         return "Made from synthetic data, as its spec says: nothing here is confidential."
 
     @property
     def prefix(self) -> str:
-        """How file names begin."""
+        """What file names begin with."""
         return "CONFIDENTIAL-" if self.confidential else ""
 
     @property
@@ -90,7 +90,7 @@ class Results:
         return self.staging / f"{self.stamp.prefix}{name}"
 
     def write_index(self) -> None:
-        """What is in the folder, with checksums."""
+        """Lists the files with their checksums."""
         files = {path.name: sha256(path) for path in sorted(self.staging.iterdir())}
         index = {"gedp": __version__, "classification": self.stamp.text, **self.about, "files": files}
         with private_file(self.staging / INDEX) as file:
@@ -187,7 +187,7 @@ def _is_left_over(target: Path) -> bool:
 
 
 def _is_release(folder: Path) -> bool:
-    """Also one whose manifest is not whole."""
+    """Whether a folder is a release, also one whose manifest is damaged."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -33,15 +33,15 @@ class ComparedGroups:
 
     @property
     def groups(self) -> int:
-        """Their number."""
+        """How many groups there are."""
         return len(self.truth)
 
     def errors(self) -> Errors:
-        """Of all groups."""
+        """The errors of all groups together."""
         return errors_of(self.truth, self.protected, self.low, self.high)
 
     def errors_by_size(self) -> dict[str, Errors]:
-        """Of the groups of each class of size, smallest first."""
+        """The errors by size of the true value, smallest sizes first."""
         classes = size_classes(self.truth)
         parts = [classes.of_group == place for place in range(len(classes.labels))]
         return {
@@ -108,7 +108,7 @@ def worst_table(comparisons: Sequence[ComparedGroups], count: int) -> pa.Table:
 
 
 def group_table(comparisons: Sequence[ComparedGroups]) -> pa.Table:
-    """Every group of every level."""
+    """One line for every group of every level, with its truth."""
     return pa.concat_tables([_lines(each, np.arange(each.groups)) for each in comparisons])
 
 

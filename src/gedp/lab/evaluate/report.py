@@ -1,12 +1,14 @@
 """An evaluation to look at: tables on the terminal, and one self-contained page with the paper's pictures."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 
+import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from gedp.lab.baselines import Baseline
 from gedp.lab.evaluate.evaluation import Evaluation
 from gedp.lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp.lab.evaluate.folder import Stamp
@@ -32,25 +34,6 @@ HEADINGS = (
     "≤10%",
     "covered",
     "answers",
-)
-
-
-SUPPRESSION_SHARES = (
-    "share_withheld",
-    "median_relative_withheld",
-    "within_10_withheld",
-    "median_relative_disclosed",
-    "within_10_disclosed",
-)
-SUPPRESSION_HEADINGS = (
-    "level",
-    "published cells",
-    "blank",
-    "share",
-    "median rel. error where blank",
-    "≤10%",
-    "where disclosed",
-    "≤10%",
 )
 
 
@@ -98,11 +81,10 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
             numbers = (short(difference, 2) for difference in differences)
             table.add_row(each.level.name, f"{errors.groups:,}", *numbers, *map(short_share, shares))
         console.print(table)
-    if evaluation.suppression is not None:
+    for baseline, found in evaluation.beside:
         for attribute in evaluation.attributes:
-            title = f"{attribute} beside the published QCEW: relative errors where cells are blank, and elsewhere"
-            table = _table(title, ("level", "cells", "blank", "share", "there", "≤10%", "elsewhere", "≤10%"))
-            for row in suppression_rows(evaluation, attribute):
+            table = _table(f"{attribute} {baseline.title}", baseline.narrow_headings)
+            for row in _rows_beside(baseline, found, attribute):
                 table.add_row(*row)
             console.print(table)
 
@@ -181,7 +163,7 @@ def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]
         _by_size(comparisons),
         "<h3>Where it is furthest off</h3>",
         _worst(comparisons),
-        *_suppression(evaluation, attribute),
+        *_beside(evaluation, attribute),
     ]
 
 
@@ -218,24 +200,11 @@ def _worst(comparisons: Sequence[ComparedGroups]) -> str:
     return html_table(f"The {WORST_SHOWN} largest differences of each level", headings, rows)
 
 
-def suppression_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
-    """The comparison with the published QCEW, under SUPPRESSION_HEADINGS."""
-    lines = [] if evaluation.suppression is None else evaluation.suppression.to_pylist()
-    return [
-        [line["level"], f"{line['published']:,}", f"{line['withheld']:,}", *_shares(line)]
-        for line in lines
-        if line["attribute"] == attribute
-    ]
+def _rows_beside(baseline: Baseline, found: pa.Table, attribute: str) -> list[list[str]]:
+    return [baseline.texts(line) for line in found.to_pylist() if line["attribute"] == attribute]
 
 
-def _shares(line: Mapping[str, float | None]) -> list[str]:
-    found = [line[name] for name in SUPPRESSION_SHARES]
-    return [short_share(math.nan if value is None else value) for value in found]
-
-
-def _suppression(evaluation: Evaluation, attribute: str) -> list[str]:
-    if evaluation.suppression is None:
-        return []
-    text = "The published QCEW leaves some cells blank. The release answers all; its error, where blank and elsewhere:"
-    rows = suppression_rows(evaluation, attribute)
-    return ["<h3>Beside suppression</h3>", html_table(text, SUPPRESSION_HEADINGS, rows)]
+def _beside(evaluation: Evaluation, attribute: str) -> Iterator[str]:
+    for baseline, found in evaluation.beside:
+        yield f"<h3>Beside {baseline.name}</h3>"
+        yield html_table(baseline.explanation, baseline.headings, _rows_beside(baseline, found, attribute))

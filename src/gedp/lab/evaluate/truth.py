@@ -35,7 +35,7 @@ class Truth:
     unit: Mapping[str, Fraction]
 
     def values(self, attribute: str) -> FloatArray:
-        """Of the rows."""
+        """The true value of every row."""
         return self.units[attribute] * float(self.unit[attribute])
 
     def sums(self, attribute: str, groups: Cells) -> FloatArray:

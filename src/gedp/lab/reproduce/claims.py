@@ -25,7 +25,7 @@ Comparisons = Mapping[str, Comparison]  # by the name of the state
 
 @dataclass(frozen=True)
 class Check:
-    """One place where a claim was looked at."""
+    """One number that a claim was checked against."""
 
     where: str
     holds: bool

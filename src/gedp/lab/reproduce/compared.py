@@ -9,6 +9,7 @@ import pyarrow as pa
 from gedp.lab.compare import Comparison
 from gedp.lab.compare.figures import error_boxes
 from gedp.lab.reproduce.claims import Comparisons, of_groups
+from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import Figure, ResultTable
 from gedp.numbers import short
 from gedp.policy import Spec
@@ -43,6 +44,22 @@ def equal_spec(wage_gamma: Decimal | None = None) -> Spec:
     changed = replace(wage, closeness=replace(wage.closeness, gamma=wage_gamma.quantize(Decimal("1e-9"))))
     attributes = {**spec.policy.attributes, WAGES: changed}
     return replace(spec, policy=replace(spec.policy, attributes=attributes))
+
+
+def compare_states(
+    context: Context, name: str, spec: Spec, workflows: Sequence[str], attributes: Sequence[str]
+) -> Comparisons:
+    """Replicates of the workflows on every state, at all levels."""
+    by = list(LEVELS.values())
+    return {
+        state.name: context.compare(name, state, spec, workflows=workflows, attributes=attributes, by=by)
+        for state in context.states
+    }
+
+
+def links(context: Context, found: Comparisons) -> dict[str, str]:
+    """The pages with all numbers, one for each state."""
+    return {f"All numbers for {state}": context.link(comparison) for state, comparison in found.items()}
 
 
 def median_table(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> ResultTable:

@@ -24,7 +24,7 @@ DEMO = "demo"
 
 @dataclass(frozen=True)
 class State:
-    """A synthetic state."""
+    """A synthetic state, and where its establishments are."""
 
     name: str  # postal code, or demo
     fips: str
@@ -32,13 +32,13 @@ class State:
 
     @property
     def title(self) -> str:
-        """In words."""
+        """Its name in words."""
         return {"RI": "Rhode Island", "NJ": "New Jersey", DEMO: "demonstration state"}.get(self.name, self.name)
 
 
 @dataclass(frozen=True)
 class Context:
-    """Where and how a run is done."""
+    """What all items of a run share: where results go, and what they are computed from."""
 
     out: Path = OUT  # folder of results
     data: Path | None = None  # folder with the published QCEW
@@ -105,7 +105,7 @@ class Context:
         return found
 
     def replicate_folder(self, name: str, state: State) -> Path:
-        """Where the replicates of a comparison are."""
+        """The folder of the replicates of a comparison, which a later run goes on with."""
         return self.out / "replicates" / f"{name}-{state.name}-seed{self.seed}"
 
     def link(self, comparison: "Comparison") -> str:

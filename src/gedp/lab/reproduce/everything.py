@@ -138,7 +138,7 @@ def _path(context: Context, item: Item) -> Path:
 
 
 def _key(context: Context, item: Item) -> str:
-    """Of everything that shapes an item."""
+    """A digest of everything that shapes an item."""
     qcew = context.qcew
     stat = None if qcew is None else (qcew.stat().st_size, qcew.stat().st_mtime_ns)
     parts = [__version__, item.name, item.title, context.replicates, context.seed, context.state_names, stat]

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def item_names() -> list[str]:
-    """Alphabetically."""
+    """The names of all items, alphabetically."""
     return sorted(module.name for module in iter_modules(items.__path__))
 
 

@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Summary:
-    """What was written."""
+    """What a file of establishments adds up to."""
 
     path: Path
     establishments: int

@@ -1,6 +1,7 @@
 """What the commands print: rich tables of summaries, comparisons and shapes."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -17,11 +18,17 @@ from gedp.lab.synth.shape import Shape
 from gedp.lab.synth.sizes import LABELS
 from gedp.lab.synth.states import POSTAL_OF_FIPS
 
+if TYPE_CHECKING:
+    from gedp.lab.synth.cbp import RouteResult
+    from gedp.lab.synth.publish import PublishedFiles
+
+_WORDS = ("from", "level")  # columns of texts
+
 
 def _table(title: str, columns: Iterable[str]) -> Table:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place == 0 else "right")
+        table.add_column(column, justify="left" if place == 0 or column in _WORDS else "right")
     return table
 
 
@@ -91,6 +98,69 @@ def sizes_table(summary: Summary) -> Table:
     return table
 
 
+def totals_table(title: str, made: Summary | Shape) -> Table:
+    """What a file of establishments adds up to."""
+    table = _table(title, ("what", "number"))
+    for label, number in (
+        ("establishments", made.establishments),
+        ("counties", made.counties),
+        ("county × industry cells", made.cells),
+        ("jobs, month 1", made.m1emp),
+        ("jobs, month 2", made.m2emp),
+        ("jobs, month 3", made.m3emp),
+        ("wages in the quarter, $", made.wage),
+    ):
+        table.add_row(label, f"{number:,}")
+    return table
+
+
+def sources_table(result: "RouteResult") -> Table:
+    """Where the county x NAICS-4 figures came from."""
+    counts = result.provenance
+    table = _table("Sources", ("county x NAICS-4 figure", "from", "cells", "share"))
+    for figure, source, cells in (
+        ("jobs, month 1", "QWI", counts.month1_published),
+        ("jobs, month 1", "regression", counts.month1_modelled),
+        ("jobs, month 3", "QWI", counts.month3_published),
+        ("jobs, month 3", "imputed CBP", counts.month3_imputed),
+        ("wages", "CBP payroll", counts.wage_from_payroll),
+        ("wages", "QWI earnings x jobs", counts.wage_from_earnings),
+        ("wages", "regression", counts.wage_from_model),
+    ):
+        table.add_row(figure, source, f"{cells:,}", f"{cells / counts.naics4_cells:.1%}")
+    return table
+
+
+def fits_table(result: "RouteResult") -> Table:
+    """How well the two regressions fit."""
+    table = _table("Regressions", ("model", "R²", "observations", "outliers", "terms", "residual sd"))
+    for fit, unit in ((result.employment_fit, "jobs"), (result.wage_fit, "√$")):
+        counts = (f"{fit.observations:,}", f"{fit.outliers_removed}", f"{fit.coefficients}")
+        table.add_row(fit.name, f"{fit.r_squared:.4f}", *counts, f"{fit.residual_sd:,.1f} {unit}")
+    return table
+
+
+def left_out_notes(result: "RouteResult") -> list[str]:
+    """Which cells of CBP the other sources lack."""
+    found = result.provenance
+    if not found.left_out_cells:
+        return []
+    return [
+        f"Left out, for want of a QWI or imputed figure: {found.left_out_cells:,} county x NAICS-4 cells of CBP, "
+        f"{found.left_out_establishments:,} establishments."
+    ]
+
+
+def withheld_table(published: "PublishedFiles") -> Table:
+    """What is withheld, beside the paper's shares."""
+    table = _table(f"Published for {published.year}", ("figure", "level", "cells", "withheld", "share", "paper"))
+    for row in published.tables:
+        table.add_row(
+            row.source, row.level, f"{row.cells:,}", f"{row.withheld:,}", f"{row.share:.1%}", f"{row.aim:.0%}"
+        )
+    return table
+
+
 def comparison_table(comparison: SizeComparison) -> RenderableType:
     """Published and synthetic size classes side by side."""
     names = ", ".join(POSTAL_OF_FIPS[fips] for fips in comparison.states)
@@ -114,18 +184,8 @@ def comparison_table(comparison: SizeComparison) -> RenderableType:
 
 def shape_tables(shape: Shape) -> RenderableType:
     """The shape of a file of establishments."""
-    totals = _table("Totals", ("what", "number"))
-    for label, number in (
-        ("establishments", shape.establishments),
-        ("counties", shape.counties),
-        ("industries (6 digits)", shape.industries),
-        ("county × industry cells", shape.cells),
-        ("jobs, month 1", shape.m1emp),
-        ("jobs, month 2", shape.m2emp),
-        ("jobs, month 3", shape.m3emp),
-        ("wages in the quarter, $", shape.wage),
-    ):
-        totals.add_row(label, f"{number:,}")
+    totals = totals_table("Totals", shape)
+    totals.add_row("industries (6 digits)", f"{shape.industries:,}")
     sizes = _table("Establishments by jobs in month 3", ("jobs", "establishments", "share", "jobs held", "share"))
     for size in shape.sizes:
         share, jobs_share = (

@@ -40,7 +40,7 @@ PRINTED = {
 
 @dataclass(frozen=True)
 class AblationSetting:
-    """One half of the table."""
+    """One ψ with its noise and number of counties: half of the paper's table."""
 
     name: str
     psi: NeighborFunction
@@ -54,7 +54,7 @@ class AblationSetting:
         return 0.0 if np.isfinite(self.psi.at_zero) else 1.0
 
     def variance(self, x: FloatArray) -> FloatArray:
-        """Of an answer where the truth is x."""
+        """The variance of an answer where the truth is x."""
         return psi_variance(self.psi, np.maximum(x, self.least), self.sigma)
 
 
@@ -142,7 +142,7 @@ def fit_quasi(setting: AblationSetting, answers: Trials) -> Trials:
 
 
 def fits(setting: AblationSetting, answers: Trials) -> dict[str, Trials]:
-    """The fit of every column."""
+    """What each column of the table fits to the same answers."""
     truth = JOBS * np.ones_like(answers.establishments)
     actual = variances_at(setting, Trials(truth, by_county(truth), truth.sum(axis=1)))
     estimated = variances_at(setting, answers)

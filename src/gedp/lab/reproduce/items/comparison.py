@@ -32,8 +32,10 @@ from gedp.lab.reproduce.compared import (
     WAGES,
     bias_table,
     box_figures,
+    compare_states,
     equal_spec,
     lines_table,
+    links,
     median_table,
 )
 from gedp.lab.reproduce.context import Context
@@ -50,17 +52,7 @@ UNITS = (
 
 def run(context: Context) -> Result:
     """Ten workflows, two attributes, six levels."""
-    found: Comparisons = {
-        state.name: context.compare(
-            "equal",
-            state,
-            equal_spec(),
-            workflows=WORKFLOWS,
-            attributes=ATTRIBUTES,
-            by=list(LEVELS.values()),
-        )
-        for state in context.states
-    }
+    found = compare_states(context, "equal", equal_spec(), WORKFLOWS, ATTRIBUTES)
     claims = [*paper_claims(found), *our_claims(found)]
     tables, figures = [], []
     for state, comparison in found.items():
@@ -81,7 +73,7 @@ def run(context: Context) -> Result:
         claims=claims,
         tables=tables,
         figures=figures,
-        links={f"All numbers for {state}": context.link(comparison) for state, comparison in found.items()},
+        links=links(context, found),
         data={"comparison": lines_table(found)},
     )
 

@@ -22,7 +22,7 @@ ROWS = (
 
 
 def run(context: Context) -> Result:
-    """A list with reasons."""
+    """Lists what is left out, each with its reason."""
     return Result(
         f"{len(ROWS)} tables and figures",
         "not computed",

@@ -34,7 +34,7 @@ class FrameworkRatios:
 
     @property
     def zcdp_wins(self) -> float:
-        """The same for ρ-zCDP."""
+        """The share of settings in which ρ-zCDP needs less variance than Gaussian DP."""
         return _share(self.zcdp)
 
 

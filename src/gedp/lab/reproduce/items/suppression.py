@@ -5,9 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from gedp.lab.baselines.suppression import NATION, PublishedQcew
+from gedp.lab.baselines.suppression import NATION, PublishedQcew, error_texts
 from gedp.lab.evaluate.levels import QCEW_LEVELS
-from gedp.lab.evaluate.published import cells_beside
 from gedp.lab.reproduce.claims import Check, ours
 from gedp.lab.reproduce.context import QCEW, Context
 from gedp.lab.reproduce.results import Item, Result, ResultTable, skipped
@@ -15,7 +14,6 @@ from gedp.lab.reproduce.single import JOBS, groups_of, single
 from gedp.numbers import short_share
 
 PRINTED = "Cell suppression blanks cells and makes custom tables hard (discussion; no such table is printed)"
-ERROR_COLUMNS = ("median_relative_withheld", "within_10_withheld", "median_relative_disclosed", "within_10_disclosed")
 
 
 def run(context: Context) -> Result:
@@ -28,7 +26,7 @@ def run(context: Context) -> Result:
     for state in context.states:
         found = single(context, state)
         groups = [groups_of(found, "auto", JOBS, level.name) for level in QCEW_LEVELS]
-        beside = cells_beside(groups, published, (state.fips,))
+        beside = published.beside_states(groups, (state.fips,))
         parts.append(beside.add_column(0, "state", pa.repeat(state.name, beside.num_rows)))
         rows = beside.to_pylist()
         tables.append(_beside(state.title, rows))
@@ -75,7 +73,7 @@ def _beside(title: str, rows: list[dict[str, Any]]) -> ResultTable:
             f"{row['published']:,}",
             f"{row['withheld']:,} ({short_share(row['share_withheld'])})",
             short_share(row["matched"] / row["published"]),
-            *(short_share(math.nan if row[name] is None else row[name]) for name in ERROR_COLUMNS),
+            *error_texts(row),
         ]
         for row in rows
     ]

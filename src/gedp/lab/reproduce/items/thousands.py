@@ -3,7 +3,7 @@
 The paper's numbers suggest that unit, in which the same γ = 50 protects a thousandfold more.
 """
 
-from gedp.lab.reproduce.claims import Comparisons, claim, more_accurate, no_less_accurate, ours, places
+from gedp.lab.reproduce.claims import claim, more_accurate, no_less_accurate, ours, places
 from gedp.lab.reproduce.compared import (
     COUNTY,
     IN_THOUSANDS,
@@ -15,8 +15,10 @@ from gedp.lab.reproduce.compared import (
     WAGES,
     bias_table,
     box_figures,
+    compare_states,
     equal_spec,
     lines_table,
+    links,
     median_table,
 )
 from gedp.lab.reproduce.context import Context
@@ -29,17 +31,7 @@ EVERY = places([WAGES], list(LEVELS))
 
 def run(context: Context) -> Result:
     """The same comparison for wages alone, with γ = 50·√1000 in dollars, which is γ = 50 in thousands."""
-    found: Comparisons = {
-        state.name: context.compare(
-            "thousands",
-            state,
-            equal_spec(IN_THOUSANDS),
-            workflows=PRIVATE,
-            attributes=[WAGES],
-            by=list(LEVELS.values()),
-        )
-        for state in context.states
-    }
+    found = compare_states(context, "thousands", equal_spec(IN_THOUSANDS), PRIVATE, [WAGES])
     claims = [
         claim("pnc beats sqrt on the state total", list(more_accurate(found, "pnc", "psi", places([WAGES], [STATE])))),
         *county_wages(found, OTHER_WAGES),
@@ -74,7 +66,7 @@ def run(context: Context) -> Result:
             for state, comparison in found.items()
             for figure in box_figures(comparison, state, WAGES, ["psi", "pnc", "auto"])
         ],
-        links={f"All numbers for {state}": context.link(comparison) for state, comparison in found.items()},
+        links=links(context, found),
         data={"thousands": lines_table(found)},
     )
 

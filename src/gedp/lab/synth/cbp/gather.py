@@ -8,13 +8,12 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import parent_sql, sector_sql
 from gedp.lab.synth.cbp.employment import EmploymentInput
 from gedp.lab.synth.cbp.inputs import Sources
 from gedp.lab.synth.cbp.naics6 import Naics6Input
-from gedp.lab.synth.cbp.regression import Labels
 from gedp.lab.synth.cbp.wages import WageInput
+from gedp.lab.synth.columns import floats, integers, texts
 from gedp.lab.synth.database import database
 
 
@@ -105,40 +104,40 @@ def gather(sources: Sources) -> Gathered:
         counties = _arrow(connection, _COUNTIES)
         naics6 = _arrow(connection, _NAICS6)
         left_out = connection.execute(_LEFT_OUT).fetchone() or (0, 0)
-    state, sector = _labels(naics4, "state"), _labels(naics4, "sector")
-    area = np.char.add(state, _labels(naics4, "cnty"))
+    state, sector = texts(naics4, "state"), texts(naics4, "sector")
+    area = np.char.add(state, texts(naics4, "cnty"))
     return Gathered(
         EmploymentInput(
             state=state,
             sector=sector,
             county=np.searchsorted(np.unique(area), area).astype(np.int64),
-            establishments=_floats(naics4, "est"),
-            emp=_floats(naics4, "Emp"),
-            emp_end=_floats(naics4, "EmpEnd"),
-            emp_stable=_floats(naics4, "EmpS"),
-            imputed_emp=_floats(naics4, "imputed"),
-            county_emp=_floats(counties, "Emp"),
-            county_emp_elsewhere=_floats(counties, "elsewhere"),
+            establishments=floats(naics4, "est"),
+            emp=floats(naics4, "Emp"),
+            emp_end=floats(naics4, "EmpEnd"),
+            emp_stable=floats(naics4, "EmpS"),
+            imputed_emp=floats(naics4, "imputed"),
+            county_emp=floats(counties, "Emp"),
+            county_emp_elsewhere=floats(counties, "elsewhere"),
         ),
         WageInput(
             state=state,
             sector=sector,
-            earnings=_floats(naics4, "EarnBeg"),
-            payroll=_floats(naics4, "qp1"),
-            known_naics6=_floats(naics4, "known6"),
-            withheld_naics6=_floats(naics4, "withheld6"),
-            payroll_naics3=_floats(naics4, "qp1_3"),
-            known_in_naics3=_floats(naics4, "known4"),
-            payroll_sector=_floats(naics4, "qp1_2"),
-            known_in_sector=_floats(naics4, "known3"),
-            payroll_county=_floats(naics4, "qp1_0"),
-            known_in_county=_floats(naics4, "known2"),
+            earnings=floats(naics4, "EarnBeg"),
+            payroll=floats(naics4, "qp1"),
+            known_naics6=floats(naics4, "known6"),
+            withheld_naics6=floats(naics4, "withheld6"),
+            payroll_naics3=floats(naics4, "qp1_3"),
+            known_in_naics3=floats(naics4, "known4"),
+            payroll_sector=floats(naics4, "qp1_2"),
+            known_in_sector=floats(naics4, "known3"),
+            payroll_county=floats(naics4, "qp1_0"),
+            known_in_county=floats(naics4, "known2"),
         ),
         Naics6Input(
-            parent=_integers(naics6, "parent"),
-            establishments=_floats(naics6, "est"),
-            imputed_emp=_floats(naics6, "emp"),
-            payroll=_floats(naics6, "qp1"),
+            parent=integers(naics6, "parent"),
+            establishments=floats(naics6, "est"),
+            imputed_emp=floats(naics6, "emp"),
+            payroll=floats(naics6, "qp1"),
         ),
         naics6.select(["state", "cnty", "naics"]),
         int(left_out[0]),
@@ -149,15 +148,3 @@ def gather(sources: Sources) -> Gathered:
 def _arrow(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     table: pa.Table = connection.sql(sql).to_arrow_table()
     return table
-
-
-def _floats(table: pa.Table, name: str) -> FloatArray:
-    return np.array(table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)  # nulls become NaN
-
-
-def _integers(table: pa.Table, name: str) -> IntArray:
-    return np.array(table[name].to_numpy(), dtype=np.int64)
-
-
-def _labels(table: pa.Table, name: str) -> Labels:
-    return np.array(table[name].to_pylist(), dtype=np.str_)

@@ -72,7 +72,7 @@ class Design:
 
 @dataclass(frozen=True)
 class Regression:
-    """A fitted model."""
+    """A fitted model, the columns that it uses, and the observations that it left out as outliers."""
 
     summary: FitSummary
     design: Design

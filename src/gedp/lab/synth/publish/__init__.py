@@ -35,7 +35,7 @@ class Withheld:
 
     @property
     def share(self) -> float:
-        """The share withheld."""
+        """Which part of the cells is withheld."""
         return self.withheld / self.cells if self.cells else 0.0
 
 

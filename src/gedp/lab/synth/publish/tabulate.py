@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
+from gedp.lab.synth import columns
 from gedp.lab.synth.cbp.codes import LEVELS, parent_sql
 from gedp.lab.synth.database import database
 from gedp.lab.synth.publish.leaves import LEAF_SQL
@@ -22,16 +22,16 @@ class IndustryLevel:
     table: pa.Table
 
     def floats(self, name: str) -> FloatArray:
-        """A column as numbers."""
-        return np.array(self.table[name].cast(pa.float64()).to_numpy(), dtype=np.float64)
+        """A column as floats, nulls as NaN."""
+        return columns.floats(self.table, name)
 
     def integers(self, name: str) -> IntArray:
         """A column as whole numbers."""
-        return np.array(self.table[name].cast(pa.int64()).to_numpy(), dtype=np.int64)
+        return columns.integers(self.table, name)
 
-    def texts(self, name: str) -> NDArray[np.str_]:
+    def texts(self, name: str) -> columns.TextArray:
         """A column as text."""
-        return np.array(self.table[name].to_pylist(), dtype=np.str_)
+        return columns.texts(self.table, name)
 
 
 def levels_of(leaves: pa.Table, present: str, wanted: Sequence[int] = LEVELS) -> dict[int, IndustryLevel]:

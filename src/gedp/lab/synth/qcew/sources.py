@@ -40,7 +40,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """For messages."""
+        """What messages call it."""
         return self.path.name if self.member is None else f"{self.path.name}/{self.member}"
 
 

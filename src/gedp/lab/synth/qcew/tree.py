@@ -49,7 +49,7 @@ class Rows:
     values: IntArray
 
     def take(self, chosen: BoolArray | IntArray) -> "Rows":
-        """Some of the rows."""
+        """The chosen rows, by mask or by position."""
         return Rows(
             self.area[chosen],
             self.industry[chosen],
