@@ -144,13 +144,13 @@ def test_bad_options_are_one_message(tmp_path: Path) -> None:
         return ended.code, ended.err
 
     code, text = ends("--seed", "1")
-    assert (code, "it is for data declared synthetic" in text) == (1, True)
+    assert (code, "it is only for data that the spec declares synthetic" in text) == (1, True)
     code, text = ends("--workflow", "auto+oracle")
     assert (code, "no release can have them" in text) == (1, True)
     code, text = ends("--workflow", "magic")
     assert (code, "there is no workflow 'magic'" in text) == (2, True)
     code, text = ends("--sweep", "mu")
-    assert (code, "'mu' is no sweep" in text) == (2, True)
+    assert (code, "'mu' is not a sweep" in text) == (2, True)
     code, text = ends("--truth", "nowhere.parquet")
     assert (code, "there is no such file" in text) == (2, True)
     code, text = ends("--by", "nonsense", "--workers", "1")

@@ -76,7 +76,7 @@ def test_force_never_replaces_what_is_no_release(tmp_path: Path) -> None:
     (tmp_path / "out" / "thesis.tex").write_text("years of work", encoding="utf-8")
     for arguments in ((), ("--force",)):
         ended = command("run", "spec.toml", "--answers-only", *arguments, folder=tmp_path)
-        assert (ended.code, "It is no release" in ended.err) == (1, True)
+        assert (ended.code, "It is not a release" in ended.err) == (1, True)
     assert names(tmp_path / "out") == ["thesis.tex"]
     assert spent(tmp_path) == 0
 

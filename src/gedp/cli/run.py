@@ -1,4 +1,4 @@
-"""`gedp run`: the release."""
+"""`gedp run`: a release from a spec, with its microdata and report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
