@@ -54,7 +54,7 @@ def write_rows(rows: Iterable[Sequence[str]], file: IO[str]) -> None:
 
 
 def read_rows(file: IO[str]) -> list[list[str]]:
-    """The rows that `write_rows` wrote."""
+    """The rows that `write_rows` wrote, their texts as they were before."""
     return [[*map(unguarded, row)] for row in csv.reader(file)]
 
 

@@ -97,7 +97,7 @@ def regular(path: Path) -> Path:
 
 
 def sha256(path: Path) -> str:
-    """The checksum of a file."""
+    """The SHA-256 checksum of a file, in hexadecimal."""
     with regular(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

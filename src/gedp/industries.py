@@ -57,7 +57,7 @@ def supersector_of(naics: str) -> str | None:
 
 
 def depth_of(code: str) -> int | None:
-    """0 for the total down to 7 for six digits (aggregation levels 71 to 78); None for what is no code."""
+    """0 for the total down to 7 for six digits (aggregation levels 71 to 78); None for what is not a code."""
     if code in SUPERSECTOR_OF_SECTOR:
         return 3
     if not (code.isascii() and code.isdigit()):
@@ -72,7 +72,7 @@ def depth_of(code: str) -> int | None:
 
 
 def parent_of(code: str) -> str | None:
-    """The code one level up; None for the total and for what is no code."""
+    """The code one level up; None for the total and for what is not a code."""
     depth = depth_of(code)
     if depth is None or depth == 0:
         return None

@@ -79,7 +79,7 @@ def size(number: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share that is no chance, to 0.1%."""
+    """A share, to the nearest 0.1%; a chance, which is a bound, is rounded up instead."""
     return f"{fixed(100 * share, 1)}%"
 
 

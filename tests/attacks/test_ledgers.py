@@ -86,7 +86,7 @@ def test_a_second_ledger_beside_the_first_is_refused(tmp_path: Path) -> None:
     assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     for dry in ([], ["--dry-run"]):
         ended = gedp("run", "spec.toml", "--out", "again", "--ledger", "other.ledger", *dry, folder=tmp_path)
-        assert (ended.code, "these data have a ledger already: " in ended.err) == (1, True), ended
+        assert (ended.code, "these data already have a ledger: " in ended.err) == (1, True), ended
     assert not (tmp_path / "other.ledger").exists()
 
 
@@ -231,13 +231,13 @@ def test_a_broken_ledger_nearby_may_be_that_of_the_data(tmp_path: Path) -> None:
     content[place + 20] ^= 1
     (tmp_path / "a.ledger").write_bytes(bytes(content))
     ended = gedp("run", "spec.toml", "--out", "again", folder=tmp_path)
-    assert (ended.code, "a.ledger is not what was written" in ended.err) == (1, True), ended
+    assert (ended.code, "a.ledger is not as it was written" in ended.err) == (1, True), ended
 
 
 def test_a_new_ledger_is_announced_once(tmp_path: Path) -> None:
     write_case(tmp_path)
     ended = gedp("run", "spec.toml", "--answers-only", folder=tmp_path)
-    line = f"A new ledger was made for these data, in which nothing was recorded before: {LEDGER}"
+    line = f"A new ledger was created for these data; nothing had been recorded before: {LEDGER}"
     assert line in ended.out.splitlines()
     assert "new ledger" not in gedp("run", "spec.toml", "--answers-only", "--force", folder=tmp_path).out
 

@@ -9,7 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 from gedp import cli
-from gedp.cli import OURS
+from gedp.cli import UNFORESEEN
 from gedp.cli.streams import BROKEN_PIPE, LOST
 from gedp.ledger import Ledger
 from tests.helpers.runs import COMMAND, LEDGER, PRICE, gedp, names, write_case
@@ -89,7 +89,7 @@ def test_a_release_whose_output_is_lost_is_complete_and_not_refused(
 def test_a_refusal_stays_one_when_output_is_lost_too(output: str, released: Path) -> None:
     ended = shell(f"gedp run spec.toml {output}", released)
     assert ended.returncode == 1
-    assert "exists already and nothing was spent" in ended.stderr
+    assert "already exists and nothing was spent" in ended.stderr
     assert shell(f"gedp explain no-such-spec {output}", released).returncode == 2
 
 
@@ -136,7 +136,7 @@ def test_what_the_truth_says_is_not_repeated_on_the_error_stream(released: Path)
 def test_an_error_that_nobody_foresaw_is_not_a_refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gedp.policy.examples.example_names", Mock(side_effect=ValueError("nobody foresaw this")))
     ended = gedp("examples", folder=tmp_path)
-    assert ended.code == OURS
+    assert ended.code == UNFORESEEN
     assert ended.err.startswith("Traceback (most recent call last):")
 
 

@@ -116,7 +116,7 @@ def test_values_that_may_no_longer_be_negative_are_promised_less(tmp_path: Path)
 def test_a_decision_has_a_name_and_a_reason(given: list[str], tmp_path: Path) -> None:
     write_case(tmp_path)
     assert gedp("run", "spec.toml", *given, folder=tmp_path).code == 2
-    with pytest.raises(DomainError, match="name of who decided, and a reason"):
+    with pytest.raises(DomainError, match="name of whoever decided, and a reason"):
         DecidedBy(" ", "memo 12")
 
 

@@ -104,7 +104,7 @@ def test_what_would_have_to_be_rounded_is_refused(unit: str, value: str) -> None
         attributes = {"emp": Attribute("emp", Closeness("sqrt", Decimal(1)), unit=Decimal(unit))}
         with pytest.raises(FaultsError) as raised:
             open_table(LocalEngine(table), DATA, attributes)
-        assert "1 row has no whole multiple of the unit" in str(raised.value.faults[0])
+        assert "1 row has a value that is not a whole multiple of the unit" in str(raised.value.faults[0])
 
 
 USABLE = {
@@ -170,7 +170,7 @@ def test_other_types_are_refused_before_anything_is_spent(kind: str, role: str, 
     assert write_typed(tmp_path, role, UNUSABLE[kind]) == kind
     ended = gedp("run", "spec.toml", folder=tmp_path)
     assert one_fault(ended)
-    assert f"column {role}: its type cannot be that of a public column or an id" in ended.err
+    assert f"column {role}: its type does not suit a public column or an id" in ended.err
     assert names(tmp_path) == ["spec.toml", "t.parquet"]
 
 
@@ -179,7 +179,7 @@ def test_attributes_are_numbers_or_texts_of_numbers(kind: str, tmp_path: Path) -
     assert write_typed(tmp_path, "emp", (UNUSABLE | USABLE)[kind]) == kind
     ended = gedp("run", "spec.toml", folder=tmp_path)
     assert one_fault(ended)
-    assert "column emp: its type is not one of numbers" in ended.err
+    assert "column emp: its type does not hold numbers" in ended.err
     assert names(tmp_path) == ["spec.toml", "t.parquet"]
 
 
@@ -246,9 +246,9 @@ def parquet_bytes() -> bytes:
         ("t.parquet", b"", "it is empty"),
         ("t.csv.gz", b"", "it is empty"),
         ("t.csv.gz", gzip.compress(b"", mtime=0), "it is empty"),
-        ("t.csv.gz", CSV, "it is not compressed by gzip. Name it .csv"),
+        ("t.csv.gz", CSV, "it is not compressed with gzip. Name it .csv"),
         ("t.csv.gz", GZIPPED + b"more", "damaged"),
-        ("t.csv", GZIPPED, "it is compressed by gzip. Name it .csv.gz"),
+        ("t.csv", GZIPPED, "it is compressed with gzip. Name it .csv.gz"),
         ("t.parquet", CSV, "it is not a Parquet file"),
         ("t.csv", parquet_bytes(), "it is a Parquet file. Name it .parquet"),
         ("t.parquet", parquet_bytes()[:-20], "cannot be read"),
@@ -298,7 +298,7 @@ def test_every_file_of_a_pattern_is_looked_at(tmp_path: Path) -> None:
     ended = gedp("run", "spec.toml", folder=tmp_path)
     assert one_fault(ended)
     assert [line.strip().split(". ")[0] for line in ended.err.splitlines()[1:]] == [
-        "the file t2.csv.gz: it is damaged or not all there (gzip)",
+        "the file t2.csv.gz: it is damaged or incomplete (gzip)",
         "the file t3.csv: it is empty",
-        "the file t4.parquet: it is of another kind than the first",
+        "the file t4.parquet: it is not of the same kind as the first",
     ]

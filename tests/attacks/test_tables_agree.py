@@ -32,7 +32,7 @@ QUERIES = [
     query("naics2", ["naics2"], "emp"),
 ]
 TOTALS = pa.table({"cnty": ["000", "001", "002"], "emp": [512, 488, 333]})
-NOT_ON_FILE = "This table is not of the microdata on file"
+NOT_ON_FILE = "This table is not made from the microdata on file"
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ def test_a_release_of_both_kinds_has_microdata_tables_and_a_report(tmp_path: Pat
     assert table["std_error"].null_count == 0
     table, said = tabulated(release, "--by", "floor")
     assert set(table["attribute"].to_pylist()) == {"emp"}
-    assert "no answers determine it by these keys: area" in said
+    assert "no answers determine them by these keys: area" in said
     result = gedp("tabulate", str(release.folder), "--by", "floor", "--attribute", "area")
     assert "Tables can be made by cnty, naics, and by what these add up to" in str(result.exception)
     assert "a query by establishment would allow any" in str(result.exception)

@@ -27,8 +27,8 @@ ROWS = pa.table({"cnty": ["001", "003"], "emp": [1000, 0]})
     [
         (EMP, replace(EMP, unit=Decimal(1000)), "another unit"),
         (replace(EMP, unit=Decimal("0.1")), EMP, "another unit"),
-        (SIGNED, EMP, "values for which it has no psi"),
-        (EMP, LOG, "values for which it has no psi"),
+        (SIGNED, EMP, "values at which psi is not defined"),
+        (EMP, LOG, "values at which psi is not defined"),
         (replace(EMP, name="wage"), EMP, "opened without it"),
     ],
 )
@@ -62,6 +62,6 @@ def test_another_psi_on_the_same_values_may_be_rehearsed() -> None:
 def test_a_spec_that_is_not_of_the_table_is_refused(claimed: dict[str, Any], tmp_path: Path) -> None:
     table = open_table(LocalEngine(ROWS), replace(DATA, synthetic=False), {"emp": EMP})
     spec = spec_of(table, Policy({"emp": EMP}, Decimal(1)), [Query("total", (), {"emp": Decimal(1)}, "psi")])
-    with pytest.raises(FaultsError, match="the table was opened with another one"):
+    with pytest.raises(FaultsError, match="the table was opened with other settings"):
         measure(table, replace(spec, **claimed), out=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -132,7 +132,9 @@ def test_a_policy_with_everything_in_it_is_explained(tmp_path: Path) -> None:
     assert "1 │ −6.7 │ 10.0" in said  # x/7 below 3.0625, then (√x)/2, on both sides of 0
     assert "A person who contributes 2 to [/red] emp" in said
     assert "a firm's 2 establishments at once │ 2.8 │" in said
-    assert "An establishment with at most 3 of [/red] emp, and −47 to 47 of wage is told from one with nothing" in said
+    assert (
+        "An establishment with at most 3 of [/red] emp, and −47 to 47 of wage can be told from one with nothing" in said
+    )
 
 
 def test_existence_without_protection_is_said_to_be_so(tmp_path: Path) -> None:

@@ -149,7 +149,7 @@ def test_bad_options_are_one_message(case: Path) -> None:
     code, text = ends("evaluate", "out", "--truth", "empty.csv")
     assert (code, "fault" in text) == (2, True)
     code, text = ends(*EVALUATE, "--by", "nonsense")
-    assert (code, "'nonsense' is no public column or grouping" in text) == (2, True)
+    assert (code, "'nonsense' is not a public column or grouping" in text) == (2, True)
     code, text = ends(*EVALUATE, "--out", "out/inside")
     assert (code, "inside the release" in text) == (1, True)
     code, text = ends(*EVALUATE, "--published", "t.parquet")

@@ -84,13 +84,19 @@ def test_show_says_what_holds_when_releases_differ(gedp: Run) -> None:
     ledger.reserve(Request(prices, {"emp": other}), spec_digest=SPEC, decided_by=decision)
     rewritten = gedp("ledger", "show", LEDGER)
     assert "emp within psi = narrowed from (sqrt(x))/0.5 and (x)/20" in rewritten.said
+    assert rewritten.said.count("A. Weber") == 1  # a decision is shown once, with its reason
+    assert "memo 12" in rewritten.said
+    assert "A. Weber decided to promise less" in ledger.promise().statement
 
 
 def test_show_counts_the_versions_of_the_data(gedp: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_bytes(b"another version")
     Ledger.open(LEDGER).reserve(Request(price_list("2.31", "0.1"), {"emp": EMP}), files=[data], spec_digest=SPEC)
-    assert "The data differed between releases: 2 versions. All of them compose." in gedp("ledger", "show", LEDGER).said
+    assert (
+        "The data changed between releases (2 versions); all of them count together."
+        in gedp("ledger", "show", LEDGER).said
+    )
 
 
 def test_an_empty_ledger_can_be_shown(gedp: Run) -> None:
@@ -108,7 +114,7 @@ def test_an_empty_ledger_can_be_shown(gedp: Run) -> None:
 def test_verify_passes_and_knows_a_noted_head(gedp: Run) -> None:
     result = gedp("ledger", "verify", LEDGER)
     assert result.code == 0
-    assert "The ledger verifies: 7 entries" in result.out
+    assert "The ledger is intact: 7 entries" in result.out
     noted = Ledger.open(LEDGER).verify().head
     spend(Ledger.open(LEDGER), "2.31", "0.1")
     grown = gedp("ledger", "verify", LEDGER, "--head", f"{noted.upper()}\n")

@@ -119,7 +119,7 @@ def test_a_dry_run_refuses_what_the_run_would_refuse(tmp_path: Path) -> None:
     write_case(tmp_path, ("mu = 1\n", "mu = 0.3\n"))
     assert command("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     taken = command("run", "spec.toml", "--answers-only", "--dry-run", folder=tmp_path)
-    assert (taken.code, "exists already" in taken.err) == (1, True)
+    assert (taken.code, "already exists" in taken.err) == (1, True)
     poor = command("run", "spec.toml", "--answers-only", "--dry-run", "--force", folder=tmp_path)
     assert (poor.code, "over budget: " in poor.err) == (1, True)
     write_case(tmp_path, table=small_table().set_column(3, "emp", pa.array([-1] * 40)))

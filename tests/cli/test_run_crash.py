@@ -192,4 +192,4 @@ def test_an_interrupt_inside_duckdb_is_an_interrupt() -> None:
     engine = LocalEngine(small_table())
     for error in (RuntimeError("Query interrupted"), duckdb.InterruptException("Interrupted!")):
         with pytest.raises(KeyboardInterrupt):
-            engine._silent(Mock(side_effect=error))
+            engine._censored(Mock(side_effect=error))

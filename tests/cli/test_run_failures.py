@@ -101,7 +101,7 @@ def forge(path: Path) -> None:
 @pytest.mark.parametrize(
     ("harm", "code", "said"),
     [
-        (forge, 1, "is not what was written, so nothing can be released"),
+        (forge, 1, "is not as it was written, so nothing can be released"),
         (lambda path: path.write_bytes(b"no ledger at all, but long enough to be looked at " * 40), 2, "not a ledger"),
         (lambda path: path.write_bytes(b""), 2, "not a ledger (the file is empty"),
         (lambda path: path.write_bytes(path.read_bytes()[:9000]), 1, "is damaged and cannot be read"),

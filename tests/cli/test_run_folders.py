@@ -24,7 +24,7 @@ def test_a_folder_that_is_taken_is_refused_before_there_is_a_ledger(tmp_path: Pa
     ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (
         ended.code,
-        "It is no release of this version, so it is not replaced. Choose another folder" in ended.err,
+        "It is not a release of this version, so it is not replaced. Choose another folder" in ended.err,
     ) == (1, True)
     assert all_files(tmp_path) == before
 
@@ -35,7 +35,7 @@ def test_twice_on_the_same_folder_refuses_and_spends_nothing(tmp_path: Path) -> 
     manifest = (tmp_path / "out" / MANIFEST).read_bytes()
     ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "gedp: out exists already and nothing was spent. Use --force to replace it\n"
+    assert ended.err == "gedp: out already exists and nothing was spent. Use --force to replace it\n"
     assert (tmp_path / "out" / MANIFEST).read_bytes() == manifest
     assert spent(tmp_path) == PRICE
     assert outcomes(tmp_path) == ["finished"]
@@ -76,7 +76,7 @@ def test_force_never_replaces_what_is_no_release(tmp_path: Path) -> None:
     (tmp_path / "out" / "thesis.tex").write_text("years of work", encoding="utf-8")
     for arguments in ((), ("--force",)):
         ended = command("run", "spec.toml", "--answers-only", *arguments, folder=tmp_path)
-        assert (ended.code, "It is no release" in ended.err) == (1, True)
+        assert (ended.code, "It is not a release" in ended.err) == (1, True)
     assert names(tmp_path / "out") == ["thesis.tex"]
     assert spent(tmp_path) == 0
 
@@ -96,7 +96,7 @@ def test_of_two_runs_into_one_folder_the_second_is_refused_and_pays_nothing(tmp_
     assert len(refusals) > 2
     assert (spent(tmp_path), outcomes(tmp_path)) == (PRICE, ["finished"])
     assert not [name for name in names(tmp_path) if name.startswith(".")]
-    with pytest.raises(Refused, match="exists already and nothing was spent"):
+    with pytest.raises(Refused, match="already exists and nothing was spent"):
         run(plan)
     assert spent(tmp_path) == PRICE
 

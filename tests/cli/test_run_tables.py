@@ -81,7 +81,7 @@ def test_files_of_a_glob_that_differ_are_not_rounded_to_the_first(tmp_path: Path
     keys = pa.array([f"other {key}" for key in table["key"].to_pylist()])
     pq.write_table(table.set_column(3, "emp", halves).set_column(0, "key", keys), tmp_path / "part-1.parquet")
     ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
-    assert (ended.code, "40 rows have no whole multiple of the unit 1" in ended.err) == (2, True)
+    assert (ended.code, "40 rows have a value that is not a whole multiple of the unit 1" in ended.err) == (2, True)
 
 
 def append_row(path: Path) -> None:

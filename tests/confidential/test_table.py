@@ -65,12 +65,12 @@ def test_all_faults_at_once_by_column_and_count() -> None:
     assert [fault.split(". ")[0] for fault in faults_of(bad)] == [
         "column cnty: 2 rows have null or an empty text",
         "column key: 1 row has null or an empty text",
-        "column key: 2 rows have an id that came before",
+        "column key: 2 rows have an id that appeared before",
         "column emp: 1 row has null",
-        "column emp: 1 row has something that is no number",
+        "column emp: 1 row has something that is not a number",
         "column emp: 2 rows have NaN or an infinity",
         "column emp: 1 row has a negative value",
-        "column emp: 1 row has no whole multiple of the unit 1",
+        "column emp: 1 row has a value that is not a whole multiple of the unit 1",
     ]
 
 
@@ -78,7 +78,7 @@ def test_what_is_true_or_false_is_no_number() -> None:
     table = table_of()
     answers = pa.array([True] * table.num_rows)
     (fault,) = faults_of(table.set_column(table.column_names.index("emp"), "emp", answers))
-    assert fault.startswith("column emp: its type is not one of numbers")
+    assert fault.startswith("column emp: its type does not hold numbers")
 
 
 def test_missing_columns_and_empty_tables() -> None:
@@ -232,7 +232,7 @@ def test_whole_numbers_of_every_size_are_read_exactly(data: st.DataObject, kind:
 )
 def test_what_is_no_whole_multiple_is_counted(values: list[object], unit: str) -> None:
     (fault,) = faults_of(table_of(emp=values), replace(EMP, unit=Decimal(unit)))
-    assert "1 row has no whole multiple of the unit" in fault
+    assert "1 row has a value that is not a whole multiple of the unit" in fault
 
 
 def test_sums_beyond_the_exact_range_are_refused() -> None:
@@ -301,10 +301,10 @@ def test_map_files_give_every_code_its_group(content: str, tmp_path: Path) -> No
     [
         ("", "is empty"),
         ("naics,sector\n", "is empty"),
-        ("1111\n2222\n", "has 1 column and no names of two"),
-        ("1111,Wheat,Farms\n2222,Steel,Other\n", "has 3 columns and no names of two"),
-        ("naics,name,group\n1111,Wheat,Farms\n", "has a first line with one of the two names"),
-        ("code,sector\n1111,Farms\n2222,Other\n", "has a first line with one of the two names"),
+        ("1111\n2222\n", "has 1 column, and its first line names neither codes nor groups"),
+        ("1111,Wheat,Farms\n2222,Steel,Other\n", "has 3 columns, and its first line names neither codes nor groups"),
+        ("naics,name,group\n1111,Wheat,Farms\n", "names one of two columns in its first line"),
+        ("code,sector\n1111,Farms\n2222,Other\n", "names one of two columns in its first line"),
         ("naics,sector,sector\n1111,Wheat,Farms\n", "has a name twice in its first line"),
         ("1111,Farms\n2222,Other\n1111,Other\n", "gives 1 code more than one group"),
         ("1111,Farms\n2222\n", "has 1 line with more or fewer columns than the first"),

@@ -203,7 +203,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _goes_on_badly(case: Case, again: Ended, folder: Path) -> Iterator[str]:
-    taken = case.scenario.is_run and again.code == 1 and "exists already" in again.err
+    taken = case.scenario.is_run and again.code == 1 and "already exists" in again.err
     if again.code != 0 and not taken:
         yield f"cannot be repeated: exit code {again.code}: {again.err.strip()[:100]}"
     try:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.cli import OURS
+from gedp.cli import UNFORESEEN
 from gedp.cli.streams import BROKEN_PIPE, LOST
 from gedp.errors import GedpError
 from gedp.ledger import Ledger
@@ -73,7 +73,7 @@ def judge(
 
 def _ends_badly(ended: Ended) -> Iterator[str]:
     last = (ended.err.strip().splitlines() or [""])[-1]
-    if ended.code == OURS or "Traceback (most recent call last)" in ended.err:
+    if ended.code == UNFORESEEN or "Traceback (most recent call last)" in ended.err:
         place = re.findall(r'File ".*/(\w+/\w+\.py)", line (\d+)', ended.err)
         yield f"traceback: {last.split(':')[0]} at {':'.join(place[-1]) if place else '?'}"
     elif ended.code not in CODES:

@@ -103,7 +103,7 @@ def test_checking_spends_nothing_and_refuses_what_a_run_refuses(tmp_path: Path) 
 
 @pytest.mark.parametrize("table", [{"county": ["001"]}, [1, 2], 7, object()])
 def test_what_is_not_a_table_is_refused_without_being_quoted(table: Any) -> None:
-    with pytest.raises(gedp.GedpError, match=f"{type(table).__name__} is no table"):
+    with pytest.raises(gedp.GedpError, match=f"{type(table).__name__} is not a table"):
         gedp.check(SPEC, table)
 
 

@@ -146,13 +146,13 @@ def test_a_release_ends_once(tmp_path: Path) -> None:
     finished, unspent = spend(book, "2", "0.5"), spend(book, "2", "0.5")
     book.commit(finished.release_id, MANIFEST)
     book.abandon(unspent.release_id, "no", before_noise=True)
-    with pytest.raises(LedgerError, match="is finished already"):
+    with pytest.raises(LedgerError, match="is already finished"):
         book.abandon(finished.release_id, "give it back", before_noise=True)
-    with pytest.raises(LedgerError, match="is finished already"):
+    with pytest.raises(LedgerError, match="is already finished"):
         book.commit(finished.release_id, MANIFEST)
-    with pytest.raises(LedgerError, match="is unspent already"):
+    with pytest.raises(LedgerError, match="is already unspent"):
         book.commit(unspent.release_id, MANIFEST)
-    with pytest.raises(LedgerError, match="knows no release"):
+    with pytest.raises(LedgerError, match="has no release"):
         book.commit("0" * 32, MANIFEST)
     assert len(book.verify().entries) == 4
     assert book.verify().ok

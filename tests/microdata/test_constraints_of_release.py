@@ -210,7 +210,7 @@ def test_the_commands_and_the_file_beside(tmp_path: Path) -> None:
     options = ["--nonnegative", "--whole", "--fixed", str(tmp_path / "public.csv"), "--fixed", str(long)]
     result = CliRunner().invoke(cli, ["microdata", str(release.folder), *options])
     assert result.exit_code == 0, result.output
-    assert "4 totals are fixed, 1 of them follow from others" in result.output
+    assert "fixed totals: 4 (1 implied by the others)" in result.output
     assert "area: values are whole units" in result.output
     said = json.loads((release.folder / "microdata.json").read_text())
     assert said["constraints"] == {"nonnegative": True, "whole": True, "fixed": [[], ["cnty"]]}
@@ -285,7 +285,7 @@ def test_totals_far_from_the_release_are_pointed_at(tmp_path: Path) -> None:
         arguments = ["microdata", str(release.folder), "--fixed", str(tmp_path / "fixed.parquet")]
         output = CliRunner().invoke(cli, arguments).output
         assert ("the fixed emp of cnty 000 is" in output) == said
-        assert ("standard errors from what the release says" in output) == said
+        assert ("standard errors from what the answers say" in output) == said
 
 
 def test_refusals(tmp_path: Path) -> None:
@@ -294,17 +294,19 @@ def test_refusals(tmp_path: Path) -> None:
     folder = release.folder
     counties = totals_of(rows, ("cnty",))
     unknown = refused(folder, pa.table({"nonsense": ["1"], "more": ["2"], "emp": [1]}))
-    assert "column 'nonsense' is no public" in unknown
-    assert "column 'more' is no public" in unknown
+    assert "column 'nonsense' is not a public" in unknown
+    assert "column 'more' is not a public" in unknown
     twice = pa.Table.from_arrays([pa.array(["001"]), pa.array([1]), pa.array([2])], ["cnty", "emp", "emp"])
-    assert "columns are there twice: emp" in refused(folder, twice)
+    assert "columns appear twice: emp" in refused(folder, twice)
     assert "no column has values" in refused(folder, counties.select(["cnty"]))
-    assert "no attributes of the release: jobs" in refused(folder, pa.table({"attribute": ["jobs"], "value": [1]}))
-    assert "1 groups do not exist, the first is cnty 999" in refused(folder, pa.table({"cnty": ["999"], "emp": [1]}))
-    assert "2 groups do not exist" in refused(folder, pa.table({"cnty": ["999", None], "emp": [1, 2]}))
-    assert "1 groups are given again" in refused(folder, pa.table({"cnty": ["001", "001"], "emp": [1, 1]}))
+    assert "not attributes of the release: jobs" in refused(folder, pa.table({"attribute": ["jobs"], "value": [1]}))
+    assert "groups that do not exist: 1, the first is cnty 999" in refused(
+        folder, pa.table({"cnty": ["999"], "emp": [1]})
+    )
+    assert "groups that do not exist: 2" in refused(folder, pa.table({"cnty": ["999", None], "emp": [1, 2]}))
+    assert "groups that are given again: 1" in refused(folder, pa.table({"cnty": ["001", "001"], "emp": [1, 1]}))
     assert "divide finest cells of emp" in refused(folder, totals_of(rows, ("naics",)))
-    assert "some values of emp are no numbers" in refused(folder, pa.table({"emp": ["many"]}))
+    assert "some values of emp are not numbers" in refused(folder, pa.table({"emp": ["many"]}))
     assert "not finite" in refused(folder, pa.table({"emp": [np.inf]}))
     assert "there is no total for any" in refused(folder, pa.table({"emp": pa.array([None], pa.float64())}))
     assert "the values of profit have both signs" in refused(folder, nonnegative=True)
@@ -316,11 +318,11 @@ def test_refusals(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text("cnty;emp\n001;1\n")
     assert "Separate them with commas" in refused(folder, tmp_path / "x.csv")
     negative = pa.table({"cnty": ["001"], "area": [-1.0]})
-    assert "1 totals of area are negative" in refused(folder, negative)
+    assert "negative totals of area, whose values cannot be negative: 1" in refused(folder, negative)
     both = refused(folder, counties, wrong, negative, nonnegative=True)
     assert both.startswith("constraints: 3 faults")
-    assert "contradict the others, by 1 at most" in both
-    assert "1 totals of area are negative" in both
+    assert "by at most 1; the first is" in both
+    assert "negative totals of area, whose values cannot be negative: 1" in both
 
 
 def test_totals_that_no_values_of_zero_or_more_have_are_refused(tmp_path: Path) -> None:
@@ -330,7 +332,7 @@ def test_totals_that_no_values_of_zero_or_more_have_are_refused(tmp_path: Path) 
     fixed = [pa.table({"cnty": ["001"], "emp": [5.0]}), pa.table({"naics2": ["22"], "emp": [9.0]})]
     fit = fit_microdata(release, attributes=["emp"], fixed=fixed).fits["emp"]
     np.testing.assert_allclose(fit.values[:2], [-4, 9], atol=1e-9)
-    with pytest.raises(FaultsError, match="no values of 0 or more have all these totals"):
+    with pytest.raises(FaultsError, match="no values of 0 or more can have all these totals"):
         fit_microdata(release, attributes=["emp"], fixed=fixed, nonnegative=True)
 
 
@@ -355,23 +357,23 @@ BROKEN: dict[str, tuple[str, bytes, str]] = {
     "a short line": (
         "f.csv",
         b"cnty,emp\n001,5\n002\n",
-        "cells as the heading, the first is line 3",
+        "cells than the heading: 1, the first is line 3",
     ),
     "a long line": ("f.csv", b"cnty,emp\n001,5,6\n", "the first is line 2"),
-    "doubled columns": ("f.csv", b"cnty,emp,emp\n001,5,6\n", "columns are there twice: emp"),
+    "doubled columns": ("f.csv", b"cnty,emp,emp\n001,5,6\n", "columns appear twice: emp"),
     "an open quote": ("f.csv", b'cnty,emp\n"001,5\n', "line 2 cannot be read|cannot be read"),
     "a quote inside": ("f.csv", b'cnty,emp\n"0"01,5\n', "line 2 cannot be read"),
     "a cell without end": ("f.csv", b"cnty,emp\n001," + b"5" * 200_000 + b"\n", "line 2 cannot be read"),
-    "words": ("f.csv", b"cnty,emp\n001,many\n", "some values of emp are no numbers"),
-    "thousands": ("f.csv", b'cnty,emp\n001,"1,000"\n', "some values of emp are no numbers"),
+    "words": ("f.csv", b"cnty,emp\n001,many\n", "some values of emp are not numbers"),
+    "thousands": ("f.csv", b'cnty,emp\n001,"1,000"\n', "some values of emp are not numbers"),
     "no number": ("f.csv", b"cnty,emp\n001,NaN\n", "some values of emp are not finite"),
     "infinity": ("f.csv", b"cnty,emp\n001,-inf\n", "some values of emp are not finite"),
-    "beyond floats": ("f.csv", b"cnty,emp\n001,1e400\n", "not finite|no numbers"),
+    "beyond floats": ("f.csv", b"cnty,emp\n001,1e400\n", "not finite|not numbers"),
     "beyond sums": ("f.csv", b"cnty,emp\n001,1e300\n", "beyond 2.53 units"),
-    "an odd heading": ("f.csv", b"\x1b[31m,emp\n001,5\n", "is no public column or grouping"),
+    "an odd heading": ("f.csv", b"\x1b[31m,emp\n001,5\n", "is not a public column or grouping"),
     "no Parquet": ("f.parquet", b"PAR1 nonsense", "it cannot be read"),
     "an empty Parquet file": ("f.parquet", b"", "it cannot be read"),
-    "lists": ("f.parquet", parquet_of(cnty=["001"], emp=[[5]]), "neither text nor numbers|no numbers"),
+    "lists": ("f.parquet", parquet_of(cnty=["001"], emp=[[5]]), "neither text nor numbers|not numbers"),
     "no rows": (
         "f.parquet",
         parquet_of(cnty=pa.array([], pa.string()), emp=pa.array([], pa.int64())),

@@ -234,7 +234,7 @@ def test_an_attribute_without_identity_is_divided_by_public_weights(tmp_path: Pa
     ours = [alike.fits["area"].values[cells[name]].sum() for name in names]
     np.testing.assert_allclose(ours, expected, rtol=1e-8)
     for column in ("naics2", "nonsense"):
-        with pytest.raises(GedpError, match="no public column of numbers"):
+        with pytest.raises(GedpError, match="not a public column of numbers"):
             fit_microdata(release, share_by=column)
 
 
@@ -280,7 +280,7 @@ def test_the_total_has_no_key(tmp_path: Path) -> None:
     """What stands for everything together in its table is no column of the data, whatever that is called."""
     release = release_of(some_rows(20), [query("total", [], "emp")], tmp_path)
     assert fit_microdata(release).tabulate([]).arrow.num_rows == 1
-    with pytest.raises(GedpError, match="'cell' is no public column or grouping"):
+    with pytest.raises(GedpError, match="'cell' is not a public column or grouping"):
         fit_microdata(release).tabulate(["cell"])
 
 

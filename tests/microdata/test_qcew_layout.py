@@ -162,11 +162,11 @@ def test_what_is_missing_is_said_at_once(tmp_path: Path) -> None:
     assert "3 of 3 codes have no code at this level" in str(refused.value)
     assert "state=OTHER" in str(refused.value)
     for level in (49, 59, 60, 69, 79, 99, 5, -75):
-        with pytest.raises(GedpError, match=f"agglvl {level}: it is no level"):
+        with pytest.raises(GedpError, match=f"agglvl {level}: it is not a level"):
             fit_microdata(release, weights="plug-in").tabulate_qcew(level)
     (tmp_path / "named").mkdir()
     named = state(30).set_column(2, "cnty", pa.array(["Mercer", "Essex", "001"] * 10))
-    with pytest.raises(GedpError, match="column cnty: 2 of 3 codes are no FIPS codes"):
+    with pytest.raises(GedpError, match="column cnty: 2 of 3 codes are not FIPS codes"):
         fit_microdata(release_of(named, tmp_path / "named"), weights="plug-in").tabulate_qcew(71)
 
 
@@ -201,14 +201,14 @@ def test_the_command_writes_the_layout_and_ratios(microdata: Microdata, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--agglvl", "99"], "no level of states or counties"),
+        (["--agglvl", "99"], "not a level of states or counties"),
         (["--agglvl", "75", "--by", "cnty"], "a table of its own"),
         (["--agglvl", "75", "--ratio", "change"], "a table of its own"),
         (["--agglvl", "75", "--name", "naics=industry"], "column industry: there is no such public column"),
         (["--ratio", "nonsense"], "no ratio of this name"),
-        (["--ratio", "x = wage / (m1emp - m1emp)"], "divides by nothing"),
+        (["--ratio", "x = wage / (m1emp - m1emp)"], "divides by 0"),
         (["--ratio", "change", "--name", "m1emp"], "two names"),
-        (["--by", "nonsense"], "no public column or grouping"),
+        (["--by", "nonsense"], "not a public column or grouping"),
     ],
 )
 def test_refusals(microdata: Microdata, arguments: list[str], problem: str) -> None:
@@ -235,7 +235,7 @@ def test_somebody_who_looks_sees_the_first_lines(tmp_path: Path) -> None:
     assert max(map(len, lines[:-1])) <= 80
     assert re.match(r"20 of \d+ lines, 7 of 29 columns", lines[-1])
     assert any(line.split()[:2] == ["34001", "111110"] for line in lines)
-    assert "does not say: own_code, year, qtr" in said
+    assert "says nothing about them: own_code, year, qtr" in said
 
 
 def _read(descriptor: int) -> bytes:

@@ -59,7 +59,7 @@ def test_a_formula_means_what_it_means_in_python(text: str) -> None:
     except DomainError as error:  # as of emp - emp
         refused = str(error)
     if refused:
-        assert refused in ("it divides by nothing", "there is no attribute in its numerator")
+        assert refused in ("it divides by 0", "there is no attribute in its numerator")
         return
     value = sum(float(AMOUNTS[name]) * a for name, a in numerator.items())
     if denominator:
@@ -72,9 +72,9 @@ def test_a_formula_means_what_it_means_in_python(text: str) -> None:
     [
         ("", "missing"),
         ("wage /", "missing"),
-        ("wage / 0", "divides by nothing"),
-        ("wage / (emp - emp)", "divides by nothing"),
-        ("wage / (emp / 3 - emp * (1 / 3))", "divides by nothing"),
+        ("wage / 0", "divides by 0"),
+        ("wage / (emp - emp)", "divides by 0"),
+        ("wage / (emp / 3 - emp * (1 / 3))", "divides by 0"),
         ("wage * emp", "multiplied"),
         ("wage / emp / area", "divided more than once"),
         ("wage / emp + area", "multiplied"),
@@ -84,14 +84,14 @@ def test_a_formula_means_what_it_means_in_python(text: str) -> None:
         ("13", "no attribute in its numerator"),
         ("emp - emp", "no attribute in its numerator"),
         ("(wage", "not closed"),
-        ("wage)", "nothing is expected at"),
-        ("wage emp", "nothing is expected at"),
-        ("2 wage", "nothing is expected at"),
+        ("wage)", "it should end before"),
+        ("wage emp", "it should end before"),
+        ("2 wage", "it should end before"),
         ("wage ** 2", "missing"),
         ("wage.sum()", "cannot be read from '.sum()'"),
         ("__import__('os')", "cannot be read from \"'os')"),
         ("wage; emp", "cannot be read"),
-        ("9" * 400 + " * wage", "beyond all measure"),
+        ("9" * 400 + " * wage", "a number is too large"),
         ("wage / " + "9" * 400, "too small"),
         ("(" * 30 + "wage" + ")" * 30, "parentheses"),
         ("-" * 30 + "wage", "missing"),

@@ -131,7 +131,7 @@ def test_five_mistakes_are_five_faults_in_the_order_of_the_file() -> None:
             "prefix = 5 }",
             'map = "a.csv" }\nNAICS5 = { column = "naics", map = "b.csv" }',
             "groupers.NAICS5",
-            "of their own",
+            "two files can have",
         ),
         ('psi = "sqrt", gamma = 0.5', "gamma = 0.5", "attributes.emp.psi", "Give a text"),
         ("gamma = 0.5", "gamma = 0", "attributes.emp.gamma", "above 0"),

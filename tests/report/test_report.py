@@ -58,6 +58,16 @@ def test_the_report_says_what_matters(microdata: Microdata) -> None:
     assert not re.findall(r"""(?:src|href)=["'](?!#|tables/|identity|data:)""", html)
 
 
+def test_a_report_explains_only_the_noise_that_its_figures_carry(microdata: Microdata, tmp_path: Path) -> None:
+    both = text_of(write_report(microdata))
+    assert "either psi noise, which grows with the figure, or pnc noise (probably no clipping)" in both
+    write_case(tmp_path, SYNTHETIC, ("mu = { emp = 0.2, wage = 0.1 }", 'mu = { emp = 0.2 }\nmechanism = "psi"'))
+    assert command("run", "spec.toml", folder=tmp_path).code == 0
+    alone = text_of(tmp_path / "out" / "report.html")
+    assert "The figures carry psi noise, which grows with the figure." in alone
+    assert "pnc" not in alone
+
+
 def test_a_report_elsewhere_has_no_links_to_files(microdata: Microdata, tmp_path: Path) -> None:
     html = write_report(microdata, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "href=" in html
@@ -181,7 +191,7 @@ def test_a_large_release_has_a_small_report(tmp_path: Path) -> None:
     path = write_report(fitted)
     assert path.stat().st_size < 250_000
     assert release.answers("naics2 x county").num_rows > 25_000
-    assert "Groups of naics, naics × cnty are too many to show here" in text_of(path)
+    assert "Too many groups to show here, but in the tables: naics, naics × cnty." in text_of(path)
 
 
 def test_microdata_fitted_otherwise_are_not_reported_as_ours(tmp_path: Path) -> None:

@@ -15,24 +15,24 @@ from gedp.cli.streams import Streams, streams
 from gedp.errors import GedpError
 
 COMMANDS = {
-    "compare": "Internal: compare workflows on the same table and budget by how close to the truth they are.",
+    "compare": "Compare how close workflows come to the truth, on the same table and budget (internal).",
     "demo": "Run the whole chain on a synthetic state: release, microdata, tables, report.",
-    "evaluate": "Internal: measure how far a release is from the truth. The results are confidential.",
-    "examples": "List the spec files that come with gedp, or print one.",
+    "evaluate": "Measure how far a release is from the truth (internal; the results are confidential).",
+    "examples": "List the example specs that come with gedp, or print one.",
     "explain": "Show what a policy promises and what it costs, before any data is touched.",
-    "ledger": "Show what has been spent on a dataset, by whom, on what; verify it.",
-    "microdata": "Fit one protected table to all the answers of a release.",
-    "report": "Write one page for the public about a release: how protected, how exact, how to use.",
-    "reproduce": "Reproduce the paper's tables and figures, ours beside the printed ones.",
-    "run": "Make a release: answers with noise, recorded in the ledger first; microdata, report.",
+    "ledger": "Show and verify what has been spent on a dataset, by whom and on what.",
+    "microdata": "Fit protected microdata to all the answers of a release.",
+    "report": "Write a page about a release for the public: how protected, how accurate, how to use it.",
+    "reproduce": "Reproduce the paper's tables and figures, and set ours beside the printed ones.",
+    "run": "Make a release: noisy answers, recorded in the ledger first, then microdata and a report.",
     "sign": "Sign a release, so that the public can check it.",
     "tabulate": "Make a custom table from the microdata of a release, with standard errors.",
     "synth": "Make synthetic establishments from public files.",
-    "verify": "Check that a release is as it was released and signed.",
+    "verify": "Check that a release is unchanged and, with a key, who signed it.",
 }
 
 
-OURS = 70  # exit code: nobody foresaw this error
+UNFORESEEN = 70  # exit code: an error in gedp itself
 REPEATED = {"ledger", "microdata", "report", "run"}  # commands whose lost output may go to the error stream instead
 
 
@@ -45,11 +45,11 @@ class LazyGroup(click.Group):
         self.summaries = summaries
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Every command, alphabetically."""
+        """The names of all commands, in alphabetical order."""
         return sorted(self.summaries)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name, imported now."""
+        """Imports the command of that name; None if there is none."""
         if cmd_name not in self.summaries:
             return None
         command: click.Command = import_module(f"{self.package}.{cmd_name}").command
@@ -74,28 +74,28 @@ def cli(context: click.Context) -> None:
 
     \b
     Start here:
-      gedp examples                              the spec files that come with gedp
-      gedp explain paper-equal                   what one of them promises
-      gedp explain my.toml --html policy.html    a page for a policy meeting
-      gedp demo                                  the whole chain on a synthetic state
-      gedp run my.toml --dry-run                 check a table and a price
+      gedp examples                              list the example specs
+      gedp explain paper-equal                   show what one of them promises
+      gedp explain my.toml --html policy.html    write a page for a policy meeting
+      gedp demo                                  run the whole chain on a synthetic state
+      gedp run my.toml --dry-run                 check the table and the price
 
     \b
     Exit codes:
       0    done
-      1    refused: over budget, a folder that is taken, a ledger or release that was changed, claims that fail
-      2    bad input or usage, or the file system refused
+      1    refused: over budget, folder taken, ledger or release altered, claim not confirmed
+      2    bad input or usage, or an error of the file system
       3    done, but standard output could not be written
       70   an error in gedp itself, with a traceback; please report it
       130  interrupted (143 terminated, 129 hung up)
-      141  done, but nobody read standard output to its end
+      141  done, but standard output was closed early
     """
     if isinstance(context.obj, Streams):
         context.obj.repeat = context.invoked_subcommand in REPEATED
 
 
 def main() -> None:
-    """Entry point: every error of gedp's own ends in one message and its exit code, never a traceback."""
+    """Runs the command line: every error of gedp's own ends in one message and its exit code, never a traceback."""
     believe_only_sane_sizes()
     with streams() as output, interrupts() as came:
         try:
@@ -113,7 +113,7 @@ def main() -> None:
 
 
 def _end(error: BaseException, came: Sequence[int]) -> int:
-    """Says why the command ends; returns its exit code. What nobody foresaw gets its traceback."""
+    """Prints why the command ends and returns its exit code. Only unforeseen errors get a traceback."""
     if came or isinstance(error, click.Abort | KeyboardInterrupt):
         terminated = came and came[0] != signal.SIGINT
         text, code = "terminated" if terminated else "interrupted", 128 + (came[0] if came else signal.SIGINT)
@@ -126,7 +126,7 @@ def _end(error: BaseException, came: Sequence[int]) -> int:
         text, code = f"{error.filename or 'output'}: {(error.strerror or 'it failed').lower()}", 2
     else:
         traceback.print_exception(error)
-        return OURS
+        return UNFORESEEN
     notes = [note for link in (error, error.__cause__) for note in getattr(link, "__notes__", ())]
     click.echo(". ".join([f"gedp: {text}", *notes]), err=True)  # notes: such as that budget is spent all the same
     return code

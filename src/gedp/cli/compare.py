@@ -9,20 +9,25 @@ _PATH = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
-@click.option("--truth", help="The table to be released (Parquet, CSV, or a glob). Default: the spec's source.")
-@click.option("--replicates", type=click.IntRange(min=1), default=34, show_default=True, help="How many.")
+@click.option("--truth", help="True table: a Parquet or CSV file, or a glob. Default: the source in the spec.")
+@click.option("--replicates", type=click.IntRange(min=1), default=34, show_default=True, help="Number of replicates.")
 @click.option(
     "--workflow",
     "workflows",
     multiple=True,
-    help="psi, pnc, auto or gdp, alone or with +plug-in, +quasi or +oracle; may be repeated. Default: these four.",
+    help="psi, pnc, auto or gdp, alone or with +plug-in, +quasi or +oracle; may be repeated. Default: all four.",
 )
-@click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
-@click.option("--by", multiple=True, help="Grouping, keys with commas; may be repeated. Default: QCEW levels.")
-@click.option("--sweep", help="mu=0.5,1,2.31,5, or the share of query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3.")
-@click.option("--seed", type=click.IntRange(min=0), help="Repeatable noise; synthetic data only.")
+@click.option("--attribute", "attributes", multiple=True, help="Attribute to compare; may be repeated. Default: all.")
+@click.option(
+    "--by", multiple=True, help="Grouping, as keys separated by commas; may be repeated. Default: the QCEW levels."
+)
+@click.option(
+    "--sweep",
+    help="Vary the budget, as mu=0.5,1,2.31,5, or a share of it, as query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3.",
+)
+@click.option("--seed", type=click.IntRange(min=0), help="Draw repeatable noise; for synthetic data only.")
 @click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-comparison.")
-@click.option("--workers", type=click.IntRange(min=1), help="Processes. Default: one a core, at most 4.")
+@click.option("--workers", type=click.IntRange(min=1), help="Number of processes. Default: one per core, at most 4.")
 def command(
     spec: str,
     truth: str | None,
@@ -35,18 +40,18 @@ def command(
     out: Path | None,
     workers: int | None,
 ) -> None:
-    """Put the table of SPEC through several workflows at the same budget, and compare each with the truth. Internal.
+    """Compare how close several workflows come to the truth, on the table of SPEC at the same budget. Internal.
 
-    Nothing is published and no budget is spent: what is drawn stays in memory. Errors, bias, coverage and winners are
-    shown, and written as Parquet, CSV and a page to a folder of its own, closed to others and stamped CONFIDENTIAL,
-    unless the spec says that the data is synthetic. An interrupted comparison goes on when the command is repeated.
+    Nothing is published and no budget is spent: every draw stays in memory. Errors, bias, coverage and winners are
+    printed, and written as Parquet, CSV and a page to a private folder. Every file is stamped CONFIDENTIAL unless the
+    spec declares the data synthetic. To resume an interrupted comparison, repeat the command.
 
     \b
     Workflows:
       psi    the psi-mechanism for all groups, plug-in weights (the paper's first)
-      pnc    clipped sums for all groups, plug-in weights (the paper's second)
-      auto   the better of both for each group, quasi weights
-      gdp    Gaussian DP: noise for the largest establishment
+      pnc    clipped sums (probably no clipping) for all groups, plug-in weights (the paper's second)
+      auto   the better of the two for each group, quasi weights
+      gdp    Gaussian DP: noise that hides the largest establishment
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""The options of commands that fit microdata, and what they say of the constraints that were met."""
+"""The constraint options of commands that fit microdata, and sentences about the effect of each constraint."""
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -13,14 +13,18 @@ _OPTIONS = (
     click.option(
         "--nonnegative/--no-nonnegative",
         default=None,
-        help="No value below 0. Default: as the spec says; in tables, as on file.",
+        help="Allow no values below 0. Default: as in the spec; for tables, as in the microdata on file.",
     ),
-    click.option("--whole/--no-whole", default=None, help="Whole units, totals within one. Default: likewise."),
+    click.option(
+        "--whole/--no-whole",
+        default=None,
+        help="Round to whole units, keeping totals within one unit. Default: as for --nonnegative.",
+    ),
     click.option(
         "--fixed",
         multiple=True,
         type=click.Path(path_type=Path),
-        help="Public totals to meet exactly: .csv or .parquet, keys and attributes as columns; may be repeated.",
+        help="Public totals to meet exactly: a .csv or .parquet file of keys and attributes; may be repeated.",
     ),
 )
 
@@ -33,25 +37,25 @@ def constraint_options(command: F) -> F:
 
 
 def sentences(constrained: Mapping[str, Any]) -> Iterator[str]:
-    """What the constraints took, in words."""
+    """The effect of each constraint, in words."""
     if said := constrained.get("fixed"):
-        spare = f", {said['redundant']:,} of them follow from others" if said["redundant"] else ""
-        yield f"{said['totals']:,} totals are fixed{spare}; off by {said['largest_gap']:.1g} at most."
+        spare = f" ({said['redundant']:,} implied by the others)" if said["redundant"] else ""
+        yield f"fixed totals: {said['totals']:,}{spare}, met to within {said['largest_gap']:.1g}."
         if (far := said["furthest"]) and far["standard_errors"] > SUSPICIOUS:
-            away = f"{far['standard_errors']:,.0f} standard errors from what the release says"
-            yield f"the fixed {far['total']} is {away}. Check it, and its units."
+            away = f"{far['standard_errors']:,.0f} standard errors from what the answers say"
+            yield f"the fixed {far['total']} is {away}. Check the total and its units."
     if said := constrained.get("nonnegative"):
         yield (
-            f"no value is below 0, {said['zeros']:,} are 0; this moved the total by "
+            f"no value is below 0, and {said['zeros']:,} are 0; this changed the total by "
             f"{round(said['change_of_total']):+,} ({said['steps']} steps)."
         )
     if said := constrained.get("whole"):
         yield (
-            f"values are whole units; totals of the release's groups are off by {said['largest_deviation']:.3f} units "
-            f"at most."
+            f"values are whole units; this changed the totals of the released groups by at most "
+            f"{said['largest_deviation']:.3f} units."
         )
         if said["largest_deviation"] > 1:
             unsure = said["groupings"] - said["groupings_sure"]
-            yield f"{unsure} groupings cross too many others to stay within one unit for sure."
+            yield f"{unsure} groupings cross too many others to be sure to stay within one unit."
         if said["fixed_totals_missed"]:
-            yield f"{said['fixed_totals_missed']} whole fixed totals are missed by rounding."
+            yield f"rounding missed {said['fixed_totals_missed']} of the whole fixed totals."

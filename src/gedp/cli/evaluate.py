@@ -11,14 +11,22 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--truth", required=True, help="The table that the release was made from (Parquet, CSV, or a glob).")
 @click.option(
-    "--by", multiple=True, help="Grouping to evaluate, keys with commas; may be repeated. Default: QCEW levels."
+    "--by",
+    multiple=True,
+    help="Grouping, as keys separated by commas; may be repeated. Default: the QCEW levels.",
 )
-@click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
+@click.option("--attribute", "attributes", multiple=True, help="Attribute to evaluate; may be repeated. Default: all.")
 @click.option("--out", type=_PATH, help="Folder for the results. Default: DIR-evaluation.")
-@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of the microdata on file.")
-@click.option("--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to.")
-@click.option("--published", type=_PATH, help="A published QCEW file: what suppression leaves of the same cells.")
-@click.option("--force", is_flag=True, help="Replace the results in that folder.")
+@click.option(
+    "--weights",
+    type=click.Choice(["quasi", "plug-in"]),
+    help="Fit with these weights instead of using the microdata on file.",
+)
+@click.option(
+    "--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to; may be repeated."
+)
+@click.option("--published", type=_PATH, help="Published QCEW file, to show what suppression leaves of the same cells.")
+@click.option("--force", is_flag=True, help="Replace results that are already in the folder.")
 def command(
     folder: Path,
     truth: str,
@@ -32,9 +40,9 @@ def command(
 ) -> None:
     """Compare the release in DIR with the confidential table that it was made from. Internal: this sees the truth.
 
-    What is compared are the answers and the microdata in DIR, fitted if there are none. Errors by level, on the
-    terminal, as Parquet and CSV, and on a page with figures. Everything is written to a folder of its own, closed to
-    others and stamped CONFIDENTIAL, unless the release says that the data is synthetic.
+    Compares the answers and the microdata in DIR, which are fitted if DIR has none. Errors by level are printed, and
+    written as Parquet, CSV and a page with figures to a private folder. Every file is stamped CONFIDENTIAL unless the
+    release declares the data synthetic.
 
     \b
     Examples:
@@ -42,7 +50,7 @@ def command(
       gedp evaluate out --truth establishments.parquet --by cnty,naics4 --by naics2 --attribute wage
       gedp evaluate out --truth ri.parquet --published qcew_2016q1.parquet
 
-    Exit codes: 0 done, 1 refused (folder taken, release tampered with), 2 faults in the truth or the options.
+    Exit codes: 0 done, 1 refused (folder taken, release altered), 2 faults in the true table or the options.
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps

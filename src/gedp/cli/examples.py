@@ -1,4 +1,4 @@
-"""`gedp examples`: the spec files that come with gedp."""
+"""`gedp examples`: the example specs that come with gedp."""
 
 import click
 
@@ -6,7 +6,7 @@ import click
 @click.command()
 @click.argument("name", required=False)
 def command(name: str | None) -> None:
-    """List the spec files that come with gedp, or print the one called NAME.
+    """List the example specs that come with gedp, or print the one called NAME.
 
     \b
     Examples:

@@ -11,17 +11,21 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     except ValueError:
         sizes = (-1.0,)
     if any(not 0 < size < 1e15 for size in sizes):
-        raise click.BadParameter("give positive numbers with commas between them, like 3,36,360")
+        raise click.BadParameter("give positive numbers separated by commas, like 3,36,360")
     return sizes
 
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write an interactive page.")
+@click.option(
+    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write an interactive page to this file."
+)
 @click.option("--sizes", callback=_sizes, metavar="X,Y,…", help="Show the intervals around these values.")
-@click.option("--with", "other", metavar="SPEC", help="A second publisher: what holds for both releases together.")
+@click.option(
+    "--with", "other", metavar="SPEC", help="Spec of a second publisher: also show what both releases together promise."
+)
 def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str | None) -> None:
-    """What the policy in SPEC promises and what it costs, before any data is touched.
+    """Show what the policy in SPEC promises and what it costs, before any data is touched.
 
     SPEC is a file, or the name of an example (see `gedp examples`).
 
@@ -30,9 +34,9 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
       gedp explain paper-equal
       gedp explain my.toml --sizes 3,36,360,36000
       gedp explain my.toml --html policy.html      a page for a policy meeting
-      gedp explain bls.toml --with state.toml      two publishers, one statement
+      gedp explain bls.toml --with state.toml      what two publishers promise together
 
-    Exit codes: 0 explained, 1 over budget (the price list is shown), 2 faults in the file.
+    Exit codes: 0 done, 1 over budget (the price list is shown), 2 faults in the file.
     """
     from gedp.cli.console import make_console
     from gedp.explain import terminal

@@ -1,4 +1,4 @@
-"""`gedp ledger`: what has been spent on a dataset, by whom, on what, and whether the record is intact."""
+"""`gedp ledger`: what has been spent on a dataset, by whom and on what, and whether the record is intact."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ _LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Pat
 
 @click.group()
 def command() -> None:
-    """What has been spent on a dataset, by whom, on what; whether the record is intact.
+    """Show and verify what has been spent on a dataset, by whom and on what.
 
     LEDGER is the file that `gedp run` keeps beside the data, such as ri.parquet.ledger.
 
@@ -34,7 +34,10 @@ def command() -> None:
 @command.command()
 @_LEDGER
 def show(path: Path) -> None:
-    """Every release with its price and state, the total, what is promised, and the head hash to write down.
+    """Show what was spent and what is promised.
+
+    Lists every release with its price and state, the total, the promise over all releases, and the head hash to write
+    down.
 
     \b
     Examples:
@@ -58,19 +61,25 @@ def show(path: Path) -> None:
         spent += f" of {mu_down(state.budget)}, the latest release's budget; mu = {left} remains"
     console.print(f"{spent}.")
     _end_if_broken(state)
-    console.print(state.combined.statement)
+    console.print(state.combined.sentence)
     click.echo(f"Head, to write down: {state.verification.head}")
 
 
 @command.command()
 @_LEDGER
-@click.option("--head", metavar="HASH", help="A head hash noted earlier: the ledger must still hold it.")
-@click.option("--release", "folder", metavar="DIR", type=click.Path(path_type=Path), help="A release: is it as sealed?")
+@click.option("--head", metavar="HASH", help="Head hash noted earlier, which the ledger must still contain.")
+@click.option(
+    "--release",
+    "folder",
+    metavar="DIR",
+    type=click.Path(path_type=Path),
+    help="Folder of a release, to check against its seal in the ledger.",
+)
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
-    """Whether the ledger is what was written: exit code 0 if so, 1 if not.
+    """Check that the ledger is as it was written. Exit code 0 if it is, 1 if not.
 
-    Only a head hash that was written down elsewhere shows that the whole file was put back to an older state. With
-    --release, also whether the folder holds a release that the ledger sealed, with every file as it was then.
+    Only a head hash that was written down elsewhere can show that the whole file was put back to an older state. With
+    --release, also check that the folder holds a release that the ledger sealed, with every file unchanged.
 
     \b
     Examples:
@@ -87,24 +96,26 @@ def verify(path: Path, head: str | None, folder: Path | None) -> None:
     if head is not None and not verification.knows(head.strip().lower()):
         click.echo(
             f"gedp: none of the {count} entries has the noted hash, so the ledger was rewritten or put back to an "
-            "older state. Restore the right file, or count what is missing: gedp ledger decide --add-mu",
+            "older state. Restore the right file, or count what is missing: gedp ledger decide LEDGER --add-mu MU "
+            "--note TEXT",
             err=True,
         )
         raise SystemExit(1)
     since = ""
     if head is not None:
         since = f"; {count - verification.hashes.index(head.strip().lower())} since the noted head"
-    entries = "1 entry" if count == 1 else f"{count} entries"
-    click.echo(f"The ledger verifies: {entries}{since}. Head: {verification.head}")
+    click.echo(f"The ledger is intact: {_entries(count)}{since}. Head: {verification.head}")
     if folder is not None:
         click.echo(_sealed(state, path, folder))
 
 
 @command.command()
 @_LEDGER
-@click.option("--budget", metavar="MU", help="The budget; the latest release's if not given.")
+@click.option("--budget", metavar="MU", help="Budget to compare with. Default: that of the latest release.")
 def remaining(path: Path, budget: str | None) -> None:
-    """What may still be spent, as mu (rounded down) and as exact mu squared.
+    """Show what may still be spent.
+
+    Given as mu, rounded down, and as the exact square of mu.
 
     \b
     Examples:
@@ -126,11 +137,14 @@ def remaining(path: Path, budget: str | None) -> None:
 
 @command.command()
 @_LEDGER
-@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="A .jsonl or .csv file.")
+@click.option(
+    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write, .jsonl or .csv."
+)
 def export(path: Path, out: Path) -> None:
-    """Write every entry to a file: JSON lines (all of it, with hashes) or CSV (one row per entry).
+    """Write every entry to a file.
 
-    The key of the data fingerprints stays in the ledger.
+    JSON Lines hold everything, with hashes; CSV has one row per entry. The key of the data fingerprints stays in the
+    ledger.
 
     \b
     Examples:
@@ -145,18 +159,21 @@ def export(path: Path, out: Path) -> None:
         raise click.BadParameter("name it .jsonl or .csv", param_hint="--out")
     state = _open(path).state()
     write_text(out, writers[out.suffix](state.verification.entries))
-    click.echo(f"Wrote {len(state.verification.entries)} entries to {out}.")
+    click.echo(f"Wrote {_entries(len(state.verification.entries))} to {out}.")
     _end_if_broken(state)
 
 
 @command.command()
 @_LEDGER
-@click.option("--note", required=True, help="Who looked, and what was found. Kept for ever.")
-@click.option("--add-mu", metavar="MU", help="Also count this much, for releases the ledger no longer shows.")
+@click.option("--note", required=True, help="Who looked into it and what they found; kept for ever.")
+@click.option(
+    "--add-mu", metavar="MU", help="Also count this much as spent, for releases that the ledger no longer shows."
+)
 def decide(path: Path, note: str, add_mu: str | None) -> None:
-    """Go on with a broken ledger: records what is broken, as found, and that a person has looked.
+    """Record a decision about a broken ledger.
 
-    Nothing that was counted is given back, and `verify` goes on naming the place.
+    A person has looked into what is broken, which is recorded as it was found, and releases can go on. Nothing that was
+    counted is given back, and `verify` still names every break.
 
     \b
     Examples:
@@ -173,7 +190,7 @@ def decide(path: Path, note: str, add_mu: str | None) -> None:
 
 
 def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
-    """That the release in the folder is one that the ledger sealed; refuses any other."""
+    """A sentence that the release in the folder is one that the ledger sealed; refuses any other."""
     from gedp.errors import Refused
     from gedp.files import sha256
     from gedp.release import MANIFEST, read_release
@@ -182,15 +199,15 @@ def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
     manifest = read_release(folder).manifest
     name = manifest.release
     if foreign := foreign_files(folder, manifest):
-        raise Refused(f"{folder} holds {foreign[0]}, which no release has")
+        raise Refused(f"{folder} holds {foreign[0]}, which is not part of a release")
     release = next((release for release in state.releases if release.reserve.release == name), None)
     if release is None:
         raise Refused(f"the release in {folder} is not in the ledger {path}")
     if release.manifest_digest is None:
-        raise Refused(f"the ledger knows the release in {folder} as {release.outcome}, and has not sealed its files")
+        raise Refused(f"the ledger has the release in {folder} as {release.outcome}, and has not sealed its files")
     if release.manifest_digest != sha256(folder / MANIFEST):
         raise Refused(f"the manifest in {folder} is not the one that the ledger sealed for this release")
-    return f"The release in {folder} is the one that was sealed on {release.time[:10]}; every table is as it was then."
+    return f"The release in {folder} is the one that was sealed on {release.time[:10]}; every table is unchanged."
 
 
 def _open(path: Path) -> "Ledger":
@@ -225,7 +242,11 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
     console.print(table)
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1:
-        console.print(f"The data differed between releases: {versions} versions. All of them compose.")
+        console.print(f"The data changed between releases ({versions} versions); all of them count together.")
+
+
+def _entries(count: int) -> str:
+    return "1 entry" if count == 1 else f"{count} entries"
 
 
 def _minute(time: str) -> str:
@@ -249,8 +270,10 @@ def _end_if_broken(state: "LedgerState") -> None:
     breaks = state.verification.breaks
     if not breaks:
         return
-    click.echo("gedp: the ledger is not what was written:", err=True)
+    click.echo("gedp: the ledger is not as it was written:", err=True)
     for found in breaks:
         click.echo(f"  {found}", err=True)
-    click.echo("Nothing can be released until somebody has looked: gedp ledger decide --note '...'", err=True)
+    click.echo(
+        "Nothing can be released until somebody has looked into it: gedp ledger decide LEDGER --note TEXT", err=True
+    )
     raise SystemExit(1)

@@ -11,9 +11,13 @@ _PATH = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=_PATH)
-@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of what the spec says.")
+@click.option(
+    "--weights", type=click.Choice(["quasi", "plug-in"]), help="Weights of the answers. Default: as in the spec."
+)
 @click.option("--out", type=_PATH, help="File to write. Default: microdata.parquet in the release.")
-@click.option("--share-by", metavar="COLUMN", help="Public weights, where establishments have no answers of their own.")
+@click.option(
+    "--share-by", metavar="COLUMN", help="Public column to divide cells by, where establishments have no answers."
+)
 @constraint_options
 def command(
     folder: Path,
@@ -26,9 +30,9 @@ def command(
 ) -> None:
     """Fit one protected value for every establishment and attribute to all the answers of the release in DIR.
 
-    This reads the release alone and spends nothing. How it was fitted is written beside the table, as .json. A report
-    in the release is made again. Where the answers determine neither establishments nor finest cells, there are no
-    microdata; `gedp tabulate` makes tables of what was measured.
+    Reads only the release and spends nothing. A .json file beside the table records how it was fitted. A report in the
+    release is rewritten. Where the answers determine neither establishments nor finest cells, there are no microdata;
+    `gedp tabulate` makes tables of what was measured.
 
     \b
     Examples:
@@ -74,14 +78,16 @@ def command(
         if fit.detail != "identity":
             click.echo(f"{name}: {microdata.meaning(name)}.")
         if fit.change > TOLERANCE:
-            click.echo(f"{name}: the weights did not settle; the last round still moved values by {fit.change:.0e} sd.")
+            click.echo(
+                f"{name}: the weights did not settle; the last round still moved values by {fit.change:.0e} deviations."
+            )
         for sentence in sentences(fit.constrained):
             click.echo(f"{name}: {sentence}")
     for name in microdata.measured:
         click.echo(f"{name}: {microdata.meaning(name)}.")
     rows = "establishments" if microdata.frame.lists_establishments else "cells"
-    click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and how they were fitted to {path.stem}.json.")
+    click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and the record of the fit to {path.stem}.json.")
     if report:
-        click.echo(f"Wrote {report} again: it is about these microdata now.")
+        click.echo(f"Rewrote {report} for these microdata.")
     if release.manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.")

@@ -24,22 +24,22 @@ class Steps:
         self._name = ""
 
     def step(self, name: str, total: int | None = None) -> None:
-        """Another step begins, of so many units if that is known."""
+        """Begins a step, with a bar if its `total` is known."""
         self._name = name
         self._progress.reset(self._task, total=total, description=name)
 
     def advance(self, amount: int) -> None:
-        """So many more units are done."""
+        """Moves the bar of the current step on by `amount`."""
         self._progress.advance(self._task, amount)
 
     def reach(self, name: str, done: int, total: int) -> None:
-        """So many units of a step are done, of `total` (0: unknown); a name that is new begins a step."""
+        """Sets the bar of the named step to `done` of `total` (0 if unknown), beginning the step if need be."""
         if name != self._name:
             self.step(name, total or None)
         self._progress.update(self._task, completed=done)
 
     def count(self, name: str, done: int, total: int) -> None:
-        """As `reach`, with the numbers beside the name."""
+        """Does what `reach` does, and shows the numbers beside the name."""
         self.reach(name, done, total)
         self._progress.update(self._task, description=f"{name}: {done} of {total}")
 

@@ -11,11 +11,13 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--out", type=_PATH, help="File to write. Default: report.html in the release.")
 @click.option("--title", help="Heading of the page, instead of the number of establishments.")
-@click.option("--fixed", multiple=True, type=_PATH, help="Public totals of microdata that were written without them.")
+@click.option(
+    "--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to; may be repeated."
+)
 def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path, ...]) -> None:
-    """Write one page about the release in DIR and its microdata: what is protected, how exact it is, how to use it.
+    """Write a page about the release in DIR and its microdata: what is protected, how accurate, how to use it.
 
-    The page is for the public, needs no network, and is made from the release alone; this spends nothing. `gedp run`
+    The page is for the public and needs no network. It is made from the release alone and spends nothing. `gedp run`
     writes it too.
 
     \b

@@ -1,4 +1,4 @@
-"""`gedp reproduce`: all of the paper's items onto pages, and every item as a command of its own."""
+"""`gedp reproduce`: all items of the paper as pages, and each item as a command of its own."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ALL = "all"
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _SEED = click.option(
-    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="The same seed, the same numbers."
+    "--seed", type=click.IntRange(min=0), default=SEED, show_default=True, help="Seed of all random draws."
 )
 _OPTIONS = (
     click.option("--out", type=_FOLDER, default=OUT, show_default=True, help="Folder for the results."),
@@ -25,12 +25,21 @@ _OPTIONS = (
         type=_FOLDER,
         envvar=DATA_VARIABLE,
         show_envvar=True,
-        help=f"Folder with {QCEW}. Without it, comparisons are of a synthetic state.",
+        help=f"Folder with {QCEW}. Without it, comparisons use the demonstration state.",
     ),
     click.option(
-        "--replicates", type=click.IntRange(min=1), default=REPLICATES, show_default=True, help="Of each comparison."
+        "--replicates",
+        type=click.IntRange(min=1),
+        default=REPLICATES,
+        show_default=True,
+        help="Number of replicates of each comparison.",
     ),
-    click.option("--state", "states", multiple=True, help=f"May be repeated. Default: {', '.join(STATES)}."),
+    click.option(
+        "--state",
+        "states",
+        multiple=True,
+        help=f"State, by postal or FIPS code; may be repeated. Default: {', '.join(STATES)}.",
+    ),
     _SEED,
 )
 
@@ -57,15 +66,15 @@ class _ItemGroup(LazyGroup):
     cls=_ItemGroup,
     package=__name__,
     summaries={
-        ALL: "Every table and figure of the paper that public data allows.",
+        ALL: "Run every table and figure of the paper that public data allows.",
         **{name: summary(name) for name in item_names()},
     },
 )
 def command() -> None:
-    """Reproduce the paper's tables and figures, ours beside the printed ones.
+    """Reproduce the paper's tables and figures, and set ours beside the printed ones.
 
-    `all` runs everything onto pages. A single item writes pages too, or, where it needs no data (intervals, coverage
-    and others), prints its result and ends with exit code 1 if that disagrees with the paper.
+    `all` runs every item and writes pages. A single item writes pages too or, where it needs no data (intervals,
+    coverage and others), prints its result and ends with exit code 1 if that disagrees with the paper.
 
     \b
     Examples:
@@ -79,19 +88,21 @@ def command() -> None:
 
 
 @click.command(ALL)
-@click.option("--only", multiple=True, type=click.Choice(item_names()), help="An item; may be repeated.")
+@click.option(
+    "--only", multiple=True, type=click.Choice(item_names()), help="Item to run; may be repeated. Default: all."
+)
 @_with_options
 def everything(only: tuple[str, ...], **options: Any) -> None:
-    """Run every table and figure of the paper that public data allows, onto pages, with claims checked.
+    """Run every table and figure of the paper that public data allows, check its claims, and write pages.
 
-    Writes index.html, one page per item, results.json and Parquet files. An interrupted run goes on where it stopped.
-    Without the published QCEW it does what it can on the demonstration state, and reports what it skipped.
+    Writes index.html, one page per item, results.json and Parquet files. An interrupted run resumes where it stopped.
+    Without the published QCEW it uses the demonstration state where it can, and reports what it skipped.
 
     \b
     Examples:
       gedp reproduce all --out reproduced
       gedp reproduce all --only intervals --only budgets
-      gedp reproduce comparison --state RI --replicates 10
+      gedp reproduce all --state RI --replicates 10
 
     Exit codes: 0 everything ran, whether or not the paper's numbers agree; 1 an item failed or was refused.
     """
@@ -99,7 +110,7 @@ def everything(only: tuple[str, ...], **options: Any) -> None:
 
 
 def _page_command(item: "Item") -> click.Command:
-    @click.command(item.name, help=f"{summary(item.name)}\n\nWrites pages as `all` does.")
+    @click.command(item.name, help=f"{summary(item.name)}\n\nWrites pages, as `all` does.")
     @_with_options
     def write_pages(**options: Any) -> None:
         _write_pages((item.name,), **options)
@@ -108,10 +119,12 @@ def _page_command(item: "Item") -> click.Command:
 
 
 def _printing_command(item: "Item") -> click.Command:
-    text = "Prints the result. Exit code 1 if a number or claim disagrees and nothing explains it."
+    text = "Prints the result. Ends with exit code 1 if a number or claim disagrees and nothing explains it."
 
     @click.command(item.name, help=f"{summary(item.name)}\n\n{text}")
-    @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write the result as a page too.")
+    @click.option(
+        "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write the result to this file, as a page."
+    )
     def print_one(html: Path | None, **options: Any) -> None:
         _print_one(item, html, **options)
 
@@ -123,7 +136,7 @@ def _printing_command(item: "Item") -> click.Command:
             type=click.IntRange(min=simulation.least),
             default=simulation.usual,
             show_default=True,
-            help="Fewer are noisier.",
+            help=f"Number of {simulation.name}; fewer give noisier results.",
         )
         print_one = draws(_SEED(print_one))
     return print_one
@@ -132,7 +145,7 @@ def _printing_command(item: "Item") -> click.Command:
 def _write_pages(
     only: Sequence[str], out: Path, data: Path | None, replicates: int, states: tuple[str, ...], seed: int
 ) -> None:
-    """Runs items onto pages, prints what they come to, and says what to open."""
+    """Runs items and writes their pages, prints the outcomes, and says which page to open."""
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.lab.reproduce.context import Context
@@ -147,7 +160,7 @@ def _write_pages(
     require_data(data)
     console = make_console()
     if data is None:
-        console.print("No published QCEW was named; comparisons are of the demonstration state.", soft_wrap=True)
+        console.print("No published QCEW was given, so comparisons use the demonstration state.", soft_wrap=True)
     with steps() as at:
         context = Context(out, data, replicates, seed, tuple(dict.fromkeys(postal)) or STATES, progress=at.reach)
         outcomes = reproduce(context, every_item(), only)
@@ -158,7 +171,7 @@ def _write_pages(
 
 
 def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int | None = None) -> None:
-    """Prints the result of an item."""
+    """Runs one item, prints its result and, where asked, writes its page."""
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.files import write_text

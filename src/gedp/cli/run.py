@@ -1,4 +1,4 @@
-"""`gedp run`: the release."""
+"""`gedp run`: a release from a spec, with its microdata and report."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +14,18 @@ _PATH = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
-@click.option("--out", type=_PATH, help="Folder of the release, instead of the spec's output.dir.")
+@click.option("--out", type=_PATH, help="Folder for the release. Default: output.dir in the spec.")
 @click.option("--ledger", type=_PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
-@click.option("--force", is_flag=True, help="Replace a release in that folder. The budget is spent anew.")
+@click.option("--force", is_flag=True, help="Replace a release that is in the folder; the new one spends budget again.")
 @click.option("--decided-by", metavar="NAME", help="Who decided that this release may promise less than earlier ones.")
-@click.option("--reason", metavar="TEXT", help="Why; kept in the ledger and published, like the name.")
+@click.option(
+    "--reason", metavar="TEXT", help="Why they decided so; recorded in the ledger and published, like the name."
+)
 @click.option("--answers-only", is_flag=True, help="Stop after the answers: no microdata, no report.")
 @click.option("--dry-run", is_flag=True, help="Check the table and the price; spend and write nothing.")
-@click.option("--seed", type=click.IntRange(min=0), help="Repeatable noise that protects nothing; synthetic data only.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Draw repeatable noise, which protects nothing; for synthetic data only."
+)
 def command(
     spec: str,
     out: Path | None,
@@ -37,16 +41,16 @@ def command(
 
     Then fit the microdata to the answers and write the report for the public, both from the release alone.
 
-    The table is checked first and every fault reported at once. The price is recorded in the ledger before any noise
-    is drawn; everything ever published from the table counts against the budget in the spec. A release with narrower
-    intervals or a larger budget than an earlier one from the same data takes a decision: --decided-by and --reason. If
-    fitting fails or is interrupted, the release is complete all the same, and the message says how to go on.
+    The table is checked first, and every fault is reported at once. The price is recorded in the ledger before any
+    noise is drawn; everything ever published from the table counts against the budget in the spec. A release with
+    narrower intervals or a larger budget than an earlier one from the same data needs a decision: --decided-by and
+    --reason. If fitting fails or is interrupted, the release is still complete, and the message says how to go on.
 
     \b
     Examples:
       gedp run my.toml --dry-run       check the table and the price
-      gedp run my.toml                 the release, its microdata and report
-      gedp run my.toml --answers-only  the release alone
+      gedp run my.toml                 make the release, its microdata and report
+      gedp run my.toml --answers-only  make the release alone
       gedp ledger show data.parquet.ledger
 
     Exit codes: 0 released, 1 refused (budget, ledger, folder taken), 2 faults in the spec or the table.
@@ -110,7 +114,7 @@ def _released(release: "ReleaseFolder", plan: "Plan") -> str:
         f"{mu_down(prices.budget)}."
     )
     if plan.ledger_is_new:
-        said += f"\nA new ledger was made for these data, in which nothing was recorded before: {plan.ledger}"
+        said += f"\nA new ledger was created for these data; nothing had been recorded before: {plan.ledger}"
     elif manifest.together is not None:
         said += (
             f"\nEverything released from these data has spent mu = {manifest.together.mu} together. What that "
@@ -120,13 +124,15 @@ def _released(release: "ReleaseFolder", plan: "Plan") -> str:
 
 
 def _dry_sentence(plan: "Plan") -> str:
-    """What a release would leave."""
+    """What a release would leave of the budget, and in which ledger."""
     from gedp.ledger.amounts import mu_down
 
     if plan.ledger is None:
         return "The table is sound. Nothing was spent; synthetic data needs no ledger."
     left = f"A release would leave mu = {mu_down(plan.left)} of the budget"
     where = (
-        f"there is no ledger yet; {plan.ledger} would be made" if plan.ledger_is_new else f"recorded in {plan.ledger}"
+        f"there is no ledger yet; {plan.ledger} would be created"
+        if plan.ledger_is_new
+        else f"recorded in {plan.ledger}"
     )
     return f"The table is sound. {left} ({where}). Nothing was spent."

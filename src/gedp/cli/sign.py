@@ -10,13 +10,13 @@ _PATH = click.Path(path_type=Path)
 @click.command()
 @click.argument("folder", metavar="[DIR]", type=_PATH, required=False)
 @click.option("--key", type=_PATH, help="Private Ed25519 key (PEM or OpenSSH).")
-@click.option("--new-key", type=_PATH, help="Instead: make a private key in this file, and the public one beside it.")
+@click.option("--new-key", type=_PATH, help="Create a private key in this file, and its public key beside it.")
 @click.option("--passphrase-file", type=_PATH, help="File whose first line is the passphrase of the private key.")
 def command(folder: Path | None, key: Path | None, new_key: Path | None, passphrase_file: Path | None) -> None:
-    """Sign every file of the release in DIR, its microdata and report included, once all of them are made.
+    """Sign every file of the release in DIR, including its microdata and report.
 
-    This writes SHA256SUMS and SHA256SUMS.sig. The public checks them with `gedp verify`, or with openssl and sha256sum.
-    Give out the public key where people trust it, and keep the private one where nobody else can read it.
+    Make those first. Writes SHA256SUMS and SHA256SUMS.sig. Anybody can check them with `gedp verify`, or with openssl
+    and sha256sum. Publish the public key where people trust it, and keep the private one where nobody else can read it.
 
     \b
     Examples:
@@ -30,7 +30,7 @@ def command(folder: Path | None, key: Path | None, new_key: Path | None, passphr
     passphrase = None if passphrase_file is None else read_passphrase(passphrase_file)
     if new_key is not None:
         if folder is not None or key is not None:
-            raise click.UsageError("--new-key makes keys and nothing else: leave out DIR and --key")
+            raise click.UsageError("--new-key only makes keys: leave out DIR and --key")
         public = make_key(new_key, passphrase)
         click.echo(f"Wrote the private key to {new_key}, for you alone, and the public key to {public}, for everybody.")
         return
@@ -38,6 +38,6 @@ def command(folder: Path | None, key: Path | None, new_key: Path | None, passphr
         raise click.UsageError("name the folder of a release and the private key: gedp sign DIR --key KEY")
     release = read_release(folder)
     names = sign(release, key, passphrase)
-    click.echo(f"Signed {len(names)} files of {folder}. Anybody can check that: gedp verify {folder} --key PUBLIC-KEY")
+    click.echo(f"Signed {len(names)} files in {folder}. Anybody can check this: gedp verify {folder} --key PUBLIC-KEY")
     if release.manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.")

@@ -1,4 +1,4 @@
-"""Being asked to end is an interrupt: what was begun is put away, and the ledger hears of it."""
+"""Signals that ask to end become interrupts, so that unfinished work is cleared away and the ledger records it."""
 
 import signal
 import sys
@@ -16,7 +16,7 @@ _DEFAULTS: dict[str, Any] = {"SIGINT": signal.default_int_handler, "SIGTERM": si
 
 @contextmanager
 def interrupts() -> Iterator[list[int]]:
-    """Inside, each signal that asks to end raises KeyboardInterrupt; gives the list of those that came.
+    """Inside, each signal that asks to end raises KeyboardInterrupt; yields the list of those that came.
 
     The list counts, not the error: other libraries turn an interrupt into errors of their own.
     """

@@ -49,7 +49,7 @@ class Sturdy(io.FileIO):
 
 
 class Streams:
-    """Both standard streams for the time of a command; `repeat` is for commands whose output anybody may read."""
+    """The standard streams during a command. `repeat`: lost output is public and may go to the error stream instead."""
 
     def __init__(self, out: Sturdy | None) -> None:
         self._out = out

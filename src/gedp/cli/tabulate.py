@@ -24,15 +24,40 @@ SHOWN_COLUMNS = [
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=_PATH)
-@click.option("--by", multiple=True, help="Public columns and groupings, with commas; naics3 is 3 digits; repeatable.")
-@click.option("--attribute", "attributes", multiple=True, help="One of them; may be repeated. Default: all.")
-@click.option("--ratio", "ratios", multiple=True, help="weekly-wage and others, or NAME=FORMULA; may be repeated.")
-@click.option("--agglvl", type=int, help="Instead: the QCEW layout at this level, 50 to 58 (states) or 70 to 78.")
-@click.option("--name", "names", multiple=True, help="What the release calls something, as m1emp=COLUMN; repeatable.")
-@click.option("--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), help="Instead of the spec's.")
-@click.option("--weights", type=click.Choice(["quasi", "plug-in"]), help="Instead of those of the microdata on file.")
-@click.option("--share-by", metavar="COLUMN", help="Public weights, as for `gedp microdata`.")
-@click.option("--out", type=_PATH, help="A .csv or .parquet file, or - for CSV. Default: the first lines, if seen.")
+@click.option(
+    "--by",
+    multiple=True,
+    help="Public columns and groupings, separated by commas; naics3 is naics to 3 digits; may be repeated.",
+)
+@click.option("--attribute", "attributes", multiple=True, help="Attribute to tabulate; may be repeated. Default: all.")
+@click.option(
+    "--ratio", "ratios", multiple=True, help="Ratio by name, such as weekly-wage, or NAME=FORMULA; may be repeated."
+)
+@click.option(
+    "--agglvl", type=int, help="Use the QCEW layout instead, at this level: 50 to 58 (states) or 70 to 78 (counties)."
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="What the release calls an attribute or column, as in m1emp=COLUMN; may be repeated.",
+)
+@click.option(
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    help="Confidence of the intervals. Default: as in the spec.",
+)
+@click.option(
+    "--weights",
+    type=click.Choice(["quasi", "plug-in"]),
+    help="Weights of the answers. Default: those of the microdata on file.",
+)
+@click.option("--share-by", metavar="COLUMN", help="Public column to divide cells by, as for `gedp microdata`.")
+@click.option(
+    "--out",
+    type=_PATH,
+    help="File to write, .csv or .parquet, or - for CSV on standard output. Default: the first lines on a terminal.",
+)
 @constraint_options
 def command(
     folder: Path,
@@ -49,22 +74,22 @@ def command(
     whole: bool | None,
     fixed: tuple[Path, ...],
 ) -> None:
-    """Estimate, standard error, coefficient of variation and interval for every group of a grouping of your choice.
+    """Make a custom table: estimate, standard error, coefficient of variation and interval for every group.
 
-    The table is of the microdata on file in the release in DIR, with errors from the covariance of their fit; options
-    that are not theirs ask for another fit. This spends nothing. Where the answers determine no microdata, there are
-    tables of the groups that were measured, and of what these add up to.
+    The table is made from the microdata on file in the release in DIR, with errors from the covariance of their fit;
+    options other than theirs make a new fit. This spends nothing. Where the answers determine no microdata, tables can
+    be made of the measured groups, and of what they add up to.
 
-    Ratios are weekly-wage, wage-per-job, change (from month 1 to month 3) and percent-change, over the
-    attributes m1emp, m2emp, m3emp and wage, or what you write: one sum of attributes over another.
+    Ratios are weekly-wage, wage-per-job, change (from month 1 to month 3) and percent-change, over the attributes
+    m1emp, m2emp, m3emp and wage, or a formula of your own: one sum of attributes over another.
 
-    Errors account for fixed totals, not for --nonnegative and --whole; variance_kind then says unconstrained.
+    Errors account for fixed totals, but not for --nonnegative and --whole; variance_kind then says unconstrained.
 
     \b
     Examples:
       gedp tabulate out --by cnty,naics3 --attribute wage
       gedp tabulate out --by naics2 --out sectors.parquet
-      gedp tabulate out --by cnty --ratio weekly-wage --ratio 'share = wage / (wage + profit)'
+      gedp tabulate out --by cnty --ratio weekly-wage --ratio 'pay = wage / m3emp'
       gedp tabulate out --agglvl 75 --out counties.csv
     """
     from gedp.cli.progress import steps
@@ -111,15 +136,13 @@ def command(
             table = microdata.tabulate_qcew(agglvl, confidence, renamed).arrow
     _write(table, out, SHOWN_COLUMNS if agglvl else table.column_names)
     if empty := [name for name in table.column_names if table[name].null_count == table.num_rows]:
-        click.echo(f"Empty, because the release does not say: {', '.join(empty)}.", err=True)
+        click.echo(f"Empty, because the release says nothing about them: {', '.join(empty)}.", err=True)
     if left := [name for name in microdata.attributes if not microdata.allows(keys, name)]:
-        click.echo(f"Not in the table, because no answers determine it by these keys: {', '.join(left)}.", err=True)
+        click.echo(f"Left out, because no answers determine them by these keys: {', '.join(left)}.", err=True)
     if (nonnegative or whole) and microdata.measured:
-        click.echo(
-            f"Measured groups are as they are, whatever the constraints: {', '.join(microdata.measured)}.", err=True
-        )
+        click.echo(f"Constraints do not change measured groups: {', '.join(microdata.measured)}.", err=True)
     if is_on_file(release) and not microdata.is_on_file:
-        click.echo("This table is not of the microdata on file: those were fitted with other options.", err=True)
+        click.echo("This table is not made from the microdata on file, which were fitted with other options.", err=True)
     if agglvl and (microdata.constraints.nonnegative or microdata.constraints.whole):
         click.echo("Errors are those of the fit without --nonnegative and --whole.", err=True)
     if release.manifest.is_seeded:
@@ -127,7 +150,7 @@ def command(
 
 
 def _renamed(names: Sequence[str]) -> dict[str, str]:
-    """`m1emp=january` as a mapping."""
+    """Names written as `m1emp=january`, as a mapping."""
     renamed = {}
     for name in names:
         ours, _, theirs = (part.strip() for part in name.partition("="))
@@ -138,7 +161,7 @@ def _renamed(names: Sequence[str]) -> dict[str, str]:
 
 
 def _write(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
-    """Into a file, or to the terminal: its first lines to somebody who looks, all of it to a program."""
+    """Writes the table to a file or to standard output; a terminal shows only its first lines."""
     import pyarrow.parquet
 
     from gedp.csvfiles import write_csv
@@ -178,7 +201,9 @@ def _show(table: "pa.Table", shown: Sequence[str]) -> None:
         view.add_row(*line)
     console.print(view)
     lines = f"{min(SHOWN_LINES, table.num_rows)} of {table.num_rows:,} lines, "
-    click.echo(f"{lines}{len(columns)} of {table.num_columns} columns. All of them: --out FILE.csv, FILE.parquet or -.")
+    click.echo(
+        f"{lines}{len(columns)} of {table.num_columns} columns. For all of them: --out FILE.csv, FILE.parquet or -."
+    )
 
 
 def _readable(value: str | int | float | None) -> str:

@@ -26,11 +26,11 @@ def command(folder: Path, key: Path | None) -> None:
     if key is None:
         release = read_release(folder)
         click.echo(
-            f"Every table of {folder} is as its manifest says. Who wrote the manifest, and whether microdata and "
-            "report are theirs, only a signature tells: --key PUBLIC-KEY"
+            f"Every table in {folder} matches its manifest. Only a signature can show who wrote the manifest, and "
+            "whether the microdata and report are theirs: --key PUBLIC-KEY"
         )
     else:
         release = verify(folder, key)
-        click.echo(f"Every file of {folder} is as the owner of {key} signed it.")
+        click.echo(f"Every file in {folder} is as the owner of {key} signed it.")
     if release.manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.")

@@ -44,10 +44,10 @@ class AnswerWriter(Protocol):
         """Takes some establishments, to be ordered by `keys` and then by `ties`."""
 
     def finish_identity(self) -> None:
-        """There are no more establishments."""
+        """Hears that there are no more establishments, so that they can be sorted and written."""
 
     def write_answers(self, query: str, table: pa.Table) -> None:
-        """Takes the answers of a query."""
+        """Takes the answers of one query, as a table in the layout of a release."""
 
     def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
         """Takes the group of every code of a grouping that has a map file."""

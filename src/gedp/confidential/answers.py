@@ -28,7 +28,7 @@ class Answers:
 
     @classmethod
     def empty(cls, groups: int) -> "Answers":
-        """Nothing answered yet."""
+        """Answers for so many groups, none of them filled in yet."""
         mechanism, variance_kind = np.full((2, groups), -1, dtype=np.int8)
         estimate, variance, low, high = np.zeros((4, groups))
         return cls(estimate, variance, low, high, mechanism, variance_kind)

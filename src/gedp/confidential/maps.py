@@ -76,11 +76,14 @@ def _places(grouper: Grouper, first: Line) -> tuple[int, int] | None:
     if counts == (1, 1):
         return names.index(grouper.column), names.index(grouper.name)
     if any(counts):
-        problem = "has a first line with one of the two names" if 0 in counts else "has a name twice in its first line"
+        problem = "names one of two columns in its first line" if 0 in counts else "has a name twice in its first line"
         raise _FaultyMapError(problem, wanted)
     if len(first) != 2:
         columns = "1 column" if len(first) == 1 else f"{len(first):,} columns"
-        raise _FaultyMapError(f"has {columns} and no names of two", f"Give code,group on every line, or: {wanted}")
+        raise _FaultyMapError(
+            f"has {columns}, and its first line names neither codes nor groups",
+            f"Give code,group on every line, or: {wanted}",
+        )
     return None
 
 

@@ -92,7 +92,7 @@ def rehearse(
 ) -> Rehearsal:
     """Answers as `measure` would give, to be compared with the truth and thrown away: no ledger knows of them.
 
-    So nothing of it may be published. It stays in memory, and is no release that any reader would take.
+    So nothing of it may be published. It stays in memory, where no reader could take it for a release.
     """
     prepared, writer = prepare(table, spec), RehearsalWriter(table.engine.name)
     write_maps(table, writer)

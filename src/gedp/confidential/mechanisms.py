@@ -1,4 +1,7 @@
-"""How group sums are answered: ψ of the sum plus noise (psi), clipped sums plus noise (pnc), the choice between them.
+"""How group sums are answered: ψ of the sum plus noise (psi), or clipped sums plus noise (pnc).
+
+pnc stands for "probably no clipping": its bounds are so far above the noisy answers for the largest establishments that
+probably nothing is cut off. Each group can have the better of the two.
 
 Sums come in as exact whole numbers of units. What leaves is noisy on an exact grid (docs/proofs/noise.md); estimates,
 variances, intervals and the choice are computed from what left, so they are post-processing.
@@ -70,7 +73,7 @@ def psi_mechanism(attribute: Attribute, mu: Fraction) -> PsiMechanism:
 
 
 def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
-    """Refuses noise under which an answer could be no number that can be computed with, whatever the truth."""
+    """Refuses noise so large that an answer or its error could overflow, whatever the truth."""
     psi, sigma = mechanism.psi, mechanism.sigma
     highest = float(psi(MOST_UNITS * mechanism.unit))
     lowest = psi.at_zero if math.isfinite(psi.at_zero) else float(psi(mechanism.unit))
@@ -81,8 +84,8 @@ def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
         sizes = np.abs([answers.estimate(), np.sqrt(answers.variance()), *answers.interval(MOST_CONFIDENCE)])
     if not (sizes <= LARGEST_ANSWER).all():  # nor is NaN
         raise DomainError(
-            f"{name} at mu = {float(mu):g}: noise of deviation {sigma:.3g} in {psi} drowns everything: answers "
-            f"or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
+            f"{name} at mu = {float(mu):g}: noise of standard deviation {sigma:.3g} in {psi} drowns everything: "
+            f"answers or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
         )
 
 

@@ -39,7 +39,7 @@ def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
     """Values are counted in the units that the table was opened with, and checked for what was known of them then."""
     attributes = spec.policy.attributes
     faults = [
-        Fault(place, "the table was opened with another one", "Open the table with this spec")
+        Fault(place, "the table was opened with other settings", "Open the table with this spec")
         for place, same in (("data", table.data == spec.data), ("groupers", table.groupers == spec.groupers))
         if not same
     ]
@@ -60,14 +60,14 @@ def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
         return "the table was opened with another unit"
     has_zero = np.isfinite([a.protection.psi.at_zero for a in (opened, asked)])
     if (opened.signed and not asked.signed) or (has_zero[0] and not has_zero[1]):
-        return "the table may hold values for which it has no psi"
+        return "the table may hold values at which psi is not defined"
     return None
 
 
 def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
     """The system's randomness unless another source is named, which only a synthetic table may have."""
     if entropy is not None and entropy.kind != "system" and not spec.data.synthetic:
-        raise Refused("seeded noise protects nothing; it is for tables that the spec declares synthetic")
+        raise Refused("seeded noise protects nothing; it is only for tables that the spec declares synthetic")
     return entropy or SystemEntropy()
 
 

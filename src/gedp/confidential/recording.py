@@ -33,14 +33,14 @@ class Record:
     together: Together
 
     def finish(self, folder: Path) -> None:
-        """The release is in its folder."""
+        """Records that the release is in its folder, with the digest of its manifest."""
         self.ledger.commit(self.reservation.release_id, sha256(folder / MANIFEST))
 
     def fail(self, folder: Path, failure: BaseException) -> None:
         """Something went wrong: says what counts, and tells the ledger whether the release got its name before."""
         release = self.reservation.release_id
         if _release_in(folder) == release:
-            failure.add_note(f"The release in {folder} is whole and paid for; the ledger may not call it finished")
+            failure.add_note(f"The release in {folder} is whole and paid for; the ledger may not show it as finished")
             if not isinstance(failure, GedpError):  # an interrupt, and not the ledger's own refusal
                 with suppress(GedpError):
                     self.finish(folder)

@@ -36,7 +36,7 @@ class Plan:
 
     @property
     def prices(self) -> PriceList:
-        """What every answer costs."""
+        """What each query costs for each attribute, and in total."""
         return self.prepared.prices
 
 

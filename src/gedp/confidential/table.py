@@ -87,10 +87,10 @@ def open_table(
     numbers = [name for name in attributes if name in columns and engine.can_be_amount(name)]
     for name in columns:
         if name in keys and name not in plain:
-            problem = "its type cannot be that of a public column or an id"
+            problem = "its type does not suit a public column or an id"
             faults.append(Fault(f"column {name}", problem, "Give texts, numbers, or dates and times without a zone"))
         if name in attributes and name not in numbers:
-            faults.append(Fault(f"column {name}", "its type is not one of numbers", "Give numbers"))
+            faults.append(Fault(f"column {name}", "its type does not hold numbers", "Give numbers"))
     if not engine.rows():
         faults.append(Fault("the table", "it has no rows", "Check the file"))
     for name, blanks in engine.blanks(plain).items():
@@ -98,7 +98,7 @@ def open_table(
             problem = f"{_rows(blanks)} null or an empty text"
             faults.append(Fault(f"column {name}", problem, "Fill in a code; public columns are never empty"))
     if data.id in plain and (repeated := engine.duplicates(data.id)):
-        faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that came before", "Ids must be unique"))
+        faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that appeared before", "Ids must be unique"))
     for name, counts in engine.count_faults({name: exact(attributes[name].unit) for name in numbers}).items():
         faults += _attribute_faults(counts, attributes[name])
     lookups = {}
@@ -158,7 +158,7 @@ def _attribute_faults(counts: ColumnCounts, attribute: Attribute) -> Iterator[Fa
     if counts.nulls:
         yield Fault(place, f"{_rows(counts.nulls)} null", "Fill in a number, or leave the establishments out")
     if counts.not_numbers:
-        yield Fault(place, f"{_rows(counts.not_numbers)} something that is no number", "Correct the column")
+        yield Fault(place, f"{_rows(counts.not_numbers)} something that is not a number", "Correct the column")
     if counts.not_finite:
         yield Fault(place, f"{_rows(counts.not_finite)} NaN or an infinity", "Correct the column")
     if counts.negatives and not attribute.signed:
@@ -170,7 +170,7 @@ def _attribute_faults(counts: ColumnCounts, attribute: Attribute) -> Iterator[Fa
     if counts.not_whole:
         yield Fault(
             place,
-            f"{_rows(counts.not_whole)} no whole multiple of the unit {attribute.unit}",
+            f"{_rows(counts.not_whole)} a value that is not a whole multiple of the unit {attribute.unit}",
             "Round, or set a smaller unit",
         )
     if counts.total > MOST_UNITS:
@@ -184,7 +184,7 @@ def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Faul
     before = len(faults)
     known = read_map(grouper, folder / str(grouper.map), faults)
     unmapped = sum(value not in known for value in values)
-    if unmapped and len(faults) == before:  # not quoted: what is no code may be a value in the wrong column
+    if unmapped and len(faults) == before:  # not quoted: what is not a code may be a value in the wrong column
         problem = f"{unmapped:,} of the {len(values):,} codes in {grouper.column} are not in {grouper.map}"
         faults.append(Fault(f"grouping {grouper.name}", problem, "Give every code a line in the map file"))
     return known
@@ -231,7 +231,7 @@ def _split(combined: IntArray, sizes: Sequence[int]) -> list[CodeArray]:
 
 
 def _compact(batches: Iterable[IntArray], rows: int) -> tuple[IntArray, CodeArray]:
-    """The numbers that occur, in order, and the position of each row's number among them: 4 bytes a row."""
+    """The numbers that occur, in order, and the position of each row's number among them: 4 bytes per row."""
     of_row = np.empty(rows, dtype=np.int32)
     found: list[tuple[slice, IntArray]] = []
     start = 0

@@ -1,1 +1,1 @@
-"""What a policy promises, in numbers (facts), on one page (page)."""
+"""What a policy promises: in numbers (facts), in words (wording), on the terminal and on a page."""

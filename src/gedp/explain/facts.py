@@ -1,4 +1,4 @@
-"""What a spec promises, as plain numbers: intervals by size, the attacker's power, other accounting."""
+"""What a spec promises, as plain numbers: intervals by size, the attacker's power, other frameworks."""
 
 import math
 from collections.abc import Sequence
@@ -92,7 +92,7 @@ class ExistenceRow:
 
 @dataclass(frozen=True)
 class PriceTable:
-    """The price list laid out: a row a query, a column an attribute."""
+    """The price list laid out: one row per query, one column per attribute."""
 
     attributes: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]  # query, μ of each attribute, μ of all, share
@@ -100,7 +100,7 @@ class PriceTable:
 
     @property
     def headings(self) -> tuple[str, ...]:
-        """The heading of every column."""
+        """The headings of all columns, in their order."""
         return ("query", *self.attributes, "all attributes", "share of μ²")
 
 
@@ -149,7 +149,7 @@ def sizes_that_matter(attribute: Attribute) -> tuple[float, ...]:
 
 
 def interval_rows(protection: Protection, sizes: Sequence[float]) -> tuple[IntervalRow, ...]:
-    """The interval around each size."""
+    """The uncertainty interval around each size, and its width."""
     at = np.asarray(sizes, dtype=np.float64)
     interval = protection.interval(at)
     columns = (at, interval.low, interval.high, interval.width, protection.relative_width(at))
@@ -227,9 +227,9 @@ def _protects_nothing(attribute: Attribute) -> str | None:
     sizes = np.geomspace(unit, MOST_UNITS * unit, 600)
     reach = protection.gamma / protection.psi.slope(sizes) * (1 + 1e-9)  # to both sides, nearly; it grows with size
     if reach[-1] < unit:
-        problem = f"values are multiples of {numbers.size(unit)}, and no interval holds another of these"
+        problem = f"values are multiples of {numbers.size(unit)}, and no interval contains a second one"
     elif np.max(protection.relative_width(sizes[reach >= unit])) < NARROW:
-        problem = "at every size, intervals are narrower than 1% of the value or hold no other possible value"
+        problem = "at every size, intervals are narrower than 1% of the value or contain no other possible value"
     elif reach[-1] < 2 * unit and not (attribute.person is not None and attribute.person <= reach[-1]):
         problem = f"intervals reach no further than {numbers.size(unit)} up or down, at any size"
     else:

@@ -91,4 +91,4 @@ def _prices(prices: PriceList) -> str:
 
 def _other(prices: PriceList) -> str:
     sentences = "".join(f"<p>{sentence}</p>" for sentence in other_accounting_sentences(other_accounting(prices)))
-    return f"<h2>In other accounting</h2>{sentences}"
+    return f"<h2>In other frameworks</h2>{sentences}"

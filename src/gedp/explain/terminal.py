@@ -1,4 +1,4 @@
-"""The facts about a spec as terminal tables."""
+"""The facts about a spec, as tables and sentences on the terminal."""
 
 from collections.abc import Sequence
 
@@ -31,19 +31,19 @@ def _table(title: str, *headings: str) -> Table:
 
 
 def print_promise(console: Console, loss: PrivacyLoss) -> None:
-    """The promise in one sentence."""
+    """Prints the promise in one sentence."""
     console.print(Text("The promise", style="bold"))
     console.print(promise_sentence(loss.mu, float(power(loss.mu, 0.05))) + "\n")
 
 
 def print_warnings(console: Console, warnings: Sequence[str]) -> None:
-    """What the policy fails to protect."""
+    """Prints what the policy names and yet fails to protect."""
     for warning in warnings:
         console.print(Text(f"Warning: {warning}\n", style="bold"))
 
 
 def print_intervals(console: Console, group: ProtectionGroup) -> None:
-    """The uncertainty intervals by size."""
+    """Prints the uncertainty intervals of one group of attributes, by size."""
     title = f"Uncertainty intervals of {', '.join(group.names)} ({group.protection})"
     table = _table(title, "value", "from", "to", "width", "width / value")
     for row in interval_rows(group.protection, group.sizes):
@@ -52,8 +52,8 @@ def print_intervals(console: Console, group: ProtectionGroup) -> None:
 
 
 def print_power(console: Console, loss: PrivacyLoss) -> None:
-    """What an attacker can achieve."""
-    title = "The attacker's power: chance to detect a change, at a chance of a false alarm"
+    """Prints an attacker's chance of detecting one establishment, wider intervals, or firms."""
+    title = "The attacker's power: chance of detecting a change, by chance of a false alarm"
     table = _table(title, "what changes", "mu", *(f"at {s:.0%}" for s in SIGNIFICANCES))
     for row in power_rows(loss):
         table.add_row(row.change, strength(row.mu), *map(chance, row.powers))
@@ -61,7 +61,7 @@ def print_power(console: Console, loss: PrivacyLoss) -> None:
 
 
 def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) -> None:
-    """What a person inside an establishment is promised."""
+    """Prints what a person inside an establishment is promised."""
     names = ", ".join(group.names)
     if group.person is not None:
         title = f"A person who contributes {size(group.person)} to {names}"
@@ -73,7 +73,7 @@ def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) ->
 
 
 def print_existence(console: Console, groups: Sequence[ProtectionGroup], loss: PrivacyLoss) -> None:
-    """What is promised about having anything at all: all attributes together, whatever group they are in."""
+    """Prints how well it is hidden that an establishment has anything, in all attributes together."""
     console.print(Text("Existence", style="bold"))
     for sentence in existence_sentences(groups, existence_rows(groups, loss)):
         console.print(sentence)
@@ -81,7 +81,7 @@ def print_existence(console: Console, groups: Sequence[ProtectionGroup], loss: P
 
 
 def print_prices(console: Console, prices: PriceList) -> None:
-    """What every query and attribute costs."""
+    """Prints what every query and attribute costs, and whether the total is within the budget."""
     layout = price_table(prices)
     if 30 + 9 * len(layout.attributes) <= console.width:
         table = _table("Price: mu of each query and attribute", *layout.headings)
@@ -100,15 +100,15 @@ def print_prices(console: Console, prices: PriceList) -> None:
 
 
 def print_other_accounting(console: Console, prices: PriceList) -> None:
-    """The same promise in other frameworks."""
-    console.print(Text("In other accounting", style="bold"))
+    """Prints the same promise in the terms of other frameworks."""
+    console.print(Text("In other frameworks", style="bold"))
     for sentence in other_accounting_sentences(other_accounting(prices)):
         console.print(sentence)
     console.print()
 
 
 def print_together(console: Console, promise: Promise, other: str) -> None:
-    """What holds when another publisher releases statistics about the same establishments."""
+    """Prints what still holds when another publisher releases statistics about the same establishments."""
     console.print(Text(f"Together with {other}", style="bold"))
     console.print(f"Both releases together promise mu = {strength(promise.loss.mu)} within these intervals:")
     for name, protection in promise.protections.items():

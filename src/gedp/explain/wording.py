@@ -1,4 +1,4 @@
-"""Sentences as the terminal, the page and the report have them."""
+"""Sentences that the terminal, the page and the report share, so that all of them say the same."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from gedp.numbers import bound, chance, percent, size, strength
 
 
 def promise_sentence(mu: float, power_at_5: float) -> str:
-    """The promise."""
+    """What μ means to an attacker: the promise in one sentence."""
     return (
         "Nobody can tell the true values of an establishment from any other values inside its uncertainty intervals "
         f"better than one can tell N(0,1) from N({strength(mu)},1) by a single draw: an attacker who accepts 5% false "
@@ -17,7 +17,7 @@ def promise_sentence(mu: float, power_at_5: float) -> str:
 
 
 def existence_sentences(groups: Sequence[ProtectionGroup], rows: Sequence[ExistenceRow]) -> list[str]:
-    """How well it hides that an establishment has anything; all attributes are 0 at once where it has nothing."""
+    """How well it is hidden that an establishment has anything; one that has nothing is 0 in all attributes at once."""
     public = "That an establishment is in the table is not protected: a release may list it, or a group it is alone in."
     if unprotected := without_existence(groups):
         listed = ", ".join(unprotected)
@@ -29,8 +29,8 @@ def existence_sentence(groups: Sequence[ProtectionGroup], row: ExistenceRow) -> 
     """One row of `existence_rows` in words."""
     values = ", and ".join(_at_most(group, most) for group, most in zip(groups, row.most, strict=True))
     return (
-        f"An establishment with {values} is told from one with nothing at all with a chance of {bound(row.power)} at "
-        f"5% false alarms (μ = {strength(row.mu)})."
+        f"An establishment with {values} can be told from one with nothing at all with a chance of "
+        f"{bound(row.power)} at 5% false alarms (μ = {strength(row.mu)})."
     )
 
 
@@ -40,7 +40,7 @@ def _at_most(group: ProtectionGroup, most: float) -> str:
 
 
 def other_accounting_sentences(other: OtherAccounting) -> list[str]:
-    """The same promise in other frameworks."""
+    """The same promise in the terms of other frameworks: (ε, δ), ρ-zCDP and ε-DP."""
     epsilons = "; ".join(f"ε = {epsilon:.4g} at δ = {delta:g}" for delta, epsilon in other.epsilons)
     said = [f"Between close records the promise is (ε, δ)-indistinguishability with {epsilons}."]
     if other.variance_ratios is None:

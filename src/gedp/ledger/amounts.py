@@ -61,7 +61,7 @@ def factor_within(left: PrivacyLoss, asked: PrivacyLoss) -> str:
 
 
 def _root(square: Fraction) -> int:
-    """⌊√square⌋, exactly."""
+    """⌊√square⌋, without rounding errors."""
     return isqrt(square.numerator // square.denominator)
 
 

@@ -81,7 +81,7 @@ class Stored:
 
 @dataclass(frozen=True)
 class Verification:
-    """The entries that can be read, and every place where the ledger is not what was written."""
+    """The entries that can be read, and every place where the ledger is not as it was written."""
 
     entries: tuple[Entry, ...]
     hashes: tuple[str, ...]  # the genesis and the hash of every row: what a noted head may be

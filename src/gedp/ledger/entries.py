@@ -50,7 +50,7 @@ class Reserve:
 
     @cached_property
     def loss(self) -> PrivacyLoss:
-        """What the release costs."""
+        """The exact cost of the release: all its prices composed."""
         return compose(line.loss for line in self.prices)
 
 
@@ -73,7 +73,7 @@ class Abandon:
 
 @dataclass(frozen=True)
 class Break:
-    """A place where the ledger is not what was written. `found` is a digest of what is there instead."""
+    """A place where the ledger is not as it was written. `found` is a digest of what is there instead."""
 
     sequence: int
     problem: str
@@ -125,12 +125,12 @@ class Entry:
 
     @property
     def kind(self) -> str:
-        """reserve, commit, abandon, decision or permit."""
+        """What the entry records: reserve, commit, abandon, decision or permit."""
         return KINDS[type(self.event)]
 
     @property
     def hash(self) -> str:
-        """SHA-256 of the text."""
+        """SHA-256 of the canonical text, by which the next entry names this one."""
         return sha256(entry_text(self).encode()).hexdigest()
 
 
@@ -140,7 +140,7 @@ def canonical(content: object) -> str:
 
 
 def entry_text(entry: Entry) -> str:
-    """The canonical text of an entry."""
+    """The canonical text of an entry, over which its hash is taken."""
     place = {"sequence": entry.sequence, "previous": entry.previous, "time": entry.time, "who": entry.who}
     return canonical({**place, "kind": entry.kind, "total": loss_text(entry.total), **_event_content(entry.event)})
 

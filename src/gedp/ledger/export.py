@@ -40,12 +40,12 @@ _COLUMNS = (
 
 
 def json_lines(entries: Iterable[Entry]) -> str:
-    """One JSON object an entry: its fields and its hash, which is SHA-256 over the canonical text of the fields."""
+    """One JSON object per entry: its fields and its hash, which is SHA-256 over the canonical text of the fields."""
     return "".join(f"{json.dumps({**json.loads(entry_text(e)), 'hash': e.hash})}\n" for e in entries)
 
 
 def csv_text(entries: Iterable[Entry]) -> str:
-    """One row an entry; lists and tables as JSON inside their cells; mu_squared is what a reservation costs."""
+    """One row per entry; lists and tables as JSON inside their cells; mu_squared is what a reservation costs."""
     buffer = io.StringIO(newline="")
     writer = csv.DictWriter(buffer, _COLUMNS, restval="")
     writer.writeheader()

@@ -28,13 +28,13 @@ def find_ledger(files: Sequence[Path], named: Path | None = None) -> Path | None
     if named is not None:
         others = [path for path in known if not _is_same(path, named)]
         if others:
-            raise Refused(f"these data have a ledger already: {others[0]}. Leave out --ledger, or name this one")
+            raise Refused(f"these data already have a ledger: {others[0]}. Leave out --ledger, or name this one")
         return named
     if len(known) > 1:
         listed = ", ".join(map(str, known))
         raise Refused(
             f"these data are recorded in several ledgers: {listed}. A release goes into one of them, so release the "
-            "files of each apart"
+            "files of each ledger separately"
         )
     return near(known[0]) if known else None
 
@@ -45,7 +45,7 @@ def new_ledger(files: Sequence[Path]) -> Path:
     if linked:
         raise Refused(
             f"{linked[0]} has another name somewhere (a hard link), beside which its ledger may lie. Name the ledger "
-            "with --ledger, also where it is to be made anew"
+            "with --ledger, even if it is to be created"
         )
     return near(beside(files))
 
@@ -104,7 +104,7 @@ def _candidates(files: Sequence[Path]) -> list[Path]:
         except OSError:
             continue
         if lost := [path for path in called if path.is_symlink() and not path.exists()]:
-            raise Refused(f"{near(lost[0])} leads to a ledger that is not there. Bring it back, or remove the link")
+            raise Refused(f"{near(lost[0])} leads to a ledger that is missing. Restore it, or remove the link")
         found += [path for path in called if path.is_file()]
     return found
 

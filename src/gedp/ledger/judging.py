@@ -25,15 +25,15 @@ class DecidedBy:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.reason.strip():
-            raise DomainError("a decision needs the name of who decided, and a reason")
+            raise DomainError("a decision needs the name of whoever decided, and a reason")
         require_line(self.name)
         require_line(self.reason)
 
 
 def require_line(text: str) -> None:
     """Refuses what cannot be shown on one line everywhere: it is kept for ever."""
-    if not text.isprintable():  # nor are line breaks, control characters, and bytes that are no UTF-8
-        raise DomainError("names, reasons and notes are one line of printable text in UTF-8")
+    if not text.isprintable():  # nor are line breaks, control characters, and bytes that are not UTF-8
+        raise DomainError("names, reasons and notes must be one line of printable text in UTF-8")
 
 
 class LessPromisedError(Refused):
@@ -89,7 +89,7 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
     if less and decided_by is None:
         raise LessPromisedError(
             f"nothing was spent, because this release would promise less than earlier ones from these data did: "
-            f"{'; '.join(less)}. That takes a person's decision, which is recorded and published: --decided-by NAME "
+            f"{'; '.join(less)}. This needs a person's decision, which is recorded and published: --decided-by NAME "
             "--reason TEXT"
         )
     if decided_by is not None and not less:
@@ -156,7 +156,9 @@ def _over_budget(prices: PriceList, state: LedgerState) -> str:
     left = left_of(prices.budget, state.total)
     advice = "Have the budget raised"
     if left != NOTHING:
-        advice = f"Multiply every query's mu by {factor_within(left, prices.total)}, drop a query, or have it raised"
+        advice = (
+            f"Multiply every query's mu by {factor_within(left, prices.total)}, drop a query, or have the budget raised"
+        )
     return (
         f"over budget: mu = {mu_up(state.total)} is spent on this dataset and the release asks for mu = "
         f"{mu_up(prices.total)}, together {mu_up(state.total + prices.total)}. The budget is {mu_down(prices.budget)}, "

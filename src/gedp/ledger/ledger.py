@@ -150,7 +150,7 @@ class Ledger:
         with self._writing(broken=True) as book:
             breaks = book.state.verification.breaks
             if not breaks and add == NOTHING:
-                raise Refused("there is nothing to decide: the ledger verifies")
+                raise Refused("there is nothing to decide: the ledger is intact")
             if breaks:
                 breaks = (*breaks, *book.repaired())
             return book.append(Decision(note, tuple(dict.fromkeys(breaks)), add), book.state.total + add)
@@ -161,7 +161,7 @@ class Ledger:
             return _state(store.read_stored(connection))
 
     def verify(self) -> Verification:
-        """Whether the ledger is what was written, and where not."""
+        """Whether the ledger is as it was written, and where it is not."""
         return self.state().verification
 
     def total(self) -> PrivacyLoss:
@@ -241,8 +241,8 @@ class _Book:
             if release.reserve.release == release_id and release.outcome == "reserved":
                 return release
             if release.reserve.release == release_id:
-                raise LedgerError(f"the release {release_id} is {release.outcome} already")
-        raise LedgerError(f"the ledger knows no release {release_id}")
+                raise LedgerError(f"the release {release_id} is already {release.outcome}")
+        raise LedgerError(f"the ledger has no release {release_id}")
 
     def repaired(self) -> tuple[Break, ...]:
         """Mends what is not an entry, and returns the breaks that show only then."""
@@ -262,9 +262,9 @@ def _require_sound(state: LedgerState, path: Path) -> None:
         raise LedgerBrokenError(
             "\n  ".join(
                 [
-                    f"the ledger {path} is not what was written, so nothing can be released:",
+                    f"the ledger {path} is not as it was written, so nothing can be released:",
                     *map(str, breaks),
-                    "Find out what happened. To go on from here: gedp ledger decide --note '...'",
+                    f"Find out what happened. To go on from here: gedp ledger decide {path} --note TEXT",
                 ]
             )
         )
@@ -279,7 +279,7 @@ def _seen_from(folder: Path, file: Path) -> str:
 
 
 def _who() -> str:
-    """The user's name as the operating system has it."""
+    """The name of the user, as the operating system has it."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):

@@ -34,11 +34,17 @@ class RecordedRelease:
 
 @dataclass(frozen=True)
 class CombinedPromise:
-    """What holds for all releases together, and a sentence that says so."""
+    """What holds for all releases together, in numbers and in words."""
 
     promise: Promise
     releases: int
-    statement: str
+    sentence: str  # what holds
+    decisions: tuple[str, ...]  # by which less was promised than before, a sentence each
+
+    @property
+    def statement(self) -> str:
+        """What holds, and the decisions by which it is less than was promised before."""
+        return " ".join([self.sentence, *self.decisions])
 
 
 @dataclass(frozen=True)
@@ -74,7 +80,12 @@ class LedgerState:
             for protection in _narrowest([attribute.protection for attribute in versions]):
                 promise = compose_publishers(promise, Promise({name: protection}, NOTHING))
         differing = [name for name, versions in attributes.items() if len(versions) > 1]
-        return CombinedPromise(promise, len(counted), _statement(len(counted), promise, differing, self))
+        decisions = (
+            f"On {entry.time[:10]} {permit.by} decided to promise less than before: {'; '.join(permit.what)}."
+            for entry, permit in self.permits
+        )
+        sentence = _sentence(len(counted), promise, differing, self)
+        return CombinedPromise(promise, len(counted), sentence, tuple(decisions))
 
 
 #: Of a ledger that is still to be made.
@@ -130,7 +141,7 @@ def _narrowest(protections: list[Protection]) -> list[Protection]:
     return inside_all[:1] or protections
 
 
-def _statement(count: int, promise: Promise, differing: list[str], state: LedgerState) -> str:
+def _sentence(count: int, promise: Promise, differing: list[str], state: LedgerState) -> str:
     if not count and promise.loss == NOTHING:
         return "Nothing counts as released, so nothing is spent."
     mu = mu_up(promise.loss, 4)
@@ -142,8 +153,6 @@ def _statement(count: int, promise: Promise, differing: list[str], state: Ledger
     if differing:
         listed = "; ".join(f"{name} within {promise.protections[name]}" for name in differing)
         sentence += f" The releases protect some attributes differently; the narrower intervals hold for all: {listed}."
-    for entry, permit in state.permits:
-        sentence += f" On {entry.time[:10]} {permit.by} decided to promise less than before: {'; '.join(permit.what)}."
     if any(isinstance(entry.event, Decision) for entry in state.verification.entries):
         sentence += " The ledger holds decisions about broken or missing entries; this rests on what they say."
     return sentence

@@ -67,7 +67,7 @@ class LedgerError(GedpError):
 
 
 class NotALedgerError(LedgerError):
-    """The file is something else."""
+    """The file is not a ledger: it lacks the mark of one, or is not an SQLite file."""
 
 
 class LedgerLockedError(Refused):
@@ -75,7 +75,7 @@ class LedgerLockedError(Refused):
 
 
 class LedgerBrokenError(Refused):
-    """The ledger is not what was written, and nobody has decided about it yet."""
+    """The ledger is not as it was written, and nobody has decided about it yet."""
 
 
 def create(path: Path) -> None:
@@ -179,7 +179,7 @@ def ledger_id(connection: sqlite3.Connection) -> str:
 
 
 def fingerprint_key(connection: sqlite3.Connection) -> bytes:
-    """The key of the fingerprints."""
+    """The key of the fingerprints of data files: random, and kept in the ledger alone."""
     key = _identity(connection)[2]
     if not isinstance(key, bytes) or len(key) != 32:
         raise LedgerBrokenError("the ledger's key was changed. Restore the ledger from a backup")
@@ -188,7 +188,7 @@ def fingerprint_key(connection: sqlite3.Connection) -> bytes:
 
 @contextmanager
 def explained(path: Path, wait: float) -> Iterator[None]:
-    """Turns SQLite's errors into ours."""
+    """Turns SQLite's errors into ours, with a reason and without what SQLite quotes from the file."""
     try:
         yield
     except UnicodeDecodeError:  # of SQLite's message, which quotes a damaged schema
@@ -220,7 +220,7 @@ def explained(path: Path, wait: float) -> Iterator[None]:
 def _damaged(path: Path) -> LedgerBrokenError:
     return LedgerBrokenError(
         f"the ledger {path} is damaged and cannot be read. Restore it from a backup; then add what was released since "
-        "with: gedp ledger decide --add-mu"
+        f"with: gedp ledger decide {path} --add-mu MU --note TEXT"
     )
 
 
@@ -242,7 +242,9 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
         raise NotALedgerError(f"{path} is not a ledger{empty}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > FORMAT:
-        raise LedgerError(f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT}). Upgrade")
+        raise LedgerError(
+            f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT}). Upgrade gedp"
+        )
     if version < FORMAT:
         raise LedgerError(f"{path} has no known format ({version})")
 

@@ -161,7 +161,7 @@ class Frame:
         return longest.name if longest and characters is not None and _length(longest) >= characters else None
 
     def keys(self, names: Sequence[str]) -> list[tuple[CodeArray, list[str]]]:
-        """Several; every unknown one in one error."""
+        """Several keys as `key` gives one; every unknown one in one error."""
         found, faults = [], list[Fault]()
         for name in names:
             try:
@@ -173,8 +173,8 @@ class Frame:
         return found
 
     def unknown(self, name: str) -> Fault:
-        """There is no such key."""
-        return Fault("by", f"{name!r} is no public column or grouping", self._what_there_is())
+        """The fault that there is no such key, which lists the keys that there are."""
+        return Fault("by", f"{name!r} is not a public column or grouping", self._what_there_is())
 
     def _what_there_is(self) -> str:
         columns = [name for name in self.public.column_names if self.knows(name)]
@@ -183,7 +183,7 @@ class Frame:
         return f"There are: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
 
     def attributes(self, chosen: Sequence[str] | None = None) -> list[str]:
-        """Those of the release in its order, or of them the chosen; every unknown one in one error."""
+        """The attributes of the release in its order, or the chosen ones; every unknown one in one error."""
         names = self.spec.asked
         unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
         if unknown:
@@ -277,7 +277,7 @@ class Frame:
         return no_clipping_tau(self.rows, identities, self.source.manifest.zeta or Fraction(0))
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
-        """A key made from the texts of another, all at once."""
+        """A key made from the texts of another, each different text once."""
         codes, texts = self.key(column)
         labels, of_text = label_codes(derive(texts))
         return of_text[codes], labels
@@ -312,7 +312,7 @@ class Frame:
 
 
 def read_frame(source: ProtectedAnswers) -> Frame:
-    """The rows of a release."""
+    """The rows of a release with their public columns and grouping keys: its establishments, or else finest cells."""
     spec = source.manifest.spec
     if any(query.is_identity for query in spec.queries):
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
@@ -373,7 +373,7 @@ def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
             known.update(query.by)
         ((count,),) = connection.execute(f"SELECT count(*) FROM {joined}").fetchall()
         if count > MOST_JOINED_CELLS:
-            fault = Fault("queries", f"their groups allow {count:,} cells", "Add an identity query")
+            fault = Fault("queries", f"their groups allow {count:,} cells, too many to list", "Add an identity query")
             raise FaultsError(source.name, [fault])
         order = ", ".join(map(quoted_name, sorted(known)))
         rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else f"SELECT 0 AS {TOTAL_KEY}"

@@ -71,7 +71,7 @@ class Microdata:
 
     @property
     def attributes(self) -> list[str]:
-        """All of them, in the order of the release."""
+        """The names of all attributes, with values of the rows or only measured, in the order of the release."""
         return [name for name in self.frame.spec.asked if name in self.fits or name in self.measured]
 
     @property
@@ -188,7 +188,7 @@ class Microdata:
 
 
 def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
-    """How the weights settled."""
+    """How the weights settled, for the file beside the microdata."""
     return {
         "rounds": fit.rounds,
         "change": fit.change,
@@ -254,5 +254,5 @@ def _public_weights(frame: Frame, column: str) -> FloatArray:
         kind = frame.public[column].type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
             return np.asarray(frame.public[column].cast(pa.float64()).to_numpy(), dtype=np.float64)
-    fault = Fault("share_by", f"{column!r} is no public column of numbers", "Name one, or leave it out")
+    fault = Fault("share_by", f"{column!r} is not a public column of numbers", "Name one, or leave it out")
     raise FaultsError(frame.source.name, [fault])

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from gedp.errors import DomainError
 
-LONGEST, DEEPEST = 1_000, 20  # characters of a formula, and parentheses in each other
+LONGEST, DEEPEST = 1_000, 20  # characters of a formula, and nested parentheses
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)|(?P<name>[^\W\d]\w*)|"(?P<quoted>[^"]+)"|(?P<sign>[-+*/()]))\s*"""
 )
@@ -36,7 +36,7 @@ class Quotient:
 
     def __truediv__(self, other: "Quotient") -> "Quotient":
         if not other.numerator:
-            raise DomainError("it divides by nothing")
+            raise DomainError("it divides by 0")
         return self * Quotient(other.denominator, other.numerator)
 
 
@@ -56,7 +56,7 @@ def parse_formula(text: str) -> tuple[dict[str, float], dict[str, float]]:
     try:
         numerator, denominator = ({name: float(c) for name, c in side.items()} for side in (top, bottom))
     except OverflowError:
-        raise DomainError("a number is beyond all measure") from None
+        raise DomainError("a number is too large") from None
     if 0.0 in (*numerator.values(), *denominator.values()):
         raise DomainError("a number is too small to count")
     return numerator, denominator
@@ -85,14 +85,14 @@ class _Reader:
         while place < len(text):
             found = _TOKEN.match(text, place)
             if found is None or found.lastgroup is None:
-                raise DomainError(f"it cannot be read from {text[place : place + 12]!r} on")
+                raise DomainError(f"it cannot be read from {text[place : place + 12]!r} onwards")
             self._tokens.append((found.lastgroup, found[found.lastgroup]))
             place = found.end()
 
     def read(self) -> Quotient:
         result = self._sum()
         if self._tokens:
-            raise DomainError(f"nothing is expected at {self._tokens[0][1]!r}")
+            raise DomainError(f"it should end before {self._tokens[0][1]!r}")
         return result
 
     def _sum(self) -> Quotient:
@@ -119,7 +119,7 @@ class _Reader:
         if self._take("("):
             self._depth += 1
             if self._depth > DEEPEST:
-                raise DomainError(f"more than {DEEPEST} parentheses are in each other")
+                raise DomainError(f"parentheses are nested more than {DEEPEST} deep")
             inside = self._sum()
             self._depth -= 1
             if not self._take(")"):

@@ -19,14 +19,14 @@ from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
 from gedp.policy.model import WEIGHTS
 from gedp.release import MANIFEST, ReleaseFolder, TamperedReleaseError
-from gedp.release.derived import BESIDE, MICRODATA
+from gedp.release.derived import MICRODATA, MICRODATA_JSON
 
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 
 
 def is_on_file(release: ReleaseFolder) -> bool:
     """Whether somebody has fitted microdata and left them in the folder."""
-    return any((release.folder / name).exists() for name in (MICRODATA, BESIDE))
+    return any((release.folder / name).exists() for name in (MICRODATA, MICRODATA_JSON))
 
 
 def find_microdata(
@@ -78,10 +78,10 @@ def read_microdata(
     microdata = fit_microdata(release, attributes=attributes, fixed=given, **_options(release, described))
     on_file = _read_table(release)
     if lacking := [name for name in microdata.fits if name not in on_file.column_names]:
-        raise FaultsError(release.name, [_again(release, f"{', '.join(lacking)}: it has no such columns")])
+        raise FaultsError(release.name, [_again(release, f"{', '.join(lacking)}: not among its columns")])
     fits = {name: _with_values(microdata, name, on_file[name]) for name in microdata.fits}
     if other := [name for name in fits if not _is_alike(fits[name].values, name, microdata)]:
-        problem = f"{', '.join(other)}: not what a fit with the options in {BESIDE} gives"
+        problem = f"{', '.join(other)}: not what a fit with the options in {MICRODATA_JSON} gives"
         raise FaultsError(release.name, [_again(release, problem)])
     return replace(microdata, fits=fits, is_on_file=True)
 
@@ -117,7 +117,9 @@ def _with_values(microdata: Microdata, name: str, on_file: pa.ChunkedArray) -> A
     """The values on file with the errors of a fit made anew, which may end elsewhere by rounding."""
     cells, values = microdata.frame.cells_of(name), np.asarray(on_file.to_numpy(), dtype=np.float64)
     if len(values) != len(cells.of_row):
-        raise FaultsError(microdata.release.name, [_again(microdata.release, "it has other rows")])
+        raise FaultsError(
+            microdata.release.name, [_again(microdata.release, "it does not have the rows of the release")]
+        )
     return replace(microdata.fits[name], values=values, totals=sum_by(cells.of_row, values, cells.count))
 
 
@@ -133,7 +135,7 @@ def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:
 def read_description(release: ReleaseFolder) -> Mapping[str, Any]:
     """How the microdata on file were fitted; refuses those that are missing, changed, or of another release."""
     try:
-        described = json.loads(regular(release.folder / BESIDE).read_text(encoding="utf-8"))
+        described = json.loads(regular(release.folder / MICRODATA_JSON).read_text(encoding="utf-8"))
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])
         constraints = described["constraints"]
         if described["weights"] not in WEIGHTS or not isinstance(described["public_weights"], str):
@@ -143,14 +145,14 @@ def read_description(release: ReleaseFolder) -> Mapping[str, Any]:
         constraints["fixed"], [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
         digest = sha256(release.folder / MICRODATA)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException):
-        problem = f"it or {BESIDE} is missing or cannot be read"
+        problem = f"it or {MICRODATA_JSON} is missing or cannot be read"
         raise FaultsError(release.name, [_again(release, problem)]) from None
     again = f"Make it again: gedp microdata {release.folder}"
     if of_manifest != sha256(release.folder / MANIFEST):
         problem = f"{MANIFEST} is not the one that {MICRODATA} was fitted to"
         raise TamperedReleaseError(f"{release.folder}: {problem}. {again}")
     if digest != expected:
-        raise TamperedReleaseError(f"{release.folder}: {MICRODATA} is not as {BESIDE} describes it. {again}")
+        raise TamperedReleaseError(f"{release.folder}: {MICRODATA} is not as {MICRODATA_JSON} describes it. {again}")
     return dict(described)
 
 

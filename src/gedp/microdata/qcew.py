@@ -79,16 +79,16 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
     names, detail = names or {}, level % 10
     find = _Finder(frame, {name: names.get(name, name) for name in NAMES})
     if level not in (*STATES, *COUNTIES):
-        no_table = Fault(f"agglvl {level}", "it is no level of states or counties", "Use 50 to 58 or 70 to 78")
+        no_table = Fault(f"agglvl {level}", "it is not a level of states or counties", "Use 50 to 58 or 70 to 78")
         raise FaultsError(frame.source.name, [no_table])
     for name in (name for name in names if name not in NAMES):
         find.faults.append(Fault(f"name {name}", "the layout has no such name", f"There are: {', '.join(NAMES)}"))
     keys: dict[str, Key] = {}
     wide = level in COUNTIES and find.width("cnty") > 3
     if not wide:
-        keys["state"] = find.key("state", _fips(2), "are no FIPS codes")
+        keys["state"] = find.key("state", _fips(2), "are not FIPS codes")
     if level in COUNTIES:
-        keys["cnty"] = find.key("cnty", _fips(5 if wide else 3), "are no FIPS codes")
+        keys["cnty"] = find.key("cnty", _fips(5 if wide else 3), "are not FIPS codes")
     for name in ("own", "year", "qtr"):
         if (name != "own" or detail) and (name in names or find.knows(name)):
             keys[name] = find.key(name, str, "")

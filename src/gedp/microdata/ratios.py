@@ -42,7 +42,7 @@ class Ratio:
 
     @property
     def attributes(self) -> list[str]:
-        """The attributes in it."""
+        """The attributes that the ratio is made of, each once."""
         return list(dict.fromkeys((*self.numerator, *self.denominator)))
 
 
@@ -70,7 +70,7 @@ class Estimates:
     kind: str  # of the errors that there are: one of KINDS
 
     def columns(self) -> dict[str, pa.Array]:
-        """As columns of a table."""
+        """The estimates as columns of a table, named as in a release."""
         cv = _divided(self.std_error, np.abs(self.estimate))
         numbers = {"estimate": self.estimate, "std_error": self.std_error, "cv": cv}
         numbers |= {"ci_low": self.ci_low, "ci_high": self.ci_high}
@@ -128,7 +128,7 @@ def _estimate(ratio: Ratio, totals: Mapping[str, Totals], z: float) -> Estimates
 
 
 def _kind(ratio: Ratio, totals: Mapping[str, Totals], at_best: str) -> str:
-    """The least certain of all."""
+    """The least certain of the kinds of variance that go into a ratio."""
     return max(at_best, *(totals[name].kind for name in ratio.attributes), key=KINDS.index)
 
 

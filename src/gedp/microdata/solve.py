@@ -66,7 +66,7 @@ class Marginal:
 
 
 def require_variances(variances: FloatArray, what: str) -> None:
-    """Refuses variances that are zero, negative or no numbers: an exact answer cannot be weighed against others."""
+    """Refuses variances that are zero, negative or not numbers: an exact answer cannot be weighed against others."""
     bad = int(variances.size - np.count_nonzero((variances > 0) & np.isfinite(variances)))
     if bad:
         raise DomainError(f"{what}: {bad} of {variances.size} variances are not positive numbers")
@@ -106,11 +106,11 @@ class MarginalSystem:
         return self._factor is not None or len(self.marginals) < 2
 
     def gather(self, by_cell: FloatArray) -> FloatArray:
-        """B x."""
+        """B x: the sum over the cells of every group."""
         return np.concatenate([*(m.sums(by_cell) for m in self.marginals), np.empty(0)])
 
     def spread(self, by_group: FloatArray) -> FloatArray:
-        """Bᵀ λ."""
+        """Bᵀ λ: for every cell, the sum over its groups."""
         result = np.zeros(len(self.variances))
         for marginal, part in zip(self.marginals, self._parts(by_group), strict=True):
             result += part[marginal.of_cell]
@@ -140,7 +140,7 @@ class MarginalSystem:
         self.residual = max(self.residual, residual)
         if not residual <= ACCEPTED_RESIDUAL:
             raise ConvergenceError(
-                f"the least-squares system of {self.size:,} groups was solved to {residual:.1e} only, not to "
+                f"the least-squares system of {self.size:,} groups was solved only to {residual:.1e}, not to "
                 f"{ACCEPTED_RESIDUAL:.0e}: its variances differ too much"
             )
         return unknowns

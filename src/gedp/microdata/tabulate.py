@@ -48,7 +48,7 @@ def tabulate(
 
 
 def require_keys(frame: Frame, by: Sequence[str]) -> None:
-    """Refuses names that are no public columns or groupings, all in one error; what they allow is seen later."""
+    """Refuses names that are not public columns or groupings, all in one error; what they allow is seen later."""
     if frame.has_rows:
         frame.keys(by)
         return

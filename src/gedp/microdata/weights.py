@@ -85,7 +85,7 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
 
 
 def require_weights(weights: str) -> None:
-    """Refuses weights that do not exist."""
+    """Refuses weights other than quasi and plug-in."""
     if weights not in ("quasi", "plug-in"):
         raise DomainError(f"weights are quasi or plug-in, not {weights!r}")
 
@@ -107,7 +107,7 @@ def settle(
     variances_at: Callable[[Sequence[FloatArray]], Sequence[FloatArray]],
     fitted: Callable[[Sequence[FloatArray], Sequence[FloatArray]], Sequence[FloatArray]],
 ) -> Settled:
-    """The quasi weights: from the fitted values `at` to those whose variances give them again. One array a query.
+    """The quasi weights: from the fitted values `at` to those whose variances give them again. One array per query.
 
     `fitted` are the values that fit answers with given variances best.
     """
@@ -161,7 +161,7 @@ class Change:
 
     @classmethod
     def of(cls, step: FloatArray, variances: FloatArray) -> "Change":
-        """Measured where the step begins."""
+        """The length of a step, with the deviations that answers have where it begins."""
         squares = step * step
         squares /= variances
         return cls(float(np.sqrt(np.mean(squares))), float(np.sqrt(np.max(squares))))

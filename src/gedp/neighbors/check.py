@@ -114,7 +114,7 @@ def _rounding(evaluate: Callable[[FloatArray], FloatArray], x: FloatArray, y: Fl
     """How far the computed ψ may be off: at least some units in the last place, and more where it scatters.
 
     A fourth difference over a tiny stretch vanishes for a smooth function, so what is left is scatter. The median
-    over neighbouring points leaves out kinks and jumps, which are no scatter.
+    over neighbouring points leaves out kinks and jumps, which are not scatter.
     """
     around = [evaluate(x * (1 + step * 1e-4)) for step in (-2, -1, 1, 2)]
     scatter = np.abs(around[0] - 4 * around[1] + 6 * y - 4 * around[2] + around[3])

@@ -25,7 +25,7 @@ def as_reals(values: npt.ArrayLike, what: str) -> FloatArray:
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DomainError(f"{what}: some values are no numbers") from None
+        raise DomainError(f"{what}: some values are not numbers") from None
     bad = int(array.size - np.count_nonzero(np.isfinite(array)))
     if bad:
         raise DomainError(f"{what}: {bad} of {array.size} values are missing or infinite")
@@ -148,7 +148,7 @@ class Linear(NeighborFunction):
         return as_amounts(x, str(self)).copy()[()]
 
     def inverse(self, y: npt.ArrayLike) -> FloatArray:
-        """Y itself."""
+        """Returns y: the function is its own inverse."""
         return self._above_lowest(y).copy()[()]
 
     def slope(self, x: npt.ArrayLike) -> FloatArray:
@@ -232,7 +232,7 @@ class Sqrt(NeighborFunction):
 class Log(NeighborFunction):
     """ψ(x) = log(x + shift): intervals of the same relative width at every size (once x is well above shift).
 
-    Without a shift ψ(0) is −inf: an establishment with a zero is told from every other, and a zero has no ψ.
+    Without a shift ψ(0) is −inf: an establishment with a zero can be told from every other, and a zero has no ψ.
     """
 
     shift: float = 0.0
@@ -275,7 +275,7 @@ class Log(NeighborFunction):
             return 1.0 / (as_amounts(x, str(self)) + self.shift)
 
     def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
-        """X + shift, as every derivative of the exponential."""
+        """The same as every derivative of the exponential there: x + shift."""
         return as_amounts(x, str(self)) + self.shift
 
     def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
@@ -318,7 +318,7 @@ class Signed(NeighborFunction):
 
     Where ψ(0) = 0 this is the paper's sign(x)·ψ(|x|); otherwise subtracting ψ(0) is what makes it continuous.
     It is not concave through 0, so ψ of a sum can be far more sensitive than ψ of one value: protect sums of a
-    signed attribute by clipping (pnc), or split it into gain and loss.
+    signed attribute by clipping (pnc, probably no clipping), or split it into gain and loss.
     """
 
     base: NeighborFunction
@@ -326,7 +326,7 @@ class Signed(NeighborFunction):
 
     def __post_init__(self) -> None:
         if isinstance(self.base, Signed):
-            raise DomainError("the function is signed already")
+            raise DomainError("the function is already signed")
         if not np.isfinite(self.base.at_zero):
             raise DomainError(f"{self.base} has no value at 0, so it has no signed extension; give it a shift")
 

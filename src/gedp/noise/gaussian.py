@@ -72,7 +72,7 @@ def scaled_gaussian(n: int, scale: npt.ArrayLike, entropy: Entropy) -> Steps:
 
 
 def _pieces(n: int) -> list[slice]:
-    """The draws in parts, one a thread; how they are cut changes no draw."""
+    """The draws in parts, one per thread; how they are cut changes no draw."""
     threads = max(1, min(_MOST_THREADS, os.cpu_count() or 1, n // _WORTH_A_THREAD))
     cuts = [n * i // threads for i in range(threads + 1)]
     return [slice(start, stop) for start, stop in pairwise(cuts)]

@@ -2,7 +2,7 @@
 
 A whole number is a multiple of any step 1, ½, ¼, ..., so its number of steps is exact and so is its sensitivity:
 sigma = sensitivity/mu, rounded up, whatever the size of the sums. Each sum may have a sensitivity of its own, as the
-clipped sums of the pnc-mechanism do.
+clipped sums of the pnc-mechanism (probably no clipping) do.
 """
 
 from dataclasses import dataclass

@@ -18,7 +18,7 @@ NOTHING = PrivacyLoss(Fraction(0))
 
 @dataclass(frozen=True)
 class PriceLine:
-    """One query for one attribute."""
+    """The price of one query for one attribute."""
 
     query: str
     attribute: str
@@ -51,7 +51,7 @@ class PriceList:
 
     @cached_property
     def total(self) -> PrivacyLoss:
-        """All lines composed."""
+        """What all lines cost together, composed exactly."""
         return compose(line.loss for line in self.lines)
 
     @property
@@ -81,7 +81,7 @@ class PriceList:
 
 
 def price(spec: Spec) -> PriceList:
-    """The price list of a spec."""
+    """What the workload of a spec costs, query by query and attribute by attribute, and its budget."""
     lines = (PriceLine(q.name, attribute, mu) for q in spec.queries for attribute, mu in q.mu.items())
     return PriceList(tuple(lines), spec.policy.budget)
 

@@ -46,7 +46,7 @@ _RESERVED_FILE_NAMES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{n}" for port in (
 
 
 def read_spec(path: str | Path) -> Spec:
-    """The spec in a TOML file."""
+    """Reads the spec in a TOML file; every fault in one error, each with its line."""
     path = Path(path)
     try:
         with path.open(encoding="utf-8-sig") as file:
@@ -67,9 +67,9 @@ def parse_spec(text: str, source: str = "spec", *, in_memory: bool = False) -> S
     try:
         content = tomllib.loads(text, parse_float=Decimal)
     except tomllib.TOMLDecodeError as error:
-        raise FaultsError(source, [Fault("syntax", str(error), "Correct this first; the rest is unread")]) from None
+        raise FaultsError(source, [Fault("syntax", str(error), "Correct this first; the rest was not read")]) from None
     except (ValueError, ArithmeticError, RecursionError):
-        unreadable = Fault("syntax", "a number or a nesting is beyond all measure", "Write it as people would")
+        unreadable = Fault("syntax", "a number is too long, or something is nested too deep", "Write it more simply")
         raise FaultsError(source, [unreadable]) from None
     return _read(content, Faults(lines_of(text)), source, in_memory)
 
@@ -193,7 +193,7 @@ def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
     used = Counter(_folded(name) for name, grouper in groupers.items() if grouper.map)
     for name, grouper in groupers.items():
         if grouper.map and used[_folded(name)] > 1:
-            section.fault(name, "another grouping has almost this name", "Give the files of both names of their own")
+            section.fault(name, "another grouping has almost this name", "Choose names that two files can have")
     return groupers
 
 
@@ -313,7 +313,7 @@ def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:
         return (ESTABLISHMENT,)
     if isinstance(by, str):
         section.has("by")
-        section.fault("by", f"{by!r} is no list", f'Write by = ["{by}"], or by = "{ESTABLISHMENT}" for all of them')
+        section.fault("by", f"{by!r} is not a list", f'Write by = ["{by}"], or by = "{ESTABLISHMENT}" for all of them')
         return ()
     keys = section.names("by")
     for name in keys:
@@ -340,7 +340,7 @@ def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | No
         return dict.fromkeys(attributes, mu)
     table = section.table("mu")
     if not table.content:
-        section.fault("mu", "there is no attribute in it", "Give a number for each attribute the query asks for")
+        section.fault("mu", "it names no attribute", "Give a number for each attribute the query asks for")
     for name in table.content:
         if names is not None and name not in names:
             table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(names)))
@@ -348,7 +348,7 @@ def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | No
 
 
 def _check_mechanisms(sections: list[Section], queries: list[Query], attributes: dict[str, Attribute]) -> None:
-    """pnc takes its bounds from the identity answers; ψ of a sum is unsafe where values have both signs."""
+    """Checks what each mechanism needs: psi values of one sign, pnc (probably no clipping) the identity answers."""
     identified = Counter(name for query in queries if query.is_identity for name in query.mu)
     for section, query in zip(sections, queries, strict=True):
         if query.is_identity:

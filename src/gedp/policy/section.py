@@ -85,7 +85,7 @@ class Section:
         wanted = f"a number {'of 0 or more' if zero else 'above 0'}{f' and below {below}' if below else ''}, like 0.5"
         value = self._value(key, lambda v: _is_number(v, zero, below), wanted, default)
         if isinstance(value, int | Decimal) and value and not SMALLEST <= value <= LARGEST:
-            self.fault(key, "the number is beyond all use", f"Give one between {SMALLEST:g} and {LARGEST:g}")
+            self.fault(key, "the number is out of range", f"Give one between {SMALLEST:g} and {LARGEST:g}")
             return Decimal(1)
         return Decimal(value) if isinstance(value, int | Decimal) else Decimal(1)
 
@@ -138,7 +138,7 @@ class Section:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A suggestion for a misspelt word."""
+    """A suggestion for a misspelt word: the nearest known one, or all of them."""
     known = list(dict.fromkeys(known))
     by_folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), by_folded, n=1)

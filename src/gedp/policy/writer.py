@@ -9,7 +9,7 @@ from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Query, Spec
 
 
 def write_spec(spec: Spec) -> str:
-    """The spec as TOML text."""
+    """The spec as TOML text, which `read_spec` reads back to an equal spec."""
     data = {
         "source": spec.data.source,
         "id": spec.data.id,

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-MICRODATA, BESIDE, REPORT = "microdata.parquet", "microdata.json", "report.html"
+MICRODATA, MICRODATA_JSON, REPORT = "microdata.parquet", "microdata.json", "report.html"
 SUMS, SIGNATURE = "SHA256SUMS", "SHA256SUMS.sig"
-DERIVED = (MICRODATA, BESIDE, REPORT, SUMS, SIGNATURE)
+DERIVED = (MICRODATA, MICRODATA_JSON, REPORT, SUMS, SIGNATURE)
 
 
 def derived_files(folder: Path) -> list[Path]:
-    """Those that are there."""
+    """Of the files that can be made from a release, those that exist in its folder."""
     return [folder / name for name in DERIVED if (folder / name).exists()]
 
 

@@ -32,7 +32,10 @@ _FRESH = "Get a fresh copy of the release"
 
 @dataclass(frozen=True)
 class AttributeNoise:
-    """How one attribute of a query was answered: σ of its ψ-mechanism, and how many groups each mechanism answered."""
+    """How one attribute of a query was answered: σ of its ψ-mechanism, and how many groups each mechanism answered.
+
+    `psi` is the ψ-mechanism, `pnc` (probably no clipping) the sums of clipped values.
+    """
 
     sigma_psi: float
     groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
@@ -40,7 +43,7 @@ class AttributeNoise:
 
 @dataclass(frozen=True)
 class Answered:
-    """One query as it was answered."""
+    """One query, the number of its groups, and the noise of each of its attributes."""
 
     query: Query
     groups: int
@@ -48,7 +51,7 @@ class Answered:
 
     @property
     def file(self) -> str:
-        """Where its answers are."""
+        """The Parquet file of the answers, relative to the folder of the release."""
         return IDENTITY if self.query.is_identity else f"{TABLES}/{self.query.name}.parquet"
 
 
@@ -95,16 +98,16 @@ class Manifest:
 
     @property
     def prices(self) -> PriceList:
-        """What every answer cost."""
+        """What each query cost for each attribute, and in total."""
         return price(self.spec)
 
     def query(self, name: str) -> Answered | None:
-        """The query of that name."""
+        """The query of that name, as it was answered."""
         return next((answered for answered in self.queries if answered.query.name == name), None)
 
     @property
     def tables(self) -> tuple[Answered, ...]:
-        """The queries but the identity query."""
+        """All queries but the identity query: those that are published as tables."""
         return tuple(answered for answered in self.queries if not answered.query.is_identity)
 
 
@@ -121,7 +124,7 @@ def expected_files(spec: Spec) -> set[str]:
 
 
 def manifest_text(manifest: Manifest) -> str:
-    """The manifest as JSON."""
+    """The manifest as the JSON text that `read_manifest` reads."""
     return json.dumps(_content(manifest), indent=2, ensure_ascii=False) + "\n"
 
 
@@ -237,7 +240,7 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
     queries = _queries(root, entries, spec)
     for name in sorted(expected_files(spec) ^ files.keys()):
-        problem = "it is listed, but is no file of this release" if name in files else "it is not listed"
+        problem = "it is listed, but is not a file of this release" if name in files else "it is not listed"
         faults.add(("files", name), problem, _FRESH)
     return Manifest(version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files)
 
@@ -260,7 +263,7 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
     for entry in entries:
         query = known.pop(entry.text("name"), None)
         if query is None:
-            entry.fault("name", "the spec has no such query, or has it once", _FRESH)
+            entry.fault("name", "the spec has no such query, or it is listed twice", _FRESH)
             continue
         groups = entry.whole("groups", low=1)
         noise = {}

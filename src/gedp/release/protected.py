@@ -13,7 +13,7 @@ class ProtectedAnswers(Protocol):
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """What messages call the source of the answers."""
 
     @property
     def manifest(self) -> Manifest:

@@ -45,7 +45,7 @@ class ReleaseFolder:
 
     @property
     def name(self) -> str:
-        """What messages call it: the folder."""
+        """What messages call the release: its folder."""
         return str(self.folder)
 
     def answers(self, query: str) -> pa.Table:
@@ -128,7 +128,7 @@ def read_release(folder: str | Path, *, check: bool = True) -> ReleaseFolder:
 
 
 def foreign_files(folder: Path, manifest: Manifest) -> list[str]:
-    """What lies in the folder of a release and is no part of it: other files, links, pipes."""
+    """What lies in the folder of a release and is not part of it: other files, links, pipes."""
     own = {MANIFEST, *manifest.files, *DERIVED}
     return sorted(
         name

@@ -49,7 +49,7 @@ class RehearsalWriter:
         self._batches.append(batch)
 
     def finish_identity(self) -> None:
-        """Nothing is to be sorted."""
+        """Does nothing: a rehearsal keeps the order of the table."""
 
     def write_answers(self, query: str, table: pa.Table) -> None:
         """Keeps the answers of a query."""
@@ -60,6 +60,6 @@ class RehearsalWriter:
         self._maps[grouping] = groups
 
     def finish(self, manifest: Manifest) -> Rehearsal:
-        """The answers, complete."""
+        """The rehearsal, once all answers are there."""
         establishments = pa.concat_tables(self._batches) if self._batches else None
         return Rehearsal(self.name, manifest, self._tables, establishments, self._maps)

@@ -25,7 +25,7 @@ def make_key(path: Path, passphrase: str | None = None) -> Path:
     public = path.with_name(path.name + PUBLIC)
     taken = [each for each in (path, public) if os.path.lexists(each)]
     if taken:
-        raise WriteError(f"cannot write {taken[0]}: it exists already, and keys are never replaced")
+        raise WriteError(f"cannot write {taken[0]}: it already exists, and keys are never replaced")
     key = Ed25519PrivateKey.generate()
     encryption = (
         serialization.BestAvailableEncryption(passphrase.encode()) if passphrase else serialization.NoEncryption()
@@ -71,13 +71,13 @@ def verify(folder: Path, key: Path) -> ReleaseFolder:
 
 
 def read_passphrase(path: Path) -> str:
-    """The first line of a file."""
+    """The passphrase of a private key: the first line of a file."""
     try:
         lines = _read(path, "the passphrase").decode().splitlines()
     except UnicodeDecodeError:
         lines = []
     if not lines or not lines[0]:
-        raise FaultsError(str(path), [Fault("the passphrase", "its first line has none", "Write it there")])
+        raise FaultsError(str(path), [Fault("the passphrase", "the first line is empty or not text", "Write it there")])
     return lines[0]
 
 

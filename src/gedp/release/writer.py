@@ -23,7 +23,7 @@ from gedp.release.rows import SortedRows, Ties
 
 
 class ReleaseExistsError(Refused):
-    """The folder is taken."""
+    """There is something in the folder that is not to be replaced."""
 
 
 def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = ()) -> None:
@@ -44,7 +44,7 @@ def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = 
         if obstacle is None
         else f"It {obstacle}, so it is not replaced. Choose another folder"
     )
-    raise ReleaseExistsError(f"{target} exists already and nothing was spent. {hint}")
+    raise ReleaseExistsError(f"{target} already exists and nothing was spent. {hint}")
 
 
 class ReleaseWriter:
@@ -101,7 +101,7 @@ class ReleaseWriter:
             self._rows.add(batch, ties)
 
     def finish_identity(self) -> None:
-        """All establishments are there."""
+        """Sorts the establishments, now that all are there, and writes them while the caller goes on."""
         if self._rows:
             with writing(self.target):
                 self._written.append(self._rows.finish())
@@ -173,10 +173,10 @@ def _obstacle(folder: Path, keep: Sequence[Path]) -> str | None:
     try:
         manifest = read_manifest(folder)
     except FaultsError:
-        return "is no release of this version"
+        return "is not a release of this version"
     if foreign := foreign_files(folder, manifest):
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
-        return f"holds {foreign[0]}{more}, which no release has"
+        return f"holds {foreign[0]}{more}, which is not part of a release"
     if wrong_files(folder, manifest):
         return "holds a release that was altered"
     return None

@@ -1,4 +1,5 @@
-"""The report of a release for the public: what is protected and how strongly, how exact figures are, how to use them.
+"""The report of a release for the public: what is protected and how strongly, how accurate figures are, how to
+use them.
 
 numbers    no more digits than errors allow
 errors     relative errors of the tables by size

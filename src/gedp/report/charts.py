@@ -43,7 +43,7 @@ class LogScale:
 
     @classmethod
     def around(cls, values: FloatArray, start: float, end: float) -> "LogScale":
-        """The decades that hold the values."""
+        """A scale over the whole decades that contain the values."""
         low = math.floor(math.log10(values.min()) + 1e-9)
         return cls(low, max(math.ceil(math.log10(values.max()) - 1e-9), low + 1), start, end)
 

@@ -16,7 +16,7 @@ CHECK = (
 
 
 def made(manifest: Manifest) -> str:
-    """When, as what, and with what it was made."""
+    """When the release was made, under which name in the ledger, and with which source of noise."""
     day = manifest.created
     release = f", release {manifest.release}" if manifest.release else ""
     noise = "a seed" if manifest.is_seeded else "the operating system’s random numbers"
@@ -34,8 +34,8 @@ def checksums(release: ReleaseFolder, described: Mapping[str, Any] | None) -> st
         f"<p>{MANIFEST} holds the policy, its price and a checksum of every table. Compare its own checksum with the "
         "one that the publisher gives; <code>gedp tabulate .</code> then refuses files that are not as released.</p>"
         f"<p>Where the publisher has signed the release, {SUMS} and {SIGNATURE} are among its files. With the "
-        "publisher’s public key, <code>gedp verify . --key publisher.pub</code> checks every file. Without gedp, this "
-        f"does:</p><pre><code>{escape(CHECK)}</code></pre>"
+        "publisher’s public key, <code>gedp verify . --key publisher.pub</code> checks every file. Without gedp, use "
+        f"this:</p><pre><code>{escape(CHECK)}</code></pre>"
     )
     return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
 

@@ -56,7 +56,7 @@ class ErrorsOfAlike:
 
     @property
     def names(self) -> str:
-        """The attributes, listed."""
+        """The names of the attributes, separated by commas."""
         return ", ".join(attribute.name for attribute in self.attributes)
 
     def edges(self) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from gedp.microdata import Microdata
 from gedp.numbers import short
-from gedp.policy import price
+from gedp.policy import Spec, price
 from gedp.release import MECHANISMS, Manifest
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
@@ -25,8 +25,8 @@ _NAV = {
     True: '<a href="#microdata">The microdata</a>',
     False: '<a href="#microdata">Tables of your own</a>',
 }
-FORGED = (
-    "NOT PROTECTED. The noise came from a seed, as is done in tests, so anybody can repeat it and take it away. Do not "
+SEEDED = (
+    "NOT PROTECTED. The noise came from a seed, as in tests, so anybody who knows the seed can subtract it. Do not "
     "publish this release."
 )
 SYNTHETIC = (
@@ -38,8 +38,10 @@ SYNTHETIC = (
 def report_page(
     microdata: Microdata, described: Mapping[str, Any] | None, *, title: str | None = None, links: bool
 ) -> str:
-    """The whole page as HTML. `described` is the content of microdata.json, None where there are no microdata;
-    `links`: whether files are beside it.
+    """The whole page as HTML.
+
+    `described` is the content of microdata.json, None where there are no microdata. `links` says whether the page lies
+    beside the files of the release, so that it can link to them.
     """
     release, spec = microdata.release, microdata.frame.spec
     manifest = release.manifest
@@ -53,10 +55,11 @@ def report_page(
         banners=_banners(manifest),
         tiles=_tiles(manifest, totals, strength.attacker_chance(prices)),
         totals_from=_totals_from(microdata),
-        sums="; sums of the microdata are usually more exact" if microdata.fits else "",
+        sums="; sums of the microdata are usually more accurate" if microdata.fits else "",
         confidence=f"{100 * totals.confidence:g}%",
         of_hundred=f"{100 * totals.confidence:g}",
         totals=_totals(totals, errors),
+        noise=_noise(manifest),
         errors="".join(map(_errors, errors[:MOST_CHARTS])) + _more(errors),
         tables=_tables(microdata, errors, links),
         check=check.checksums(release, described),
@@ -73,7 +76,7 @@ def report_page(
 def _totals_from(microdata: Microdata) -> str:
     """Where the main totals come from."""
     if not all(fit.agreement.is_complete for fit in microdata.measured.values()):
-        return "From the tables that say most about them; where there are many tables, they need not quite add up."
+        return "From the tables that say most about them; since there are many tables, they may not add up exactly."
     source = "the microdata, which combine all tables" if microdata.fits else "all tables together"
     return f"From {source}, so they add up and are closer to the truth than the tables alone."
 
@@ -104,7 +107,7 @@ def _least_keys(by: tuple[str, ...]) -> tuple[bool, int]:
 
 
 def _banners(manifest: Manifest) -> str:
-    seeded = f'<p class="banner" role="alert">{FORGED}</p>' if manifest.is_seeded else ""
+    seeded = f'<p class="banner" role="alert">{SEEDED}</p>' if manifest.is_seeded else ""
     return seeded + (f'<p class="note">{SYNTHETIC}</p>' if manifest.spec.data.synthetic else "")
 
 
@@ -117,8 +120,8 @@ def _tiles(manifest: Manifest, totals: ReportedTotals, chance: str) -> str:
     tiles = [
         (f"{manifest.establishments:,}", "establishments, each protected"),
         (f"{figures:,}", f"figures in {_counted(len(tables), 'table')}, none withheld"),
-        (f"{whole} ± {margin}", f"{name} in all"),
-        (chance, f"is an attacker’s chance to tell two close records apart{alone}, at 5% false alarms"),
+        (f"{whole} ± {margin}", f"{name} in total"),
+        (chance, f"is an attacker’s chance of telling two close records apart{alone}, at 5% false alarms"),
     ]
     return "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>" for number, what in tiles)
 
@@ -140,7 +143,7 @@ def _totals(totals: ReportedTotals, errors: tuple[ErrorsOfAlike, ...]) -> str:
             parts.append(f'<details>{summary}<div class="side">{tables}</div></details>')
     if totals.too_many:
         listed = ", ".join(totals.too_many)
-        parts.append(f"<p>Groups of {escape(listed)} are too many to show here; they are in the tables.</p>")
+        parts.append(f"<p>Too many groups to show here, but in the tables: {escape(listed)}.</p>")
     return "".join(parts)
 
 
@@ -155,7 +158,7 @@ def _bars(grouping: TotalsByGroup, name: str, confidence: float) -> str:
         rows.append([label, text, bar(amount, *scale)])
     which = "all" if len(amounts) == grouping.groups else f"the largest {len(amounts)} of {grouping.groups:,} groups"
     caption = f"{name} by {grouping.name}: {which}"
-    label = f"Bars of {caption}, with {100 * confidence:g}% confidence intervals. The numbers stand beside the bars."
+    label = f"Bars of {caption}, with {100 * confidence:g}% confidence intervals. The numbers are beside the bars."
     table = html_table(caption, [grouping.name, f"{name} ± margin", ""], rows)
     return f'<figure class="bars" role="group" aria-label="{escape(label)}">{table}</figure>'
 
@@ -164,12 +167,12 @@ def _errors(errors: ErrorsOfAlike) -> str:
     """The figure of relative errors by size, and the same as a table."""
     heading = f"<h3>{escape(errors.names)}</h3>"
     if not errors.edges():
-        return heading + "<p>No table of this release has a figure above 0 for it.</p>"
+        return heading + "<p>No table of this release has a figure above 0 here.</p>"
     items = [f"<li>{mark(at)}{escape(table.query)}</li>" for at, table in enumerate(errors.tables)]
     if errors.sigma is not None:
         items.append(f"<li>{SINGLE_MARK}a single establishment</li>")
     explained = (
-        "Lines: the median at that size; shades: the middle 80% of figures; dots: some single figures. Both scales "
+        "Lines: the median at that size; shading: the middle 80% of figures; dots: some single figures. Both scales "
         "are logarithmic; k is a thousand, M a million, bn a thousand million."
     )
     label = f"Relative standard error of {errors.names} by size of the figure. {_summary(errors)}"
@@ -183,7 +186,7 @@ def _errors(errors: ErrorsOfAlike) -> str:
 def _summary(errors: ErrorsOfAlike) -> str:
     """What the figure shows, in a sentence."""
     said = [f"{table.query} {relative(table.typical())}" for table in errors.tables if table.sizes.size]
-    return f"Half of the figures have a relative standard error below: {'; '.join(said)}."
+    return f"Half of the figures of each table have a relative standard error below: {'; '.join(said)}."
 
 
 def _size_table(errors: ErrorsOfAlike) -> str:
@@ -248,15 +251,39 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         rows.append([query.name, by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
     headings = [
         "table",
-        "one line for each",
+        "one row for each",
         "groups",
         "noise (figures)",
-        *(f"typical error, {e.names}" for e in alike),
+        *(f"typical error of {e.names}" for e in alike),
         "file",
     ]
     count = len([query for query in spec.queries if not query.is_identity])
     caption = f"{_counted(count, 'table')}, also as .parquet"
     return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
+
+
+def _noise(manifest: Manifest) -> str:
+    """Which kinds of noise the figures of the tables carry, in words."""
+    noises = [noise for answered in manifest.tables for noise in answered.noise.values()]
+    with_psi, with_pnc = (any(noise.groups[name] for noise in noises) for name in ("psi", "pnc"))
+    psi = f"<code>psi</code> noise, which {escape(_growth(manifest.spec))}"
+    pnc = (
+        "<code>pnc</code> noise (probably no clipping), which depends on the largest establishments of the group and "
+        "whose size is known exactly"
+    )
+    if not (with_psi and with_pnc):
+        return f"The figures carry {pnc if with_pnc else psi}."
+    chosen = any(answered.query.mechanism == "auto" for answered in manifest.tables)
+    smaller = " Where there was a choice, it is the one that was expected to be smaller." if chosen else ""
+    return f"A figure carries either {psi}, or {pnc}.{smaller}"
+
+
+def _growth(spec: Spec) -> str:
+    """How psi noise depends on the figure: not at all where ψ is linear."""
+    constant = [name for name in spec.asked if spec.policy.attributes[name].protection.psi.has_constant_variance]
+    if len(constant) == len(spec.asked):
+        return "has the same size for all figures of a table"
+    return "grows with the figure" + (f" (but not that of {', '.join(constant)})" if constant else "")
 
 
 def _file(name: str, links: bool) -> str:

@@ -28,7 +28,7 @@ TELLING = 1 / 3  # width of the interval relative to the value, in examples
 
 
 def attacker_chance(prices: PriceList) -> str:
-    """What an attacker can achieve at 5% false alarms."""
+    """The attacker's chance of noticing a true difference at 5% false alarms, as it stands in a sentence."""
     return bound(_power(prices))
 
 
@@ -49,14 +49,14 @@ def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str
         "powers": _powers(prices),
         "promise": escape(promise_sentence(mu, _power(prices))),
         "spent": escape(
-            f"This release spent μ = {strength(mu)} of {prices.budget.mu:.6g}, the most that everything ever published "
-            "from these data may spend together."
+            f"This release spent μ = {strength(mu)} of a budget of {prices.budget.mu:.6g}, which is for everything "
+            "ever published from these data."
         ),
     }
 
 
 def together(manifest: Manifest) -> str:
-    """The promise over all releases from the same data, where it is another than that of this release, as HTML."""
+    """The promise over all releases from the same data, where it differs from that of this release, as HTML."""
     said = manifest.together
     alone = f"{manifest.prices.total.mu:.4f}"
     if said is None or (said.releases == 1 and not said.decisions and f"{float(said.mu):.4f}" == alone):
@@ -66,7 +66,7 @@ def together(manifest: Manifest) -> str:
     reached = bound(float(power(float(said.mu), FALSE_ALARMS)))
     counted = "1 release" if said.releases == 1 else f"{said.releases} releases"
     parts = [
-        f"The ledger of these data counts {counted}. Together they promise μ = {said.mu}: with 5% false alarms, an "
+        f"The ledger of these data counts {counted}. Together they promise μ = {said.mu}: at 5% false alarms, an "
         f"attacker who has them all recognises a true difference with a chance of {reached}."
     ]
     if narrower:
@@ -118,16 +118,17 @@ def _person(group: ProtectionGroup, prices: PriceList) -> str:
         return ""
     alone, larger = (interval(row.low, row.high)[:2] for row in (rows[0], rows[len(rows) // 2]))
     return (
-        f"One person who adds {size(group.person)} to {_listed(group.names)} is hidden in the same way: among "
-        f"{' to '.join(alone)} where the person is alone, among {' to '.join(larger)} in an establishment with "
+        f"A person who contributes {size(group.person)} to {_listed(group.names)} is hidden in the same way: between "
+        f"{' and '.join(alone)} if alone, between {' and '.join(larger)} in an establishment with "
         f"{size(rows[len(rows) // 2].establishment_size)}."
     )
 
 
 def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:
-    """How well it hides that an establishment has anything: the fewest steps that hide the smallest of all."""
+    """How well it is hidden that an establishment has anything: the fewest steps that hide the smallest of all."""
     if unprotected := without_existence(groups):
-        return f"Whether an establishment has anything at all is not hidden, because of {_listed(unprotected)}."
+        listed = _listed(unprotected)
+        return f"Whether an establishment has anything at all is not hidden: at 0, ψ has no value for {listed}."
     rows = existence_rows(groups, prices.total)
     return existence_sentence(groups, next((row for row in rows if all(row.most)), rows[-1]))
 
@@ -138,8 +139,8 @@ def _power(prices: PriceList) -> float:
 
 def _attacker(reached: str) -> str:
     return (
-        "Whoever accepts to mistake the first for the second in 5 of 100 cases recognises the second, when it is true, "
-        f"with a chance of {reached}. Without these figures it is 5%; with the true values it would be 100%."
+        "If they accept mistaking the first for the second in 5 of 100 cases, they recognise the second, when it is "
+        f"true, with a chance of {reached}. Without these figures it is 5%; with the true values it would be 100%."
     )
 
 
@@ -147,7 +148,7 @@ def _powers(prices: PriceList) -> str:
     simple = [row for row in power_rows(prices.total) if "steps" not in row.change]
     rows = [[row.change, *map(chance, row.powers)] for row in simple]
     headings = ["what is to be noticed", *(f"{share:.0%} false alarms" for share in SIGNIFICANCES)]
-    return table("The attacker’s chance to notice a true difference, at most", headings, rows)
+    return table("The attacker’s best chance of noticing a true difference", headings, rows)
 
 
 def _listed(names: tuple[str, ...]) -> str:

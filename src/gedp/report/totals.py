@@ -24,7 +24,7 @@ MOST_GROUPS = {True: 2_000, False: 60}  # that are worth tabulating, by whether 
 
 @dataclass(frozen=True)
 class Amount:
-    """An estimate with its error."""
+    """A total as the report shows it: an estimate with its margin and relative error."""
 
     estimate: float
     margin: float | None  # half the width of its confidence interval; None where the answers do not say
@@ -41,7 +41,7 @@ class TotalsByGroup:
 
     @property
     def name(self) -> str:
-        """Its keys."""
+        """The keys of the grouping, as a heading."""
         return " × ".join(self.by)
 
 

@@ -14,7 +14,7 @@ def texts(microdata: Microdata) -> dict[str, str]:
     rows = (
         f"{MICRODATA} has {frame.rows:,} rows, one for each {what}, with the public columns and a protected value of "
         f"{attributes}. The values are those that fit all tables of this release best, so any sum of rows is an "
-        "estimate of the true sum, also for groups that have no table."
+        "estimate of the true sum, even for groups that have no table."
     )
     parted: dict[str, list[str]] = {}
     for name in microdata.attributes:
@@ -44,8 +44,8 @@ def constrained(microdata: Microdata) -> list[str]:
     if constraints.nonnegative or constraints.whole:
         how = ["no value is below 0"] * constraints.nonnegative + ["all values are whole"] * constraints.whole
         said.append(
-            f"For plausibility {' and '.join(how)} in the microdata. That makes sums a little different, and "
-            "margins are those from before it, so somewhat fewer intervals than stated may hold the true value."
+            f"For plausibility, {' and '.join(how)} in the microdata. This changes sums a little, but the margins are "
+            "those from before, so slightly fewer intervals than stated may contain the true value."
         )
     return said
 
@@ -53,11 +53,11 @@ def constrained(microdata: Microdata) -> list[str]:
 def _negatives(microdata: Microdata) -> str:
     if microdata.constraints.nonnegative:
         return (
-            "<strong>Do not take a 0 for one.</strong> Values that noise had lowered below 0 were raised to it, and "
-            "others lowered in turn."
+            "<strong>Do not take a 0 for a true 0.</strong> Values that noise had lowered below 0 were raised to 0, "
+            "and others lowered in turn."
         )
     return (
-        "<strong>Do not cut off negative values or round them up.</strong> They are meant: noise that lowers some "
+        "<strong>Do not cut off negative values or round them up.</strong> They belong there: noise that lowers some "
         "rows raises others, and sums are right only if both stay."
     )
 

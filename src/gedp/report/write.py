@@ -7,7 +7,7 @@ from pathlib import Path
 from gedp.files import real, regular, write_text, writing
 from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_description
-from gedp.release.derived import BESIDE, MICRODATA, REPORT, drop_signature
+from gedp.release.derived import MICRODATA, MICRODATA_JSON, REPORT, drop_signature
 from gedp.report.page import report_page
 
 
@@ -19,7 +19,7 @@ def write_report(microdata: Microdata, path: str | Path | None = None, *, title:
     release = microdata.release
     path = release.folder / REPORT if path is None else Path(path)
     described = read_description(release) if microdata.fits else None
-    release.require_not_part(path, made=(BESIDE, MICRODATA))
+    release.require_not_part(path, made=(MICRODATA_JSON, MICRODATA))
     links = real(path).parent == real(release.folder)
     if real(path) == real(release.folder / REPORT):
         with writing(path):

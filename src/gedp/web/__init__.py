@@ -13,7 +13,7 @@ def asset(name: str) -> str:
 
 
 class Html(str):
-    """A text that is HTML already."""
+    """A text that is HTML already, so that `table` does not escape it."""
 
 
 def page(
@@ -47,7 +47,7 @@ def fill(template: str, **values: str) -> str:
 
 
 def warnings(texts: Sequence[str]) -> str:
-    """Texts that nobody should miss."""
+    """Warnings as HTML, each a paragraph that screen readers announce."""
     return "".join(f'<p class="warning" role="alert"><strong>Warning:</strong> {escape(text)}</p>' for text in texts)
 
 

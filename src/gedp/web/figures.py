@@ -1,4 +1,4 @@
-"""Static figures for self-contained pages."""
+"""Static matplotlib figures as SVG, for self-contained pages."""
 
 import io
 from html import escape

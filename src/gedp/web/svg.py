@@ -62,7 +62,7 @@ class Panel:
     height: int = 260
 
     def points(self, x: FloatArray, y: FloatArray, kind: str) -> str:
-        """Dots; as many as there are spots for."""
+        """Adds dots; those that fall on one spot are drawn once."""
         across, down = self._across(x), self._down(y)
         spot, wide = 0.5, 1 << 16
         while len(spots := np.unique(np.rint(across / spot) * wide + np.rint(down / spot))) > MOST_POINTS:
@@ -71,11 +71,11 @@ class Panel:
         return f'<path class="{kind}" d="{"".join(f"M{a:g} {b:g}h0" for a, b in found)}"/>'
 
     def line(self, x: FloatArray, y: FloatArray, kind: str) -> str:
-        """A line through points."""
+        """Adds a line through points."""
         return f'<polyline class="{kind}" points="{self._listed(x, y)}"/>'
 
     def area(self, x: FloatArray, low: FloatArray, high: FloatArray, kind: str) -> str:
-        """What is between two lines."""
+        """Adds the area between two lines."""
         return f'<polygon class="{kind}" points="{self._listed(x, low)} {self._listed(x[::-1], high[::-1])}"/>'
 
     def drawn(self, marks: Sequence[str], label: str) -> str:
@@ -108,7 +108,7 @@ class Panel:
 
 
 def svg(width: int, height: int, parts: Sequence[str], label: str) -> str:
-    """A whole drawing."""
+    """A whole drawing as an SVG element, with `label` as its alternative text."""
     return f'<svg role="img" aria-label="{escape(label)}" viewBox="0 0 {width} {height}">{"".join(parts)}</svg>'
 
 

@@ -232,7 +232,7 @@ def test_bad_input_is_one_error_and_leaves_nothing(spec: Spec, tmp_path: Path) -
 
     with pytest.raises(FaultsError, match="there is no such file"):
         run("nowhere.parquet")
-    with pytest.raises(FaultsError, match=r"t\.parquet: 1 fault\n  by: 'nonsense' is no public column"):
+    with pytest.raises(FaultsError, match=r"t\.parquet: 1 fault\n  by: 'nonsense' is not a public column"):
         run(by=[("nonsense",)])
     pq.write_table(small_table().drop_columns(["emp"]), tmp_path / "other.parquet")
     with pytest.raises(FaultsError, match="column emp: there is no such column"):

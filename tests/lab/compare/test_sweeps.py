@@ -79,11 +79,11 @@ def test_without_a_sweep_there_is_the_spec_itself() -> None:
 @pytest.mark.parametrize(
     ("sweep", "message"),
     [
-        ("mu", "is no sweep"),
-        ("mu=", "is no sweep"),
-        ("mu=1,x", "is no sweep"),
-        ("mu=nan", "is no sweep"),
-        ("mu=inf", "is no sweep"),
+        ("mu", "is not a sweep"),
+        ("mu=", "is not a sweep"),
+        ("mu=1,x", "is not a sweep"),
+        ("mu=nan", "is not a sweep"),
+        ("mu=inf", "is not a sweep"),
         ("mu=0", "above 0"),
         ("mu=1,1e20", "at most 1e\\+15"),
         ("mu=1e400", "at most 1e\\+15"),

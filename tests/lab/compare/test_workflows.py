@@ -90,9 +90,9 @@ def test_the_budget_is_for_the_whole_spec_even_if_attributes_are_left_out(spec: 
 
 def test_what_cannot_be_is_refused(spec: Spec) -> None:
     confidential = replace(spec, data=replace(spec.data, synthetic=False))
-    with pytest.raises(Refused, match="oracle weights are made of the true values"):
+    with pytest.raises(Refused, match="oracle weights are made from the true values"):
         make_plan(confidential, "t.parquet", workflows=["psi", "auto+oracle"])
-    with pytest.raises(Refused, match="a seed makes noise that can be subtracted"):
+    with pytest.raises(Refused, match="seeded noise can be subtracted"):
         make_plan(confidential, "t.parquet", seed=1)
     with pytest.raises(FaultsError, match="2 faults"):
         make_plan(spec, "t.parquet", attributes=["nope", "emp", "neither"])

@@ -229,10 +229,10 @@ BAD = {
     ),
     "another county": (lambda rows: table_of(rows, cnty=["9"] * 30), "column cnty: 30 establishments have other codes"),
     "no column": (lambda rows: table_of(rows).drop_columns(["emp", "naics"]), "column naics: there is no such column"),
-    "text": (lambda rows: table_of(rows, emp=["many"] * 30), "30 rows have something that is no number"),
+    "text": (lambda rows: table_of(rows, emp=["many"] * 30), "30 rows have something that is not a number"),
     "nulls": (lambda rows: table_of(rows, emp=[None] * 30), "column emp: 30 rows have null"),
     "negatives": (lambda rows: table_of(rows, emp=[-1] * 30), "30 rows have a negative value"),
-    "twice": (lambda rows: pa.concat_tables([table_of(rows)] * 2), "30 rows have an id that came before"),
+    "twice": (lambda rows: pa.concat_tables([table_of(rows)] * 2), "30 rows have an id that appeared before"),
     "nothing": (lambda rows: table_of(rows).slice(0, 0), "it has no rows"),
 }
 
@@ -253,8 +253,8 @@ def test_unknown_keys_and_attributes_are_named(tmp_path: Path) -> None:
     release = release_of(rows, EVERYTHING, tmp_path)
     with pytest.raises(FaultsError, match="2 faults") as error:
         evaluate(release, table_of(rows), by=[("cnty", "nonsense"), ("key",), ("nonsense",)])
-    assert "'nonsense' is no public column" in str(error.value)
-    assert "'key' is no public column" in str(error.value)  # never establishment by establishment
+    assert "'nonsense' is not a public column" in str(error.value)
+    assert "'key' is not a public column" in str(error.value)  # never establishment by establishment
     with pytest.raises(FaultsError, match="'nope' is not in this release"):
         evaluate(release, table_of(rows), attributes=["emp", "nope"])
     with pytest.raises(GedpError, match="no such file"):

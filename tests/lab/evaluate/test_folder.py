@@ -84,7 +84,7 @@ def test_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
             write(target, force=force)
     assert names(target) == ["mine"]
     (tmp_path / "file").write_text("x")
-    with pytest.raises(FolderTakenError, match="exists already"):
+    with pytest.raises(FolderTakenError, match="already exists"):
         write(tmp_path / "file", force=True)
 
 

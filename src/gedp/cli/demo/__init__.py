@@ -1,4 +1,4 @@
-"""`gedp demo`: the whole chain on a synthetic state, one function a step, run in order by `command`."""
+"""`gedp demo`: the whole chain on a synthetic state, one function per step, run in order by `command`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,15 +18,19 @@ TABLE_BY, TABLE_OF = ["cnty", "naics3"], "wage"
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("gedp-demo"),
     show_default=True,
-    help="Folder to make.",
+    help="Folder to create.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same state.")
-@click.option("--details", is_flag=True, help="Also print the shape of the state, and the policy in numbers.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the state; noise is never seeded."
+)
+@click.option(
+    "--details", is_flag=True, help="Also describe the establishments, and print the policy's intervals and prices."
+)
 def command(out: Path, seed: int, details: bool) -> None:
-    """Run the whole chain on a synthetic state of about 20,000 establishments, and say what to take away from it.
+    """Run the whole chain on a synthetic state of about 20,000 establishments, and sum it up in five lines.
 
-    Policy, release, microdata, a custom table, report and a picture, in well under a minute. The noise is real, so its
-    figures differ a little each time.
+    Makes a policy, a release, microdata, a custom table, a report and a picture, in well under a minute. The noise is
+    real, so the figures differ a little each time.
 
     \b
     Examples:
@@ -59,7 +63,7 @@ def command(out: Path, seed: int, details: bool) -> None:
 
 
 def done(what: str, *paths: Path) -> None:
-    """Says that a step is done."""
+    """Prints that a step is done, and its files."""
     click.echo(f"{what + ' ':.<30} {', '.join(map(str, paths))}")
 
 
@@ -85,7 +89,7 @@ def write_policy(folder: Path) -> Path:
     text = example_text("paper-equal").replace(source, source + "synthetic = true\n")
     make_folder(folder)
     if any(folder.iterdir()) and not (path.is_file() and path.read_bytes() == text.encode()):
-        raise Refused(f"{folder} holds something else than a demonstration. Choose another folder with --out")
+        raise Refused(f"{folder} holds something other than a demonstration. Choose another folder with --out")
     write_text(path, text)
     return path
 
@@ -100,7 +104,7 @@ def write_policy_page(policy: Path) -> None:
 
 
 def release(policy: Path) -> "Published":
-    """Measures, fits and reports; in the place of a release of an earlier demonstration, as its data are synthetic."""
+    """Measures, fits and reports. An earlier demonstration's release is replaced, since its data are synthetic."""
     from gedp.cli.progress import steps
     from gedp.confidential.run import plan_run, run
     from gedp.policy import read_spec
@@ -113,7 +117,7 @@ def release(policy: Path) -> "Published":
 
 
 def write_table(microdata: "Microdata", folder: Path) -> Path:
-    """Writes a table that no query asked for, with its errors."""
+    """Writes a custom table, by a grouping that no query asked for, with standard errors."""
     from gedp.csvfiles import write_csv
     from gedp.files import replacing
 

@@ -29,7 +29,7 @@ class Beside:
         return off
 
     def typical(self, some: BoolArray | slice = slice(None)) -> float:
-        """The median distance from the truth, relatively, of all groups or of some."""
+        """The median relative distance from the truth, over all groups or some."""
         return float(np.nanmedian(np.abs(self.off[some])))
 
 

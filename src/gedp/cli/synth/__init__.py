@@ -5,9 +5,9 @@ import click
 from gedp.cli import LazyGroup
 
 COMMANDS = {
-    "cbp": "Make establishments from County Business Patterns, Quarterly Workforce Indicators and imputed CBP.",
-    "publish": "Write establishments as CBP, QWI and imputed CBP files, to try the route above.",
-    "qcew": "Make establishments from the published Quarterly Census of Employment and Wages.",
+    "cbp": "Make establishments from County Business Patterns (CBP), QWI and the imputed CBP.",
+    "publish": "Write establishments as CBP, QWI and imputed CBP files, to try `gedp synth cbp` on.",
+    "qcew": "Make establishments from the published QCEW.",
     "sizes": "Compare establishment sizes with published size classes.",
 }
 

@@ -11,7 +11,7 @@ from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
 @click.option("--cbp", required=True, type=PATH, help="CBP county file, such as cbp16co.txt.")
 @click.option("--qwi", required=True, type=PATH, help="Folder of QWI extracts (.csv, .csv.gz).")
 @click.option("--efsy", required=True, type=PATH, help="Imputed CBP, such as efsy_cbp_2016.csv.")
-@click.option("--year", type=int, help="Year of the CBP file, where its name does not tell.")
+@click.option("--year", type=int, help="Year of the CBP file, if its name does not show it.")
 @click.option(
     "--noise",
     type=click.Choice(["prediction", "mean"]),
@@ -23,7 +23,7 @@ from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
 def command(
     cbp: Path, qwi: Path, efsy: Path, year: int | None, noise: str, states: tuple[str, ...], output: EstablishmentsFile
 ) -> None:
-    """Make establishments from County Business Patterns, QWI and the imputed CBP.
+    """Make establishments from County Business Patterns (CBP), QWI and the imputed CBP.
 
     \b
     Needs three public sources of the same year:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 _OPTIONS = (
     click.option(
-        "--state", "states", multiple=True, help="Postal (NJ) or FIPS (34) code; may be repeated. Default: all."
+        "--state", "states", multiple=True, help="State, by postal or FIPS code; may be repeated. Default: all."
     ),
     click.option("--out", type=PATH, required=True, help="Parquet file to write."),
     click.option(
@@ -27,11 +27,9 @@ _OPTIONS = (
         type=click.Choice(["skewed", "paper"]),
         default="skewed",
         show_default=True,
-        help="How a cell is spread over its establishments.",
+        help="How a cell is divided among its establishments.",
     ),
-    click.option(
-        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same file."
-    ),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."),
     click.option("--plot", type=PATH, help="Also plot the size distribution (.png, .svg, .pdf)."),
 )
 
@@ -69,7 +67,7 @@ class EstablishmentsFile:
         return summary
 
     def print_written(self, console: "Console") -> None:
-        """The last lines: which files there are now."""
+        """Prints which files were written, how, and in what time."""
         seconds = time.perf_counter() - self.began
         console.print(f"Wrote {self.out} in {seconds:.1f} s (spread {self.spread}, seed {self.seed}).", soft_wrap=True)
         if self.plot is not None:

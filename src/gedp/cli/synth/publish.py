@@ -9,10 +9,10 @@ from gedp.cli.synth.output import PATH
 
 @click.command(name="publish")
 @click.argument("establishments", type=PATH)
-@click.option("--out", required=True, type=PATH, help="New folder to write.")
+@click.option("--out", required=True, type=PATH, help="Folder to create.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the noise.")
 def command(establishments: Path, out: Path, seed: int) -> None:
-    """Write CBP, QWI and imputed CBP files from ESTABLISHMENTS (Parquet), in the layouts of the real ones.
+    """Write CBP, QWI and imputed CBP files from ESTABLISHMENTS (Parquet), in the layouts of the real files.
 
     Figures carry noise, and as many are withheld as in the real files, so that `gedp synth cbp` can be
     tried at full size against a known truth.

@@ -8,7 +8,14 @@ from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
 
 
 @click.command("qcew")
-@click.option("--qcew", "inputs", type=PATH, multiple=True, required=True, help="Published QCEW; may be repeated.")
+@click.option(
+    "--qcew",
+    "inputs",
+    type=PATH,
+    multiple=True,
+    required=True,
+    help="Published QCEW: file, zip or folder; may be repeated.",
+)
 @click.option(
     "--own",
     type=click.Choice(["1", "2", "3", "5"]),
@@ -17,8 +24,8 @@ from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
     show_default=True,
     help="Ownership: 1 federal, 2 state, 3 local, 5 private; may be repeated.",
 )
-@click.option("--year", type=click.IntRange(1990, 2100), help="Year, where the files do not tell or hold several.")
-@click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, likewise.")
+@click.option("--year", type=click.IntRange(1990, 2100), help="Year, if the files hold several or do not show it.")
+@click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, in the same cases.")
 @makes_establishments
 def command(
     inputs: tuple[Path, ...],

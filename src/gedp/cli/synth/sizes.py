@@ -1,4 +1,4 @@
-"""`gedp synth sizes`."""
+"""`gedp synth sizes`: establishment sizes beside published size classes."""
 
 from pathlib import Path
 
@@ -10,7 +10,12 @@ from gedp.cli.synth.output import PATH
 @click.command("sizes")
 @click.argument("establishments", type=PATH)
 @click.option("--zbp", type=PATH, required=True, help="ZIP Code Business Patterns by NAICS and size class.")
-@click.option("--state", "states", multiple=True, help="Postal or FIPS code; may be repeated. Default: all in both.")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    help="State, by postal or FIPS code; may be repeated. Default: all in both files.",
+)
 def command(establishments: Path, zbp: Path, states: tuple[str, ...]) -> None:
     """Compare the sizes in a file of ESTABLISHMENTS with published size classes.
 

@@ -18,7 +18,7 @@ MOST_UNITS = 2**53
 class ColumnCounts:
     """What is wrong with a numeric column, as numbers of rows; and its total, which is confidential.
 
-    Every value is null, no number, not finite, no whole multiple of the unit, or part of the total.
+    Every value is null, not a number, not finite, not a whole multiple of the unit, or part of the total.
     """
 
     nulls: int
@@ -48,7 +48,7 @@ class ArrowStream(Protocol):
 
 
 class Engine(Protocol):
-    """What measuring needs of a table."""
+    """A confidential table as measuring reads it: names, counts and batches of rows. Every engine has all of these."""
 
     @property
     def name(self) -> str:
@@ -68,10 +68,10 @@ class Engine(Protocol):
         """The names of the columns."""
 
     def can_be_public(self, column: str) -> bool:
-        """Whether its type can be a public column or an id: written, read back, and the same text everywhere."""
+        """Whether a column of this type can be public or an id: written, read back, and the same text everywhere."""
 
     def can_be_amount(self, column: str) -> bool:
-        """Whether its type is one of numbers or of texts, which may be numbers."""
+        """Whether the type of a column is one of numbers, or of texts, which may be numbers."""
 
     def rows(self) -> int:
         """The number of rows."""

@@ -58,12 +58,12 @@ class LocalEngine:
             if not self._stamps:
                 raise FaultsError(self.name, [_unread(self.name)])
             _require_readable(self.name, self.files())
-            view = self._silent(lambda: _reader(self.files()))
+            view = self._censored(lambda: _reader(self.files()))
             self._execute(f"CREATE VIEW source AS SELECT * FROM {view}")
         else:
             self.name = IN_MEMORY
             in_memory = _arrow_table(source)
-            self._silent(lambda: self._connection.register("source", in_memory))
+            self._censored(lambda: self._connection.register("source", in_memory))
         self._types = {str(row[0]): str(row[1]) for row in self._execute("DESCRIBE source")}
 
     def __repr__(self) -> str:
@@ -83,11 +83,11 @@ class LocalEngine:
         return bool(self.files()) and not any(map(_is_csv, self.files()))
 
     def can_be_public(self, column: str) -> bool:
-        """Whether its type is written to a release and read back as the same text on every machine."""
+        """Whether a column of this type is written to a release and read back as the same text on every machine."""
         return self._kind(column) in _PUBLIC_TYPES
 
     def can_be_amount(self, column: str) -> bool:
-        """Whether its type is one of numbers or of texts."""
+        """Whether the type of a column is one of numbers or of texts."""
         return self._kind(column) in _AMOUNT_TYPES
 
     def rows(self) -> int:
@@ -106,7 +106,7 @@ class LocalEngine:
         return sum(self._numbers([repeated], f"hash({name}) % {parts} = {part}")[0] for part in range(parts))
 
     def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
-        """Aggregates over the columns, in one pass."""
+        """What is wrong with each column, counted in one pass over the rows."""
         aggregates = [self._fault_counts(column, unit) for column, unit in units.items()]
         numbers = iter(self._numbers([sql for of_column in aggregates for sql in of_column]))
         return {column: ColumnCounts(*islice(numbers, len(fields(ColumnCounts)))) for column in units}
@@ -170,18 +170,18 @@ class LocalEngine:
         return self._types[column].partition("(")[0] if not self._types[column].endswith("]") else "LIST"
 
     def _execute(self, sql: str) -> list[tuple[Any, ...]]:
-        return self._silent(lambda: self._connection.execute(sql).fetchall())
+        return self._censored(lambda: self._connection.execute(sql).fetchall())
 
     def _records(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The rows in batches, of a table that stays what it was when it was opened."""
         self.require_unchanged()
-        reader: pa.RecordBatchReader = self._silent(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
-        while (record := self._silent(lambda: next(reader, None))) is not None:
+        reader: pa.RecordBatchReader = self._censored(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+        while (record := self._censored(lambda: next(reader, None))) is not None:
             yield record
         self.require_unchanged()
 
-    def _silent(self, action: Callable[[], T]) -> T:
-        """DuckDB's messages can quote rows, so only the kind of an error gets through.
+    def _censored(self, action: Callable[[], T]) -> T:
+        """Does `action`. DuckDB's messages can quote rows, so only the kind of an error gets through.
 
         What is raised here is raised after the error was handled, so that it does not hang on as its context.
         """
@@ -212,7 +212,7 @@ def _arrow_table(source: object) -> pa.Table:
     """Rows of another library; its messages can quote them, so only the kind of an error gets through."""
     if not isinstance(source, ArrowStream):
         hint = "Give a path, or a DataFrame or table of pandas, polars, pyarrow or DuckDB"
-        raise FaultsError(IN_MEMORY, [Fault("the table", f"{type(source).__name__} is no table", hint)])
+        raise FaultsError(IN_MEMORY, [Fault("the table", f"{type(source).__name__} is not a table", hint)])
     try:
         return pa.table(source)
     except Exception as error:
@@ -252,14 +252,14 @@ def _is_csv(path: Path) -> bool:
 
 
 def _require_readable(name: str, files: Sequence[Path]) -> None:
-    """That every file is of the kind its name says, whole where that can be checked, and of the kind of the others."""
+    """Refuses files that are not of the kind their names say, damaged ones where that shows, and files of two kinds."""
     faults = []
     for path in files:
         place = "the file" if len(files) == 1 else f"the file {path.name}"
         if fault := _fault_of(place, path):
             faults.append(fault)
         elif _is_csv(path) != _is_csv(files[0]):
-            faults.append(Fault(place, "it is of another kind than the first", "Name files of one kind"))
+            faults.append(Fault(place, "it is not of the same kind as the first", "Name files of one kind"))
     if faults:
         raise FaultsError(name, faults)
 
@@ -278,7 +278,7 @@ def _fault_of(place: str, path: Path) -> Fault | None:
             return Fault(place, "it is a Parquet file", "Name it .parquet")
         if start.startswith(GZIP) != (path.suffix.lower() == ".gz"):
             found, suffix = ("it is", ".csv.gz") if start.startswith(GZIP) else ("it is not", ".csv")
-            return Fault(place, f"{found} compressed by gzip", f"Name it {suffix}")
+            return Fault(place, f"{found} compressed with gzip", f"Name it {suffix}")
         return _gzip_fault(place, path) if start.startswith(GZIP) else None
     except OSError as error:
         return Fault(place, f"it cannot be read ({(error.strerror or 'the system refused').lower()})", "Check the file")
@@ -293,7 +293,7 @@ def _gzip_fault(place: str, path: Path) -> Fault | None:
             while file.read(GZIP_CHUNK):
                 pass
     except (gzip.BadGzipFile, zlib.error, EOFError):
-        return Fault(place, "it is damaged or not all there (gzip)", "Get a whole copy of it")
+        return Fault(place, "it is damaged or incomplete (gzip)", "Get a complete copy")
     return None
 
 
@@ -303,7 +303,7 @@ def _reader(files: Sequence[Path]) -> str:
     Nothing about a CSV file is guessed from its rows: a guess can drop a line that does not fit, or take it for the
     header.
     """
-    # Absolute, lest DuckDB expands what pathlib does not; and folders called key=value are no columns.
+    # Absolute, lest DuckDB expands what pathlib does not; and folders called key=value are not columns.
     quoted = ", ".join(quoted_text(glob.escape(str(path.absolute()))) for path in files)
     if not _is_csv(files[0]):
         by_name = f"union_by_name = {len(files) > 1}"  # else the first file's types round others

@@ -132,7 +132,7 @@ class PublishedQcew:
                 rows: pa.Table = connection.sql(sql).to_arrow_table()
                 return rows
             except duckdb.Error:
-                fault = Fault("the file", "it is no published QCEW", f"It needs the columns {', '.join(COLUMNS)}")
+                fault = Fault("the file", "it is not a published QCEW", f"It needs the columns {', '.join(COLUMNS)}")
                 if not self.path.is_file():
                     fault = Fault("the file", "there is no such file", "Check the path")
                 raise FaultsError(str(self.path), [fault]) from None

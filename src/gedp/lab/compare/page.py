@@ -111,7 +111,7 @@ def _boxes(comparison: Comparison, attribute: str) -> str:
         if groups >= DRAWN_FROM:
             caption = f"<figcaption>{escape(level)}: {groups:,} groups</figcaption>"
             figures.append(f'<figure class="boxes">{error_boxes(found, attribute, level)}{caption}</figure>')
-    return f'<div class="charts">{"".join(figures)}</div>' if figures else "<p>No level has groups enough.</p>"
+    return f'<div class="charts">{"".join(figures)}</div>' if figures else "<p>No level has enough groups.</p>"
 
 
 def _of_groups(comparison: Comparison, workflow: str, attribute: str, level: str) -> FloatArray:
@@ -122,7 +122,7 @@ def _of_groups(comparison: Comparison, workflow: str, attribute: str, level: str
 
 
 def _sweeps(comparison: Comparison, attribute: str) -> str:
-    """A figure for each level: one line a workflow."""
+    """A figure for each level: one line per workflow."""
     order, figures = comparison.order, []
     what, values = _swept(comparison)
     for level in order.levels:

@@ -107,11 +107,11 @@ def make_plan(
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):
             raise Refused(
-                f"{ORACLE} weights are made of the true values, so no release can have them, and how well they do is "
-                "more about the truth than a comparison should tell. They are for data that the spec declares synthetic"
+                f"{ORACLE} weights are made from the true values: no release can have them, and how well they do would "
+                "tell too much about the truth. They are only for data that the spec declares synthetic"
             )
         if seed is not None:
-            raise Refused("a seed makes noise that can be subtracted again; it is for data declared synthetic")
+            raise Refused("seeded noise can be subtracted again; it is only for data that the spec declares synthetic")
     names = _attributes(spec, attributes)
     whole = settings_of(spec, sweep)
     for setting in whole:

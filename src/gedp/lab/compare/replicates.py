@@ -68,7 +68,7 @@ class ReplicateFolder:
             noted = json.loads((self.path / PLAN).read_text(encoding="utf-8"))
             found, levels = noted["fingerprint"], [str(name) for name in noted["levels"]]
         except (OSError, ValueError, KeyError, TypeError):
-            raise Refused(f"{self.path} exists already and holds something else. Choose another folder") from None
+            raise Refused(f"{self.path} already exists and holds something else. Choose another folder") from None
         if found != fingerprint:
             raise Refused(
                 f"{self.path} has replicates of another table, spec or choice of options, or of another version. "

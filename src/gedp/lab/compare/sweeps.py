@@ -34,7 +34,7 @@ def settings_of(spec: Spec, sweep: str | None) -> list[Setting]:
     except InvalidOperation:
         values = []
     if not separator or not values or not all(value.is_finite() for value in values):
-        raise DomainError(f"{sweep!r} is no sweep. Write mu=0.5,1,2 or query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3")
+        raise DomainError(f"{sweep!r} is not a sweep. Write mu=0.5,1,2 or query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3")
     if what == TOTAL:
         return [Setting(f"{TOTAL}={value}", _at_total(spec, value)) for value in dict.fromkeys(values)]
     known = {"query": [query.name for query in spec.queries], "attribute": list(spec.policy.attributes)}

@@ -15,7 +15,7 @@ COARSE = 100  # groups: up to so many, a bias would show in published totals
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
-    """Errors, bias and winners of every attribute, and how long it took."""
+    """Prints errors, bias and winners of every attribute, and how long it took."""
     for attribute in comparison.order.attributes:
         about = f"{attribute} ({comparison.stamp.text})"
         headings = ("level", second_heading(comparison), *comparison.order.workflows)
@@ -31,7 +31,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
 
 
 def error_text(line: Line) -> str:
-    """Median and mean absolute error."""
+    """Median and mean absolute error of a line, in one cell of a table."""
     return f"{short(line.median_absolute, 2)} / {short(line.mean_absolute, 2)}"
 
 

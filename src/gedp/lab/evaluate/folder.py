@@ -59,7 +59,7 @@ class Stamp:
 
     @property
     def banner(self) -> str:
-        """For HTML: the first element of a page, and at the top of every sheet when printed."""
+        """The stamp in HTML: the first element of a page, and at the top of every sheet when printed."""
         kind = "stamp confidential" if self.confidential else "stamp"
         return f'<div class="{kind}" role="note"><p>{escape(self.sentence)}</p></div>'
 
@@ -145,7 +145,7 @@ def require_free(target: Path, command: str, *, force: bool = False) -> None:
         ours = target.is_dir() and ((_index_of(target) or {}).get("command") == command or _is_left_over(target))
     if not (force and ours):
         hint = "Use --force to replace it" if ours else "It holds something else; choose another folder"
-        raise FolderTakenError(f"{target} exists already. {hint}")
+        raise FolderTakenError(f"{target} already exists. {hint}")
 
 
 def write_stamped(path: Path, table: pa.Table, stamp: Stamp) -> None:

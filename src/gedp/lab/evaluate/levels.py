@@ -97,6 +97,6 @@ def _can_group(frame: Frame, by: Sequence[str]) -> bool:
     try:
         for key in by:
             frame.key(key)
-    except FaultsError:  # codes that are no NAICS codes have no sector
+    except FaultsError:  # codes that are not NAICS codes have no sector
         return False
     return True

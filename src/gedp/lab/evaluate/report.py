@@ -69,7 +69,7 @@ def error_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
 
 
 def print_evaluation(console: Console, evaluation: Evaluation) -> None:
-    """The summary on the terminal."""
+    """Prints the summary on the terminal."""
     for attribute in evaluation.attributes:
         title = f"{attribute}: protected − true ({evaluation.stamp.text})"
         table = _table(title, ("level", "groups", "Q1", "Q2", "Q3", "mean", "rel.", "≤3%", "≤10%", "cover", "raw"))

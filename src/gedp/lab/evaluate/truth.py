@@ -59,7 +59,7 @@ def read_truth(frame: Frame, source: str | Path | ArrowStream, attributes: Seque
 
 @sealed
 def truth_of(frame: Frame, table: ConfidentialTable, attributes: Sequence[str]) -> Truth:
-    """The same from a table that is open."""
+    """The true values of some attributes, from a table that is open."""
     spec, engine = frame.spec, table.engine
     unit = {name: exact(table.attributes[name].unit) for name in attributes}
     columns = spec.data.public if frame.lists_establishments else _columns_of_keys(frame, table)

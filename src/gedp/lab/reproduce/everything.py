@@ -34,7 +34,7 @@ class Outcome:
 
 
 def require_data(folder: Path | None) -> None:
-    """Refuses a folder that is said to have the published QCEW and does not."""
+    """Refuses a folder that was named for the published QCEW and lacks it."""
     if folder is not None and not (folder / QCEW).is_file():
         suggestion = f"Name its folder with --data or {DATA_VARIABLE}, or leave both out"
         raise FaultsError(str(folder), [Fault("data", f"there is no {QCEW}", suggestion)])
@@ -74,7 +74,7 @@ def reproduce(
 
 
 def run_item(context: Context, item: Item) -> Outcome:
-    """Its result, timed; nothing is written."""
+    """Runs one item and times it; nothing is written."""
     context.progress(item.title, 0, 0)
     began = time.perf_counter()
     result = item.run(context)
@@ -130,7 +130,7 @@ def _without_figures(result: Result) -> dict[str, object]:
 
 def _require_ours(folder: Path) -> None:
     if folder.is_file() or (folder.is_dir() and any(folder.iterdir()) and not (folder / FINISHED).is_dir()):
-        raise Refused(f"{folder} exists already and holds something else. Choose another folder with --out")
+        raise Refused(f"{folder} already exists and holds something else. Choose another folder with --out")
 
 
 def _path(context: Context, item: Item) -> Path:

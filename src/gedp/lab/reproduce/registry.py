@@ -24,11 +24,11 @@ def summary(name: str) -> str:
 
 
 def find_item(name: str) -> "Item":
-    """The item of that name, imported now."""
+    """Imports the item of that name."""
     found: Item = import_module(f"{items.__name__}.{name}").ITEM
     return found
 
 
 def every_item() -> list["Item"]:
-    """All of them, in the order of the page."""
+    """Every item, imported, in the order of the page."""
     return sorted(map(find_item, item_names()), key=lambda item: item.place)

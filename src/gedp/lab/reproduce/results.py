@@ -125,5 +125,5 @@ def yes_or_no(agrees: bool) -> str:
 
 
 def skipped(printed: str, why: str) -> Result:
-    """An item that could not be computed."""
+    """The result of an item that could not be computed, and why."""
     return Result(printed, "not computed", SKIPPED, why)

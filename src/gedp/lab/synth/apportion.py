@@ -11,7 +11,7 @@ _SMALLEST_SUM = 1e-280  # weights that add up to less count as zero: totals cann
 def apportion(totals: IntArray, weights: FloatArray, sizes: IntArray, fallback: FloatArray | None = None) -> IntArray:
     """Divides each total among its own run of `weights`; the parts of a run add up to its total exactly.
 
-    `sizes` (each at least 1) cuts `weights` into runs, one a total. Every part gets the whole number below
+    `sizes` (each at least 1) cuts `weights` into runs, one per total. Every part gets the whole number below
     its exact quota, and the units left over go to the largest fractions of the run (compared to 2⁻²⁴), the
     earlier part winning a tie, so a run's result depends on that run alone. Where a run's weights are all
     zero, `fallback` takes their place, and equal weights where that is zero too. A part of zero weight gets

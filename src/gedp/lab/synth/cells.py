@@ -1,4 +1,4 @@
-"""The table every source of synthetic data makes: one row a county × NAICS-6 × ownership cell."""
+"""The table every source of synthetic data makes: one row per county × NAICS-6 × ownership cell."""
 
 import pyarrow as pa
 import pyarrow.compute as pc

@@ -24,7 +24,7 @@ FILE_NAME = "establishments.parquet"
 
 @dataclass(frozen=True)
 class Sector:
-    """Share of the state's establishments, jobs an establishment, monthly pay in dollars, and NAICS codes."""
+    """Share of the state's establishments, jobs per establishment, monthly pay in dollars, and NAICS codes."""
 
     share: float
     size: float

@@ -93,7 +93,7 @@ def write_establishments(
 
 
 def _writer(path: Path) -> pq.ParquetWriter:
-    """Codes become dictionaries of a few bits a row; without the Arrow schema readers see plain strings."""
+    """Codes become dictionaries of a few bits per row; without the Arrow schema readers see plain strings."""
     coded = [name for name in SCHEMA.names if name not in _PLAIN]
     return pq.ParquetWriter(
         path,
@@ -173,7 +173,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Coded:
-    """A column of few distinct words: an index a cell into the words."""
+    """A column of few distinct words: an index into the words for each cell."""
 
     index: NDArray[np.int32]
     words: list[str]
@@ -189,7 +189,7 @@ def _encode(column: pa.Array) -> _Coded:
 
 
 def _industry_codes(naics: _Coded) -> dict[str, _Coded]:
-    """The coarser industry columns, worked out once a distinct NAICS code."""
+    """The coarser industry columns, worked out once per distinct NAICS code."""
     coarser = {
         "naics5": [code[:5] for code in naics.words],
         "naics4": [code[:4] for code in naics.words],

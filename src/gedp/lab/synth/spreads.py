@@ -26,7 +26,7 @@ PAY_SPREAD = 0.35
 
 @dataclass(frozen=True)
 class Attributes:
-    """Three months of employment and the quarter's wages: a value a cell, or a value an establishment."""
+    """Three months of employment and the quarter's wages: one value per cell, or per establishment."""
 
     m1emp: IntArray
     m2emp: IntArray
@@ -36,7 +36,7 @@ class Attributes:
 
 @dataclass(frozen=True)
 class Spread:
-    """A way to divide cells: what to draw, and how to divide (totals, establishments a cell, draws)."""
+    """A way to divide cells: what to draw, and how to divide (totals, establishments per cell, draws)."""
 
     recipe: Recipe
     divide: Callable[[Attributes, IntArray, FloatArray], Attributes]

@@ -33,7 +33,7 @@ def _table(title: str, columns: Iterable[str]) -> Table:
 
 
 def filling_table(filling: Filling, title: str) -> Table:
-    """One line a state: cells, establishments (and the share with published figures), jobs, wages."""
+    """One line per state: cells, establishments (and the share with published figures), jobs, wages."""
     columns = ("state", "counties", "cells", "known", "estabs", "known", "jobs, m3", "wages, $M")
     table = _table(title, columns)
     cells = filling.cells
@@ -177,7 +177,7 @@ def comparison_table(comparison: SizeComparison) -> RenderableType:
     note = (
         f"Largest difference of a share: {worst:.4f}. "
         f"{comparison.without_jobs:,} synthetic establishments without a job are left out, "
-        "as the published counts do."
+        "as in the published counts."
     )
     return Group(table, note)
 

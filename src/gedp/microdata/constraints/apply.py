@@ -43,7 +43,7 @@ class Constraints:
     totals: tuple[pa.Table, ...] = ()  # the fixed totals as they were given, all columns as text
 
     def described(self) -> dict[str, Any]:
-        """For the file beside the microdata."""
+        """Which constraints hold, for the file beside the microdata."""
         groupings = {held.fixed.by for every in self.fixed.values() for held in every}
         return {
             "nonnegative": self.nonnegative,
@@ -82,7 +82,7 @@ def read_constraints(
     for name, totals in found.items():
         below = sum(int((each.totals < 0).sum()) for each in totals)
         if below and not attributes[name].signed:
-            problem = f"{below} totals of {name} are negative, and its values are not"
+            problem = f"negative totals of {name}, whose values cannot be negative: {below}"
             faults.append(Fault("fixed", problem, "Correct them"))
         held, contradictions = independent(totals, float(attributes[name].unit))
         faults += contradictions
@@ -184,7 +184,7 @@ def _nonnegative(base: Reduced, fixed: Sequence[Marginal], held: Sequence[Held])
         return fit_nonnegative(base, fixed)
     except ConvergenceError:
         if held and not _is_possible(base.cells, held):
-            problem = "no values of 0 or more have all these totals"
+            problem = "no values of 0 or more can have all these totals"
             raise FaultsError(
                 "constraints", [Fault("fixed", problem, "Correct them, or allow negative values")]
             ) from None

@@ -49,8 +49,8 @@ def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], l
         return held, []
     rest = sum(len(fixed[place].totals) for place in order[1:])
     if rest > DIRECT_LIMIT:
-        most = f"at most {DIRECT_LIMIT:,} can be fixed beside those of the grouping with the most"
-        return held, [Fault("fixed", f"there are {rest:,} totals too many to compare", most)]
+        most = f"Fix at most {DIRECT_LIMIT:,} besides those of the grouping with the most"
+        return held, [Fault("fixed", f"there are {rest:,} totals, which are too many to compare", most)]
     blocks = [_incidence(fixed[place]) for place in order]
     first, others = blocks[0], sparse.csr_array(sparse.vstack(blocks[1:], format="csr"))
     totals = np.concatenate([fixed[place].totals for place in order])
@@ -73,9 +73,8 @@ def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], l
     if not wrong.size:
         return held, []
     names = [name for place in order for name in fixed[place].names]
-    said = (
-        f"{wrong.size} totals contradict the others, by {gaps[wrong].max():.6g} at most: the first is {names[wrong[0]]}"
-    )
+    most, first = f"{gaps[wrong].max():.6g}", names[wrong[0]]
+    said = f"totals that contradict the others: {wrong.size}, by at most {most}; the first is {first}"
     return held, [Fault("fixed", said, "Give totals that add up")]
 
 

@@ -35,7 +35,7 @@ class _Lines:
 def read_totals(given: Sequence[Given]) -> tuple[dict[str, pa.Table], list[Fault]]:
     """The tables with all columns as text, by what messages call them, and everything that is wrong with their files.
 
-    Text, since codes like 003 are no numbers, and since it can be written down and read again.
+    Text, since codes like 003 are not numbers, and since it can be written down and read again.
     """
     tables: dict[str, pa.Table] = {}
     faults: list[Fault] = []
@@ -71,7 +71,7 @@ def read_fixed(
 
 
 def _read(path: Path) -> pa.Table:
-    """A file's table."""
+    """Reads the table in a .csv or .parquet file."""
     try:
         if path.suffix.lower() == ".parquet":
             return pq.read_table(regular(path))
@@ -86,7 +86,7 @@ def _read(path: Path) -> pa.Table:
 
 
 def _parsed(text: str, source: str) -> pa.Table:
-    """The columns of a CSV file; nothing between two commas is no value."""
+    """The columns of a CSV file; an empty cell is null."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         lines = [(reader.line_num, line) for line in reader if line]
@@ -97,7 +97,7 @@ def _parsed(text: str, source: str) -> pa.Table:
         raise _refused(source, "it is empty", "Give a heading and totals")
     (_, heading), *lines = lines
     if ragged := [number for number, line in lines if len(line) != len(heading)]:
-        problem = f"{len(ragged)} lines have not as many cells as the heading, the first is line {ragged[0]}"
+        problem = f"lines with more or fewer cells than the heading: {len(ragged)}, the first is line {ragged[0]}"
         raise _refused(source, problem, "Correct them")
     columns = [[line[place] or None for _, line in lines] for place in range(len(heading))]
     arrays = [pa.array(column, pa.string()) for column in columns]
@@ -107,7 +107,7 @@ def _parsed(text: str, source: str) -> pa.Table:
 def _as_text(table: pa.Table, source: str) -> pa.Table:
     columns = table.column_names
     if twice := sorted({name for name in columns if columns.count(name) > 1}):
-        raise _refused(source, f"columns are there twice: {_listed(twice)}", "Give each once")
+        raise _refused(source, f"columns appear twice: {_listed(twice)}", "Give each once")
     try:
         return pa.table({name: table[name].cast(pa.string()) for name in columns})
     except pa.ArrowException:
@@ -130,7 +130,7 @@ def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str,
         unknown = sorted({str(name) for name in about.unique().to_pylist()} - set(attributes))
         if unknown:
             there = f"There are: {', '.join(attributes)}"
-            raise _refused(source, f"no attributes of the release: {_listed(unknown)}", there)
+            raise _refused(source, f"not attributes of the release: {_listed(unknown)}", there)
         picked = {name: pa.compute.equal(about, name) for name in attributes}
         return {name: _Lines(keys.filter(mask), table[VALUE].filter(mask)) for name, mask in picked.items()}
     given = [name for name in columns if name in attributes]
@@ -174,17 +174,17 @@ def _fixed(lines: _Lines, name: str, frame: Frame, source: str) -> Fixed:
     if unknown.any():
         said = _name(keys, int(np.flatnonzero(unknown)[0]))
         hint = "Remove them; write codes as in the release, with leading zeros"
-        faults.append(Fault(source, f"{unknown.sum()} groups do not exist, the first is {said}", hint))
+        faults.append(Fault(source, f"groups that do not exist: {unknown.sum()}, the first is {said}", hint))
     repeats = len(found) - len(np.unique(found))
     if repeats and not unknown.any():
-        faults.append(Fault(source, f"{repeats} groups are given again", "Give each total once"))
+        faults.append(Fault(source, f"groups that are given again: {repeats}", "Give each total once"))
     position = np.full(groups.count, len(values), dtype=np.int32)
     position[found[~unknown]] = np.flatnonzero(~unknown)
     cells = frame.cells_of(name)
     of_cell, cut = _whole_cells(position[groups.of_row], cells.of_row, cells.count, len(values))
     if cut.size:
         first = _name(keys, int(cut[0]))
-        problem = f"{cut.size} groups divide finest cells of {name}, the first is {first}"
+        problem = f"groups that divide finest cells of {name}: {cut.size}, the first is {first}"
         finest = ", ".join(cells.codes) or "the total"
         faults.append(Fault(source, problem, f"Fix totals of groups that are made of whole cells by {finest}"))
     if faults:
@@ -205,7 +205,7 @@ def _numbers(values: pa.ChunkedArray, name: str, unit: float, source: str) -> Fl
     try:
         numbers = values.cast(pa.float64()).to_numpy()
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise _refused(source, f"some values of {name} are no numbers", "Correct them") from None
+        raise _refused(source, f"some values of {name} are not numbers", "Correct them") from None
     if not np.isfinite(numbers).all():
         raise _refused(source, f"some values of {name} are not finite", "Correct them")
     if (np.abs(numbers) > MOST_UNITS * unit).any():

@@ -1,7 +1,7 @@
 """The best fit without negative values: exact, not by cutting them off.
 
 Let t_c be what one more in cell c would gain in fit elsewhere. A unit is then x_j = max(0, a_j + v_j t_c), so all that
-is unknown are the multipliers: one a group, and one a cell that has an answer of its own. The best ones maximise a
+is unknown are the multipliers: one per group, and one per cell that has an answer of its own. The best ones maximise a
 concave function that is quadratic as long as the same units are 0. Each of Newton's steps therefore solves the
 unconstrained system over the units that are above 0 now, and the iteration ends at the exact solution once none of them
 changes. A step that would go past the maximum is cut short, so no cycle is possible.

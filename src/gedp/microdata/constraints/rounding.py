@@ -138,7 +138,7 @@ def _approached(fractions: IntArray, ups: BoolArray, bounds: Sequence[Bounds]) -
             break
         falling = falling[np.argsort(change[falling], kind="stable")]
         chosen = np.ones(falling.size, dtype=bool)
-        for each in bounds:  # one change a group at a time; the best of all is always among them
+        for each in bounds:  # one change per group at a time; the best of all is always among them
             _, firsts = np.unique(each.of_cell[movable[falling]], return_index=True)
             alone = np.zeros(falling.size, dtype=bool)
             alone[firsts] = True
@@ -180,7 +180,7 @@ def _missed(grouping: Grouping, totals: FloatArray) -> int:
 
 
 def _added(values: IntArray, codes: CodeArray, count: int) -> IntArray:
-    """Exact sums by code."""
+    """The sums of the values of every code, in whole numbers and so exact."""
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, codes, values)
     return sums

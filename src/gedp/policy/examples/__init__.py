@@ -8,13 +8,13 @@ from gedp.policy import Spec, parse_spec, read_spec
 
 
 def example_names() -> list[str]:
-    """The names of the examples."""
+    """The names of the example specs, sorted."""
     files = resources.files(__name__).iterdir()
     return sorted(file.name.removesuffix(".toml") for file in files if file.name.endswith(".toml"))
 
 
 def example_text(name: str) -> str:
-    """The text of one example."""
+    """The text of one example spec, as a file has it."""
     if name not in example_names():
         listed = ", ".join(example_names())
         raise FaultsError(name, [Fault("name", "there is no such example", f"The examples are: {listed}")])

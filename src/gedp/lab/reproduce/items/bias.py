@@ -1,4 +1,4 @@
-"""What estimated variances do to fitted totals (mean squared errors), and what quasi weights do about it.
+"""Show what estimated variances do to fitted totals (mean squared errors), and what quasi weights do about it.
 
 Counties of two establishments with ten jobs each; the ψ-mechanism answers every establishment, every county and the
 total. Est weighs each answer by its own estimated variance, Act by the true one (which is not private), Hybrid by the

@@ -1,4 +1,4 @@
-"""The two budget tables: the price of each query, and their total."""
+"""Price the two budget tables, query by query and in total."""
 
 from collections.abc import Iterator
 

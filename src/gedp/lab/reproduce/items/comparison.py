@@ -1,4 +1,4 @@
-"""Mechanisms and weights compared over replicates.
+"""Compare mechanisms and weights over replicates.
 
 On the synthetic states: what the paper claims of them, and what we do.
 """

@@ -1,4 +1,4 @@
-"""Whether 95% intervals of the psi-mechanism hold the truth, and whether its estimates are unbiased.
+"""Check whether 95% intervals of the psi-mechanism hold the truth, and whether its estimates are unbiased.
 
 By simulation: the real mechanism, real grids, invented groups of 5 to 1,000,000 jobs.
 

@@ -1,4 +1,4 @@
-"""Quartiles of signed differences by level.
+"""Tabulate the quartiles of signed differences by level.
 
 The paper's are of a state that it may not name, ours of synthetic ones.
 """

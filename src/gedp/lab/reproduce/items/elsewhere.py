@@ -1,4 +1,4 @@
-"""What the paper shows and public data does not allow."""
+"""List what the paper shows and public data does not allow."""
 
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import SKIPPED, Item, Result, ResultTable

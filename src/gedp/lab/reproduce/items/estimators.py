@@ -1,4 +1,4 @@
-"""Errors of the sqrt and log estimators by size.
+"""Plot the errors of the sqrt and log estimators by size.
 
 From the variances alone, as in the paper's figure.
 """

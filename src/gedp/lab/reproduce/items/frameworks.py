@@ -1,4 +1,4 @@
-"""The variance that epsilon-DP and rho-zCDP need, relative to Gaussian DP, for 1, 3 and 5 queries."""
+"""Compare the variance that epsilon-DP and rho-zCDP need with that of Gaussian DP, for 1, 3 and 5 queries."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The table of uncertainty intervals for sqrt (gamma 0.5) and log (gamma 0.1)."""
+"""Compute the table of uncertainty intervals for sqrt (gamma 0.5) and log (gamma 0.1)."""
 
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.printed import PrintedNumber

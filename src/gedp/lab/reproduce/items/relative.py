@@ -1,4 +1,4 @@
-"""Relative error against the size of a group."""
+"""Plot relative error against the size of a group."""
 
 import numpy as np
 

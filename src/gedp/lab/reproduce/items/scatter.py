@@ -1,4 +1,4 @@
-"""Protected against true values, with a band of 3%."""
+"""Plot protected against true values, with a band of 3%."""
 
 import numpy as np
 

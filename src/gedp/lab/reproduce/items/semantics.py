@@ -1,4 +1,4 @@
-"""What the intervals mean to a person who earns 20,000 (sqrt, gamma 100)."""
+"""Compute what the intervals mean to a person who earns 20,000 (sqrt, gamma 100)."""
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.semantics import establishment, person

@@ -1,4 +1,4 @@
-"""The synthetic states by aggregation level, beside those of the paper.
+"""Summarise the synthetic states by aggregation level, beside those of the paper.
 
 The paper made its states from other files.
 """

@@ -1,4 +1,4 @@
-"""What the published QCEW leaves blank, beside what gedp publishes for the same cells."""
+"""Show what the published QCEW leaves blank, beside what gedp publishes for the same cells."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Error against the budget and a query's share of it."""
+"""Plot error against the budget and a query's share of it."""
 
 from itertools import pairwise
 

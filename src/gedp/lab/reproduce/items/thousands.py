@@ -1,4 +1,4 @@
-"""The same comparison for wages in thousands of dollars.
+"""Repeat the comparison for wages in thousands of dollars.
 
 The paper's numbers suggest that unit, in which the same γ = 50 protects a thousandfold more.
 """

@@ -49,7 +49,7 @@ class FitSummary:
 
 @dataclass(frozen=True)
 class Design:
-    """Turns predictors into a matrix: intercept, scaled numbers, one 0/1 column a level but the first.
+    """Turns predictors into a matrix: intercept, scaled numbers, one 0/1 column per level but the first.
 
     A level never seen while fitting gets the average effect of those that were (their shares as the row)."""
 

@@ -129,7 +129,7 @@ def _check(path: Path, used: int, negative: int, periods: set[tuple[int, int]]) 
     if not used:
         faults.append(Fault(str(path), "has no private establishment", "CBP and QWI cover private ones"))
     if negative:
-        faults.append(Fault(str(path), f"{negative} figures are below 0", "Employment and wages are not"))
+        faults.append(Fault(str(path), f"{negative} figures are below 0", "Employment and wages cannot be negative"))
     if len(periods) > 1:
         faults.append(Fault(str(path), "holds more than one quarter", "Publish one quarter at a time"))
     if any(quarter != 1 for _, quarter in periods):

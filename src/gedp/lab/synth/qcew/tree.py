@@ -62,7 +62,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Tree:
-    """Level 0 has a node a state and ownership, level 1 the county totals, level 8 the NAICS-6 cells."""
+    """Level 0 has one node per state and ownership, level 1 the county totals, level 8 the NAICS-6 cells."""
 
     areas: tuple[tuple[str, str], ...]  # (area code, ownership)
     industries: tuple[str, ...]
@@ -231,8 +231,8 @@ def _code_faults(industries: Sequence[str], depths: IntArray, industry: IntArray
         faults.append(
             Fault(
                 "column agglvl_code",
-                f"{wrong.sum()} rows at a level not theirs, such as {example}",
-                "Mend them",
+                f"{wrong.sum()} rows at the wrong level, such as {example}",
+                "Correct them",
             )
         )
     return faults
@@ -254,9 +254,9 @@ def _value_faults(rows: Rows) -> list[Fault]:
     faults = []
     negative = (rows.estabs < 0) | (rows.values < 0).any(axis=0)
     if negative.any():
-        faults.append(Fault("values", f"{negative.sum()} rows with negative numbers", "Mend the file"))
+        faults.append(Fault("values", f"{negative.sum()} rows with negative numbers", "Correct the file"))
     empty = (rows.estabs == 0) & (rows.values > 0).any(axis=0)
     if empty.any():
         problem = f"{empty.sum()} rows with jobs or wages but no establishment"
-        faults.append(Fault("values", problem, "Mend the file"))
+        faults.append(Fault("values", problem, "Correct the file"))
     return faults

@@ -13,7 +13,7 @@ from gedp.lab.synth.qcew.tree import Tree
 class Typical:
     """Per state and ownership (level 0 of the tree) and industry."""
 
-    jobs: FloatArray  # shape (3, states, industries): jobs an establishment in each month
+    jobs: FloatArray  # shape (3, states, industries): jobs per establishment in each month
     pay: FloatArray  # shape (states, industries): dollars a quarter for a job held in one month
 
 
