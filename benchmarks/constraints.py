@@ -58,7 +58,7 @@ def replicate(folder: Path, attribute: str, seed: int) -> dict[str, dict[str, Fl
     exact = truth[attribute].to_numpy()[places]
     errors: dict[str, dict[str, FloatArray]] = {}
     for name, by in BY.items():
-        groups = free.frame.cells(by)
+        groups = free.public_rows.cells(by)
         wanted = np.bincount(groups.of_row, weights=exact)
         errors[name] = {"truth": wanted.astype(np.float64)}
         for way, each in values.items():

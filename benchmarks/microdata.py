@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
 from gedp.arrays import FloatArray
-from gedp.microdata.cells import AttributeProblem, read_frame
+from gedp.microdata.cells import AttributeProblem, read_public_rows
 from gedp.microdata.weights import fit_attribute
 from gedp.release import read_release
 
@@ -44,7 +44,7 @@ run(plan_run(find_spec(sys.argv[1]), Path(sys.argv[1]).parent, Path(sys.argv[2])
 def fit(folder: Path, runs: int, with_lsmr: bool) -> None:
     """Prints what one case took, as JSON."""
     began = time.perf_counter()
-    problem = read_frame(read_release(folder, check=False)).problem(ATTRIBUTE)
+    problem = read_public_rows(read_release(folder, check=False)).problem(ATTRIBUTE)
     read = time.perf_counter() - began
     plug_in, quasi = [], []
     for _ in range(runs):

@@ -30,7 +30,9 @@ class Published:
         """What there is now, and what there is not, in a few sentences."""
         microdata, said = self.microdata, []
         if self.microdata_file:
-            said.append(f"Fitted {microdata.frame.rows:,} rows of microdata to all answers: {self.microdata_file}")
+            said.append(
+                f"Fitted {microdata.public_rows.count:,} rows of microdata to all answers: {self.microdata_file}"
+            )
             said += [f"{name}: {microdata.meaning(name)}" for name in microdata.measured]
         else:
             said.append(f"{NO_ROWS[0].upper()}{NO_ROWS[1:]}; gedp tabulate makes tables of what was measured")

@@ -20,7 +20,7 @@ from gedp.arrays import FloatArray
 from gedp.cli import cli
 from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
-from gedp.microdata.cells import read_frame
+from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.weights import fit_attribute
 from gedp.policy import MicrodataOptions, parse_spec, write_spec
@@ -66,14 +66,14 @@ def test_without_identity_answers_cells_are_bounded(tmp_path: Path, cells: bool)
     queries = [query("county", ["cnty"], "area", mu="0.1"), query("naics", ["naics"], "area", mu="0.1")]
     queries += [query("cells", ["cnty", "naics"], "area", mu="0.1")] if cells else []
     release = release_of(rows, queries, tmp_path, 3)
-    frame = read_frame(release)
-    assert frame.has_rows == cells
-    problem, attribute = frame.problem("area"), frame.spec.policy.attributes["area"]
+    public_rows = read_public_rows(release)
+    assert public_rows.has_rows == cells
+    problem, attribute = public_rows.problem("area"), public_rows.spec.policy.attributes["area"]
     free = fit_attribute(problem, "quasi")
     fit = constrain(problem, attribute, free, Constraints(nonnegative=True))
     assert (free.values < 0).any()
     assert (fit.values >= 0).all()
-    table = frame.public.to_pylist()
+    table = public_rows.table.to_pylist()
     answers = [a for q in queries for a in release.answers(q.name).to_pylist()]
     design = np.array([
         [float(all(row[key] == a.get(key, row[key]) for key in ("cnty", "naics"))) for row in table] for a in answers
@@ -175,12 +175,12 @@ def test_all_of_it_where_establishments_have_no_answers(tmp_path: Path) -> None:
     fixed = totals_of(rows, ("cnty",))
     with pytest.raises(FaultsError, match="emp: the answers determine no microdata that could be held to totals"):
         fit_microdata(release, nonnegative=True, whole=True, fixed=fixed)
-    frame = read_frame(release)
-    problem = frame.problem("emp")
-    constraints = read_constraints(frame, ["emp"], True, True, [fixed])
-    fit = constrain(problem, frame.spec.policy.attributes["emp"], fit_attribute(problem, "quasi"), constraints)
+    public_rows = read_public_rows(release)
+    problem = public_rows.problem("emp")
+    constraints = read_constraints(public_rows, ["emp"], True, True, [fixed])
+    fit = constrain(problem, public_rows.spec.policy.attributes["emp"], fit_attribute(problem, "quasi"), constraints)
     assert fit.detail == "undetermined"
-    rows_of_cells = frame.public.append_column("emp", pa.array(fit.values))
+    rows_of_cells = public_rows.table.append_column("emp", pa.array(fit.values))
     sums = rows_of_cells.group_by("cnty").aggregate([("emp", "sum")]).to_pydict()
     assert dict(zip(sums["cnty"], sums["emp_sum"], strict=True)) == dict(zip(*fixed.to_pydict().values(), strict=True))
 

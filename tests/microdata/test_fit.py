@@ -23,7 +23,7 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import GedpError
 from gedp.microdata import Microdata, fit_microdata
-from gedp.microdata.cells import read_frame
+from gedp.microdata.cells import read_public_rows
 from gedp.microdata.measured import fit_measured
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
@@ -158,7 +158,7 @@ def test_clipped_sums_do_not_make_the_fit_trust_answers_that_came_out_high(tmp_p
     differences = []
     for seed in range(12):
         (tmp_path / str(seed)).mkdir()
-        problem = read_frame(release_of(rows, queries, tmp_path / str(seed), seed)).problem("emp")
+        problem = read_public_rows(release_of(rows, queries, tmp_path / str(seed), seed)).problem("emp")
         oracle = fit_at(problem, np.full(400, 30.0)).totals.sum()
         released = replace(problem, clipped=None)
         differences.append([fit_attribute(p, "quasi").totals.sum() - oracle for p in (problem, released)])
@@ -308,11 +308,11 @@ def test_measured_groups_are_the_dense_best_fit(
     keys = {"total": [], "again": [], "county": ["cnty"], "naics2": ["naics2"], "naics": ["naics"]}
     queries = [query(name, keys[name], "emp", "area") for name in which]
     release = release_of(rows, queries, tmp_path_factory.mktemp("r"), seed)
-    frame = read_frame(release)
+    public_rows = read_public_rows(release)
     counties, codes = sorted({row[0] for row in rows}), sorted({row[1] for row in rows})
     cells = [{"cnty": c, "naics": n, "naics2": n[:2]} for c in counties for n in codes]
     for name in ("emp", "area"):
-        fit = fit_measured(frame, name, weights)
+        fit = fit_measured(public_rows, name, weights)
         design, answers = [], []
         for asked in queries:
             for answer in release.answers(asked.name).to_pylist():
@@ -421,7 +421,7 @@ def test_weights_that_have_not_settled_are_said_to(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
 def test_public_weights_are_numbers_of_0_or_more(weight: float, tmp_path: Path) -> None:
     queries = [query("identity", ["establishment"], "area"), query("cells", ["cnty", "naics"], "emp")]
-    problem = read_frame(release_of(some_rows(40), queries, tmp_path)).problem("emp")
+    problem = read_public_rows(release_of(some_rows(40), queries, tmp_path)).problem("emp")
     weights = np.full(40, 2.0)
     assert fit_attribute(problem, "quasi", weights).detail == "cells"
     weights[3] = weight

@@ -33,7 +33,7 @@ GROUPINGS = [(), ("cnty",), ("naics3",), ("cnty", "naics2"), ("floor",), ("floor
 
 def dense_covariance(microdata: Microdata, attribute: str) -> FloatArray:
     """Of all establishments: the inverse of the weighted normal equations, at the variances that the fit ended with."""
-    fit, problem = microdata.fits[attribute], microdata.frame.problem(attribute)
+    fit, problem = microdata.fits[attribute], microdata.public_rows.problem(attribute)
     assert fit.row_variances is not None
     assert problem.noise is not None
     precision = np.diag(1 / fit.row_variances)

@@ -45,7 +45,7 @@ def test_numbers_as_people_write_them() -> None:
 
 
 def test_errors_by_size_against_plain_loops(microdata: Microdata) -> None:
-    release, spec = microdata.release, microdata.frame.spec
+    release, spec = microdata.release, microdata.public_rows.spec
     found = release_errors(release, spec)
     assert [errors.names for errors in found] == ["emp", "wage", "area", "profit"]
     for errors in found:

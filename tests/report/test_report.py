@@ -122,7 +122,7 @@ def test_microdata_that_were_moved_a_little_get_no_report(tmp_path: Path) -> Non
         said["sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
         beside.write_text(json.dumps(said), encoding="utf-8")
         if share < 0.01:
-            assert read_microdata(release).frame.rows == 300
+            assert read_microdata(release).public_rows.count == 300
         else:
             with pytest.raises(FaultsError, match="wage: not what a fit"):
                 read_microdata(release)

@@ -85,8 +85,10 @@ def command(
             click.echo(f"{name}: {sentence}")
     for name in microdata.measured:
         click.echo(f"{name}: {microdata.meaning(name)}.")
-    rows = "establishments" if microdata.frame.lists_establishments else "cells"
-    click.echo(f"Wrote {microdata.frame.rows:,} {rows} to {path}, and the record of the fit to {path.stem}.json.")
+    rows = "establishments" if microdata.public_rows.lists_establishments else "cells"
+    click.echo(
+        f"Wrote {microdata.public_rows.count:,} {rows} to {path}, and the record of the fit to {path.stem}.json."
+    )
     if report:
         click.echo(f"Rewrote {report} for these microdata.")
     if release.manifest.is_seeded:

@@ -93,7 +93,7 @@ def command(
       gedp tabulate out --agglvl 75 --out counties.csv
     """
     from gedp.cli.progress import steps
-    from gedp.microdata.cells import read_frame
+    from gedp.microdata.cells import read_public_rows
     from gedp.microdata.on_file import find_microdata, is_on_file
     from gedp.microdata.qcew import find_layout
     from gedp.microdata.ratios import parse_ratios
@@ -113,12 +113,12 @@ def command(
         release = read_release(folder)
         if out not in (None, STDOUT):
             release.require_not_part(out, made=DERIVED)
-        frame = read_frame(release)
+        public_rows = read_public_rows(release)
         if agglvl is None:
-            require_keys(frame, keys)
+            require_keys(public_rows, keys)
             needed = [*attributes, *(name for ratio in asked for name in ratio.attributes)]
         else:
-            needed = list(find_layout(frame, agglvl, renamed).attributes)
+            needed = list(find_layout(public_rows, agglvl, renamed).attributes)
         at.step("fitting")
         microdata = find_microdata(
             release,

@@ -93,31 +93,31 @@ class AttributeProblem:
 
 
 @dataclass(repr=False)
-class Frame:
+class PublicRows:
     """The rows of the microdata with their public columns, and their grouping keys as codes."""
 
     source: ProtectedAnswers
     spec: Spec
     lists_establishments: bool
     has_rows: bool  # whether the release says what its rows are
-    _public: list[pa.Table] = field(default_factory=list)
+    _table: list[pa.Table] = field(default_factory=list)
     _keys: dict[str, tuple[CodeArray, list[str]]] = field(default_factory=dict)
     _cells: dict[tuple[str, ...], Cells] = field(default_factory=dict)
 
     @property
-    def public(self) -> pa.Table:
+    def table(self) -> pa.Table:
         """Id and public columns of the establishments; grouping keys where the rows are cells.
 
         Where nothing says which rows there are: all that the tables allow, joined when somebody asks.
         """
-        if not self._public:
-            self._public.append(_possible_cells(self.source, self.spec))
-        return self._public[0]
+        if not self._table:
+            self._table.append(_possible_cells(self.source, self.spec))
+        return self._table[0]
 
     @property
-    def rows(self) -> int:
+    def count(self) -> int:
         """The number of establishments, or of cells where none are listed."""
-        return int(self.public.num_rows)
+        return int(self.table.num_rows)
 
     def key(self, name: str) -> tuple[CodeArray, list[str]]:
         """A public column or grouping as codes of the rows, with the text of each code, sorted."""
@@ -127,7 +127,7 @@ class Frame:
             if column is None:
                 raise FaultsError(self.source.name, [self.unknown(name)])
             if column == name:
-                self._keys[name] = _encoded(self.public[name])
+                self._keys[name] = _encoded(self.table[name])
             elif grouper is not None:
                 self._keys[name] = self.derived(column, lambda texts: self._lookup(grouper, texts))
             else:
@@ -140,7 +140,7 @@ class Frame:
 
     def _column_of(self, name: str) -> str | None:
         """The column of the rows from which a key follows: itself, or one that is at least as fine."""
-        if name in self.public.column_names and name != self.spec.data.id and not self._is_no_key(name):
+        if name in self.table.column_names and name != self.spec.data.id and not self._is_no_key(name):
             return name
         grouper = self.spec.groupers.get(name, self._prefix(name))
         if grouper is not None:
@@ -150,14 +150,14 @@ class Frame:
     def _is_no_key(self, name: str) -> bool:
         """Whether a column only stands for everything together. Keys of groups are text."""
         stands_for_all = name == TOTAL_KEY and not self.lists_establishments
-        return stands_for_all and bool(pa.types.is_integer(self.public.schema.field(name).type))
+        return stands_for_all and bool(pa.types.is_integer(self.table.schema.field(name).type))
 
     def _holding(self, column: str, characters: int | None) -> str | None:
         """A column of the rows that holds another, or at least its first characters."""
-        if column in self.public.column_names:
+        if column in self.table.column_names:
             return column
         prefixes = [g for g in self.spec.groupers.values() if g.column == column and g.prefix is not None]
-        longest = max((g for g in prefixes if g.name in self.public.column_names), key=_length, default=None)
+        longest = max((g for g in prefixes if g.name in self.table.column_names), key=_length, default=None)
         return longest.name if longest and characters is not None and _length(longest) >= characters else None
 
     def keys(self, names: Sequence[str]) -> list[tuple[CodeArray, list[str]]]:
@@ -177,7 +177,7 @@ class Frame:
         return Fault("by", f"{name!r} is not a public column or grouping", self._what_there_is())
 
     def _what_there_is(self) -> str:
-        columns = [name for name in self.public.column_names if self.knows(name)]
+        columns = [name for name in self.table.column_names if self.knows(name)]
         more = [*filter(self.knows, self.spec.groupers), *(INDUSTRY_LEVELS if NAICS in columns else ())]
         prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
         return f"There are: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
@@ -197,7 +197,7 @@ class Frame:
         """The finest cells of these keys, in the order of their texts."""
         names = tuple(sorted(keys))
         if names not in self._cells:
-            of_row, codes = combinations([codes for codes, _ in self.keys(names)], self.rows)
+            of_row, codes = combinations([codes for codes, _ in self.keys(names)], self.count)
             count = len(codes[0]) if names else 1
             self._cells[names] = Cells(count, of_row, dict(zip(names, codes, strict=True)))
         return self._cells[names]
@@ -212,7 +212,7 @@ class Frame:
             return self.has_rows
         cells = self.cells_of(attribute)
         are_determined = any(self.cells(query.by).count == cells.count for query in asked)
-        return are_determined and (self.lists_establishments or cells.count == self.rows)
+        return are_determined and (self.lists_establishments or cells.count == self.count)
 
     def cells_of(self, attribute: str) -> Cells:
         """The finest cells of the queries that ask for an attribute."""
@@ -274,7 +274,7 @@ class Frame:
     def _tau(self) -> float:
         """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
         identities = sum(len(query.mu) for query in self.spec.queries if query.is_identity)
-        return no_clipping_tau(self.rows, identities, self.source.manifest.zeta or Fraction(0))
+        return no_clipping_tau(self.count, identities, self.source.manifest.zeta or Fraction(0))
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, each different text once."""
@@ -295,7 +295,7 @@ class Frame:
         """`naics3` where there is a public column `naics` and no grouping of that name: its first three characters."""
         column = name.rstrip("0123456789")
         digits = name[len(column) :]
-        there_is = column in self.public.column_names or column in self.spec.data.public
+        there_is = column in self.table.column_names or column in self.spec.data.public
         if digits and int(digits) and there_is and column != self.spec.data.id:
             return Grouper(name, column, prefix=int(digits))
         return None
@@ -311,14 +311,14 @@ class Frame:
         return [known[text] for text in texts]
 
 
-def read_frame(source: ProtectedAnswers) -> Frame:
+def read_public_rows(source: ProtectedAnswers) -> PublicRows:
     """The rows of a release with their public columns and grouping keys: its establishments, or else finest cells."""
     spec = source.manifest.spec
     if any(query.is_identity for query in spec.queries):
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
-        return Frame(source, spec, True, True, [source.identity(plain)])
+        return PublicRows(source, spec, True, True, [source.identity(plain)])
     rows = _finest_groups(source, spec)
-    return Frame(source, spec, False, rows is not None, [] if rows is None else [rows])
+    return PublicRows(source, spec, False, rows is not None, [] if rows is None else [rows])
 
 
 def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:
@@ -332,11 +332,14 @@ def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
     for query in sorted(spec.queries, key=lambda query: -len(query.by)):
         answers = source.answers(query.name)
         groups = keys_of_groups(answers, query).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
-        frame = Frame(source, spec, False, True, [groups])
-        if all(map(frame.knows, keys)):
-            order = frame.cells(query.by)
+        public_rows = PublicRows(source, spec, False, True, [groups])
+        if all(map(public_rows.knows, keys)):
+            order = public_rows.cells(query.by)
             rows = pa.array(np.argsort(order.of_row, kind="stable"))
-            columns = {key: pa.array(frame.key(key)[1], pa.string()).take(pa.array(frame.key(key)[0])) for key in keys}
+            columns = {
+                key: pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(public_rows.key(key)[0]))
+                for key in keys
+            }
             return (pa.table(columns) if columns else groups).take(rows)
     return None
 

@@ -16,7 +16,7 @@ from gedp._version import __version__
 from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, replacing, sha256, write_text, writing
-from gedp.microdata.cells import Frame, read_frame
+from gedp.microdata.cells import PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.measured import MeasuredFit, fit_measured
@@ -53,7 +53,7 @@ class Microdata:
     Attributes whose answers do not determine such values are in `measured`: for tables of their measured groups.
     """
 
-    frame: Frame
+    public_rows: PublicRows
     weights: str
     fits: Mapping[str, AttributeFit]
     share_by: str | None = None
@@ -62,7 +62,7 @@ class Microdata:
     is_on_file: bool = False  # whether the values are those in the folder of the release
 
     def __repr__(self) -> str:
-        rows = f"{self.frame.rows:,} rows, " if self.fits else ""
+        rows = f"{self.public_rows.count:,} rows, " if self.fits else ""
         return f"Microdata({rows}{', '.join(self.attributes)})"
 
     def _repr_html_(self) -> str:
@@ -72,19 +72,19 @@ class Microdata:
     @property
     def attributes(self) -> list[str]:
         """The names of all attributes, with values of the rows or only measured, in the order of the release."""
-        return [name for name in self.frame.spec.asked if name in self.fits or name in self.measured]
+        return [name for name in self.public_rows.spec.asked if name in self.fits or name in self.measured]
 
     @property
     def release(self) -> ReleaseFolder:
         """The release that it was fitted to. What was fitted to a rehearsal is never written."""
-        if not isinstance(self.frame.source, ReleaseFolder):
-            raise Refused(f"{self.frame.source.name}: fitted to a rehearsal, which is never written")
-        return self.frame.source
+        if not isinstance(self.public_rows.source, ReleaseFolder):
+            raise Refused(f"{self.public_rows.source.name}: fitted to a rehearsal, which is never written")
+        return self.public_rows.source
 
     def table(self) -> pa.Table:
         """Id and public columns, and one protected column for each attribute that has values of the rows."""
         self.require_rows()
-        columns = {name: self.frame.public[name] for name in self.frame.public.column_names}
+        columns = {name: self.public_rows.table[name] for name in self.public_rows.table.column_names}
         return pa.table({**columns, **{name: self._column(name) for name in self.fits}})
 
     def allows(self, by: Sequence[str], attribute: str) -> bool:
@@ -96,12 +96,14 @@ class Microdata:
         if name in self.measured:
             return DETAIL["groups"]
         detail = self.fits[name].detail
-        return DETAIL[detail] if self.frame.lists_establishments or detail != "cells" else ROWS_ARE_CELLS
+        return DETAIL[detail] if self.public_rows.lists_establishments or detail != "cells" else ROWS_ARE_CELLS
 
     def require_rows(self) -> None:
         """Refuses microdata without any: there is nothing to write or to add up."""
         if not self.fits:
-            raise Refused(f"{self.frame.source.name}: {NO_ROWS}. Its tables can be tabulated and reported all the same")
+            raise Refused(
+                f"{self.public_rows.source.name}: {NO_ROWS}. Its tables can be tabulated and reported all the same"
+            )
 
     def tabulate(
         self,
@@ -129,7 +131,7 @@ class Microdata:
             "gedp": __version__,
             "manifest_sha256": sha256(self.release.folder / MANIFEST),
             "entropy": self.release.manifest.entropy,
-            "rows": "establishments" if self.frame.lists_establishments else "cells",
+            "rows": "establishments" if self.public_rows.lists_establishments else "cells",
             "weights": self.weights,
             "tolerance": TOLERANCE if self.weights == "quasi" else None,
             "public_weights": self.share_by or "every row alike",
@@ -164,7 +166,7 @@ class Microdata:
         return real(path) == real(self.release.folder / MICRODATA)
 
     def _column(self, name: str) -> pa.Array:
-        unit = self.frame.spec.policy.attributes[name].unit
+        unit = self.public_rows.spec.policy.attributes[name].unit
         are_integers = self.constraints.whole and unit == unit.to_integral_value()
         return pa.array(self.fits[name].values, pa.int64() if are_integers else pa.float64())
 
@@ -219,18 +221,18 @@ def fit_microdata(
     Attributes whose answers determine neither rows nor finest cells get no values. They stay for tables of measured
     groups, which no constraint changes.
     """
-    frame = read_frame(release)
-    wanted = frame.attributes(attributes)
-    chosen = weights or frame.spec.microdata.weights
-    row_weights = None if share_by is None else _public_weights(frame, share_by)
-    with_rows = [name for name in wanted if frame.gives_rows(name)]
+    public_rows = read_public_rows(release)
+    wanted = public_rows.attributes(attributes)
+    chosen = weights or public_rows.spec.microdata.weights
+    row_weights = None if share_by is None else _public_weights(public_rows, share_by)
+    with_rows = [name for name in wanted if public_rows.gives_rows(name)]
     without = [name for name in wanted if name not in with_rows]
     for name in with_rows:
-        frame.cells_of(name)  # once, before threads ask for them
+        public_rows.cells_of(name)  # once, before threads ask for them
     given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
-    said = frame.spec.microdata
+    said = public_rows.spec.microdata
     constraints = read_constraints(
-        frame,
+        public_rows,
         with_rows,
         said.nonnegative if nonnegative is None else nonnegative,
         said.whole if whole is None else whole,
@@ -239,20 +241,20 @@ def fit_microdata(
     )
 
     def fit(name: str) -> AttributeFit:
-        problem = frame.problem(name)
+        problem = public_rows.problem(name)
         best = fit_attribute(problem, chosen, row_weights)
-        return constrain(problem, frame.spec.policy.attributes[name], best, constraints, row_weights)
+        return constrain(problem, public_rows.spec.policy.attributes[name], best, constraints, row_weights)
 
     with ThreadPoolExecutor(WORKERS) as pool:
         fits = dict(zip(with_rows, pool.map(fit, with_rows), strict=True))
-    measured = {name: fit_measured(frame, name, chosen) for name in without}
-    return Microdata(frame, chosen, fits, share_by, constraints, measured)
+    measured = {name: fit_measured(public_rows, name, chosen) for name in without}
+    return Microdata(public_rows, chosen, fits, share_by, constraints, measured)
 
 
-def _public_weights(frame: Frame, column: str) -> FloatArray:
-    if frame.has_rows and column in frame.spec.data.public and column in frame.public.column_names:
-        kind = frame.public[column].type
+def _public_weights(public_rows: PublicRows, column: str) -> FloatArray:
+    if public_rows.has_rows and column in public_rows.spec.data.public and column in public_rows.table.column_names:
+        kind = public_rows.table[column].type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-            return np.asarray(frame.public[column].cast(pa.float64()).to_numpy(), dtype=np.float64)
+            return np.asarray(public_rows.table[column].cast(pa.float64()).to_numpy(), dtype=np.float64)
     fault = Fault("share_by", f"{column!r} is not a public column of numbers", "Name one, or leave it out")
-    raise FaultsError(frame.source.name, [fault])
+    raise FaultsError(public_rows.source.name, [fault])

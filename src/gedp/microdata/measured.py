@@ -24,7 +24,7 @@ from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import TOTAL_KEY, Cells, Frame, PsiNoise, is_exact, keys_of_groups, noise_of
+from gedp.microdata.cells import TOTAL_KEY, Cells, PsiNoise, PublicRows, is_exact, keys_of_groups, noise_of
 from gedp.microdata.solve import require_variances, rows_times, sum_by
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
 from gedp.microdata.weights import require_weights, settle
@@ -37,10 +37,10 @@ Solver: TypeAlias = Callable[[FloatArray], FloatArray]
 
 @dataclass(frozen=True, repr=False)
 class Measurement:
-    """The answers of one query for one attribute; its frame has a row for every group."""
+    """The answers of one query for one attribute; its public_rows has a row for every group."""
 
     query: Query
-    frame: Frame
+    public_rows: PublicRows
     answers: FloatArray
     variances: FloatArray  # as released
     by_psi: BoolArray
@@ -48,7 +48,7 @@ class Measurement:
 
     def groups(self, by: Sequence[str]) -> Cells | None:
         """The group of every measured group in another grouping; None if these are not made of whole ones."""
-        return self.frame.cells(by) if all(map(self.frame.knows, by)) else None
+        return self.public_rows.cells(by) if all(map(self.public_rows.knows, by)) else None
 
     def variances_at(self, values: FloatArray) -> FloatArray:
         """Of the answers where these are the truth."""
@@ -57,9 +57,9 @@ class Measurement:
 
 @dataclass(frozen=True, repr=False)
 class MeasuredTable:
-    """The totals of a grouping with their variances. The rows of `frame` are measured groups; `groups` gathers them."""
+    """Totals of a grouping with their variances. The rows of `public_rows` are measured groups; `groups` joins them."""
 
-    frame: Frame
+    public_rows: PublicRows
     groups: Cells
     totals: FloatArray
     variances: FloatArray
@@ -99,10 +99,12 @@ class MeasuredFit:
         return min(tables, key=lambda table: float(table.variances.sum()))
 
     def _table(self, place: int, by: Sequence[str]) -> MeasuredTable:
-        frame = self.measurements[place].frame
-        groups, variances = frame.cells(by), self.variances[place]
+        public_rows = self.measurements[place].public_rows
+        groups, variances = public_rows.cells(by), self.variances[place]
         totals = sum_by(groups.of_row, self.totals[place], groups.count)
-        return MeasuredTable(frame, groups, totals, self.agreement.variances(place, groups, variances, self._solve))
+        return MeasuredTable(
+            public_rows, groups, totals, self.agreement.variances(place, groups, variances, self._solve)
+        )
 
     @cached_property
     def _solve(self) -> "Solver":
@@ -162,12 +164,14 @@ class Agreement:
         """For every two queries, a line for each group that the groups of both add up to."""
         blocks = []
         for (p, one), (q, other) in pairs(enumerate(measurements), 2):
-            keys = dict.fromkeys((*one.frame.public.column_names, *other.frame.public.column_names))
-            shared = [key for key in keys if key != TOTAL_KEY and one.frame.knows(key) and other.frame.knows(key)]
-            left, right = one.frame.cells(shared), other.frame.cells(shared)
+            keys = dict.fromkeys((*one.public_rows.table.column_names, *other.public_rows.table.column_names))
+            shared = [
+                key for key in keys if key != TOTAL_KEY and one.public_rows.knows(key) and other.public_rows.knows(key)
+            ]
+            left, right = one.public_rows.cells(shared), other.public_rows.cells(shared)
             if left.count != right.count:
                 problem = f"groups of query {one.query.name!r} or {other.query.name!r} are missing"
-                raise FaultsError(one.frame.source.name, [Fault("tables", problem, "Get a fresh copy")])
+                raise FaultsError(one.public_rows.source.name, [Fault("tables", problem, "Get a fresh copy")])
             lines = np.concatenate([left.of_row, right.of_row])
             columns = np.concatenate([self._columns(p), self._columns(q)])
             signs = np.repeat([1.0, -1.0], [self.sizes[p], self.sizes[q]])
@@ -190,11 +194,11 @@ def _independent(matrix: "sparse.csr_array[np.float64]") -> "sparse.csr_array[np
     return kept
 
 
-def fit_measured(frame: Frame, attribute: str, weights: str) -> MeasuredFit:
-    """The measured groups of an attribute, fitted to each other. `frame` is that of the release."""
+def fit_measured(public_rows: PublicRows, attribute: str, weights: str) -> MeasuredFit:
+    """The measured groups of an attribute, fitted to each other. `public_rows` is that of the release."""
     require_weights(weights)
-    asked = [query for query in frame.spec.queries if attribute in query.mu and not query.is_identity]
-    measurements = tuple(_measurement(frame, query, attribute) for query in asked)
+    asked = [query for query in public_rows.spec.queries if attribute in query.mu and not query.is_identity]
+    measurements = tuple(_measurement(public_rows, query, attribute) for query in asked)
     answers, plug_in = [each.answers for each in measurements], [each.variances for each in measurements]
     for each in measurements:
         require_variances(each.variances, f"{attribute}, query {each.query.name!r}")
@@ -213,29 +217,29 @@ def fit_measured(frame: Frame, attribute: str, weights: str) -> MeasuredFit:
     return MeasuredFit(measurements, agreement, totals, tuple(settled.variances), exact, *how)
 
 
-def _measurement(frame: Frame, query: Query, attribute: str) -> Measurement:
-    table = frame.source.answers(query.name)
+def _measurement(public_rows: PublicRows, query: Query, attribute: str) -> Measurement:
+    table = public_rows.source.answers(query.name)
     table = table.filter(pa.compute.equal(table["attribute"], attribute))
     keys = keys_of_groups(table, query)
-    if frame.has_rows:
-        keys = _with_constants(frame, query, attribute, keys)
+    if public_rows.has_rows:
+        keys = _with_constants(public_rows, query, attribute, keys)
     return Measurement(
         query,
-        Frame(frame.source, frame.spec, False, True, [keys]),
+        PublicRows(public_rows.source, public_rows.spec, False, True, [keys]),
         table["estimate"].to_numpy(),
         table["variance"].to_numpy(),
         pa.compute.equal(table["mechanism"], "psi").to_numpy(),
-        noise_of(frame.source, query.name, frame.spec.policy.attributes[attribute]),
+        noise_of(public_rows.source, query.name, public_rows.spec.policy.attributes[attribute]),
     )
 
 
-def _with_constants(frame: Frame, query: Query, attribute: str, keys: pa.Table) -> pa.Table:
+def _with_constants(public_rows: PublicRows, query: Query, attribute: str, keys: pa.Table) -> pa.Table:
     """The keys of groups, and what else the rows of the release have in common in every group, as county and state."""
-    cells = frame.cells(query.by)
-    of_row = frame.answers(query, attribute, cells)[1][cells.of_row]
-    names = dict.fromkeys((*frame.public.column_names, *frame.spec.groupers))
-    for name in (n for n in names if n not in (*query.by, TOTAL_KEY) and frame.knows(n)):
-        codes, texts = frame.key(name)
+    cells = public_rows.cells(query.by)
+    of_row = public_rows.answers(query, attribute, cells)[1][cells.of_row]
+    names = dict.fromkeys((*public_rows.table.column_names, *public_rows.spec.groupers))
+    for name in (n for n in names if n not in (*query.by, TOTAL_KEY) and public_rows.knows(n)):
+        codes, texts = public_rows.key(name)
         of_group = np.zeros(keys.num_rows, dtype=np.int32)
         of_group[of_row] = codes
         if np.array_equal(of_group[of_row], codes):

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
-from gedp.microdata.cells import read_frame
+from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.fixed import Given, read_totals
 from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
 from gedp.microdata.solve import sum_by
@@ -88,8 +88,8 @@ def read_microdata(
 
 def microdata_to_report(release: ReleaseFolder, fixed: Sequence[Given] = ()) -> Microdata:
     """The microdata on file; those of a release whose answers determine none, for its tables."""
-    frame = read_frame(release)
-    if any(map(frame.gives_rows, frame.attributes())):
+    public_rows = read_public_rows(release)
+    if any(map(public_rows.gives_rows, public_rows.attributes())):
         return read_microdata(release, fixed)
     return fit_microdata(release, fixed=fixed)
 
@@ -115,7 +115,7 @@ def _read_table(release: ReleaseFolder) -> pa.Table:
 
 def _with_values(microdata: Microdata, name: str, on_file: pa.ChunkedArray) -> AttributeFit:
     """The values on file with the errors of a fit made anew, which may end elsewhere by rounding."""
-    cells, values = microdata.frame.cells_of(name), np.asarray(on_file.to_numpy(), dtype=np.float64)
+    cells, values = microdata.public_rows.cells_of(name), np.asarray(on_file.to_numpy(), dtype=np.float64)
     if len(values) != len(cells.of_row):
         raise FaultsError(
             microdata.release.name, [_again(microdata.release, "it does not have the rows of the release")]
@@ -127,7 +127,7 @@ def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:
     """Rounds of weights may end elsewhere on another machine, and values be rounded to the next unit."""
     fit = microdata.fits[name]
     spread = np.abs(fit.values) if fit.row_variances is None else np.sqrt(fit.row_variances)
-    unit = float(microdata.frame.spec.policy.attributes[name].unit) if microdata.constraints.whole else 0.0
+    unit = float(microdata.public_rows.spec.policy.attributes[name].unit) if microdata.constraints.whole else 0.0
     allowed = max(ALIKE, 2 * fit.largest_change) * spread + unit + 1e-9 * np.max(np.abs(fit.values), initial=0.0)
     return bool(np.all(np.abs(values - fit.values) <= allowed))
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gedp.arrays import CodeArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL, ancestor_of
-from gedp.microdata.cells import Cells, Frame, combinations
+from gedp.microdata.cells import Cells, PublicRows, combinations
 from gedp.microdata.fit import NO_ROWS, Microdata
 from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
 from gedp.microdata.tabulate import estimate_groups
@@ -46,13 +46,13 @@ def tabulate_qcew(
     microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
 ) -> pa.Table:
     """One line for every area, ownership and industry of an aggregation level; `names` as in `find_layout`."""
-    layout = find_layout(microdata.frame, level, names)
-    of_row, codes = combinations([codes for codes, _ in layout.keys.values()], microdata.frame.rows)
+    layout = find_layout(microdata.public_rows, level, names)
+    of_row, codes = combinations([codes for codes, _ in layout.keys.values()], microdata.public_rows.count)
     groups = Cells(len(codes[0]), of_row, dict(zip(layout.keys, codes, strict=True)))
     renamed = dict(zip(AMOUNTS.values(), layout.attributes, strict=True))
     asked = [*(Ratio(name, {name: 1.0}) for name in layout.attributes), *parse_ratios(["weekly-wage"], renamed)]
     found = dict(zip((*AMOUNTS, "avg_wkly_wage"), estimate_groups(microdata, groups, asked, confidence), strict=True))
-    counts = np.bincount(groups.of_row, minlength=groups.count) if microdata.frame.lists_establishments else None
+    counts = np.bincount(groups.of_row, minlength=groups.count) if microdata.public_rows.lists_establishments else None
     return pa.table(
         {
             **_codes(layout, groups),
@@ -67,20 +67,20 @@ def tabulate_qcew(
     )
 
 
-def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None) -> Layout:
+def find_layout(public_rows: PublicRows, level: int, names: Mapping[str, str] | None = None) -> Layout:
     """What the level needs of a release; everything that is missing in one error.
 
     `names` says what the release calls the attributes and columns of NAMES. It may have no ownership, year or quarter,
     and counties numbered across states (five digits) need no state.
     """
-    if not frame.has_rows:
+    if not public_rows.has_rows:
         hint = "Use --by with a grouping that was measured"
-        raise FaultsError(frame.source.name, [Fault(f"agglvl {level}", NO_ROWS, hint)])
+        raise FaultsError(public_rows.source.name, [Fault(f"agglvl {level}", NO_ROWS, hint)])
     names, detail = names or {}, level % 10
-    find = _Finder(frame, {name: names.get(name, name) for name in NAMES})
+    find = _Finder(public_rows, {name: names.get(name, name) for name in NAMES})
     if level not in (*STATES, *COUNTIES):
         no_table = Fault(f"agglvl {level}", "it is not a level of states or counties", "Use 50 to 58 or 70 to 78")
-        raise FaultsError(frame.source.name, [no_table])
+        raise FaultsError(public_rows.source.name, [no_table])
     for name in (name for name in names if name not in NAMES):
         find.faults.append(Fault(f"name {name}", "the layout has no such name", f"There are: {', '.join(NAMES)}"))
     keys: dict[str, Key] = {}
@@ -96,7 +96,7 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
         keys["naics"] = find.key("naics", lambda text: ancestor_of(text, detail - 1), "have no code at this level")
     attributes = tuple(find.attribute(name) for name in AMOUNTS.values())
     if find.faults:
-        raise FaultsError(frame.source.name, find.faults)
+        raise FaultsError(public_rows.source.name, find.faults)
     return Layout(level, attributes, keys)
 
 
@@ -104,17 +104,17 @@ def find_layout(frame: Frame, level: int, names: Mapping[str, str] | None = None
 class _Finder:
     """Looks for columns and attributes under the names that the release has for them, and collects what is amiss."""
 
-    frame: Frame
+    public_rows: PublicRows
     called: Mapping[str, str]
     faults: list[Fault] = field(default_factory=list)
 
     def knows(self, name: str) -> bool:
         column = self.called[name]
-        known = (*self.frame.public.column_names, *self.frame.spec.groupers)
-        return column in known and column != self.frame.spec.data.id
+        known = (*self.public_rows.table.column_names, *self.public_rows.spec.groupers)
+        return column in known and column != self.public_rows.spec.data.id
 
     def width(self, name: str) -> int:
-        return max(map(len, self.frame.key(self.called[name])[1]), default=0) if self.knows(name) else 0
+        return max(map(len, self.public_rows.key(self.called[name])[1]), default=0) if self.knows(name) else 0
 
     def key(self, name: str, translate: Callable[[str], str | None], otherwise: str) -> Key:
         """The column, its texts translated; with faults it is of no use."""
@@ -130,15 +130,15 @@ class _Finder:
             problem = "there is no such public column or grouping in the release"
             self.faults.append(Fault(f"column {column}", problem, _hint(name)))
             return np.zeros(0, dtype=np.int32), []
-        key = self.frame.derived(column, derive)
+        key = self.public_rows.derived(column, derive)
         if wrong:
-            problem = f"{wrong:,} of {len(self.frame.key(column)[1]):,} codes {otherwise}"
+            problem = f"{wrong:,} of {len(self.public_rows.key(column)[1]):,} codes {otherwise}"
             self.faults.append(Fault(f"column {column}", problem, "Choose another level or column"))
         return key
 
     def attribute(self, name: str) -> str:
         column = self.called[name]
-        if not any(column in query.mu for query in self.frame.spec.queries):
+        if not any(column in query.mu for query in self.public_rows.spec.queries):
             self.faults.append(Fault(f"attribute {column}", "it is not in the release", _hint(name)))
         return column
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.cells import Cells, Frame
+from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.fit import Microdata
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, parse_ratios
 from gedp.microdata.solve import sum_by
@@ -32,7 +32,7 @@ def tabulate(
     denominator of a ratio is not clearly different from 0.
     """
     by = list(dict.fromkeys([by] if isinstance(by, str) else by))
-    require_keys(microdata.frame, by)
+    require_keys(microdata.public_rows, by)
     asked = _asked(microdata, by, attributes, ratios)
     confidence = _confidence(microdata, confidence)
     needed = _needed(microdata, asked)
@@ -47,15 +47,21 @@ def tabulate(
     return pa.concat_tables(parts)
 
 
-def require_keys(frame: Frame, by: Sequence[str]) -> None:
+def require_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
     """Refuses names that are not public columns or groupings, all in one error; what they allow is seen later."""
-    if frame.has_rows:
-        frame.keys(by)
+    if public_rows.has_rows:
+        public_rows.keys(by)
         return
-    whole = Frame(frame.source, frame.spec, True, True, [pa.table({name: [""] for name in frame.spec.data.public})])
+    whole = PublicRows(
+        public_rows.source,
+        public_rows.spec,
+        True,
+        True,
+        [pa.table({name: [""] for name in public_rows.spec.data.public})],
+    )
     faults = [whole.unknown(name) for name in by if not whole.knows(name)]
     if faults:
-        raise FaultsError(frame.source.name, faults)
+        raise FaultsError(public_rows.source.name, faults)
 
 
 def _asked(
@@ -81,21 +87,21 @@ def _grouped(
     microdata: Microdata, by: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
     """The keys of every group, and the totals of every attribute in the same order."""
-    frame, totals = microdata.frame, dict[str, Totals]()
+    public_rows, totals = microdata.public_rows, dict[str, Totals]()
     of_rows = [name for name in names if name in microdata.fits]
-    groups = frame.cells(by) if of_rows else None
+    groups = public_rows.cells(by) if of_rows else None
     for name in of_rows:
-        totals[name] = _totals(microdata, name, frame.cells(by))
+        totals[name] = _totals(microdata, name, public_rows.cells(by))
     for name in (name for name in names if name in microdata.measured):
         measured = microdata.measured[name]
         table = measured.table(by)
         totals[name] = Totals(table.totals, table.variances, "exact" if measured.exact else "estimated")
         if groups is None:
-            frame, groups = table.frame, table.groups
+            public_rows, groups = table.public_rows, table.groups
         if table.groups.count != groups.count:
             problem = Fault("tables", f"they do not have the same groups by {_named(by)}", "Get a fresh copy")
-            raise FaultsError(frame.source.name, [problem])
-    return {key: _texts(frame, key, groups) for key in by if groups is not None}, totals
+            raise FaultsError(public_rows.source.name, [problem])
+    return {key: _texts(public_rows, key, groups) for key in by if groups is not None}, totals
 
 
 def _not_determined(microdata: Microdata, by: Sequence[str], names: Sequence[str]) -> FaultsError:
@@ -109,7 +115,7 @@ def _not_determined(microdata: Microdata, by: Sequence[str], names: Sequence[str
             f"Tables can be made by {measured}, and by what these add up to; a query by establishment would allow any"
         )
         faults.append(Fault("by", f"no answers determine {', '.join(of)} by {_named(by)}", hint))
-    return FaultsError(microdata.frame.source.name, faults)
+    return FaultsError(microdata.public_rows.source.name, faults)
 
 
 def _named(by: Sequence[str]) -> str:
@@ -124,13 +130,15 @@ def estimate_groups(
     needed = _needed(microdata, ratios)
     if without := [name for name in needed if name in microdata.measured]:
         problem = f"{', '.join(without)}: the answers determine no rows to add up, only tables of measured groups"
-        raise FaultsError(microdata.frame.source.name, [Fault("attribute", problem, "Use --by with such a grouping")])
+        raise FaultsError(
+            microdata.public_rows.source.name, [Fault("attribute", problem, "Use --by with such a grouping")]
+        )
     totals = {name: _totals(microdata, name, groups) for name in needed}
     return [estimate(ratio, totals, confidence) for ratio in ratios]
 
 
 def _confidence(microdata: Microdata, confidence: float | None) -> float:
-    confidence = float(microdata.frame.spec.output.confidence) if confidence is None else confidence
+    confidence = float(microdata.public_rows.spec.output.confidence) if confidence is None else confidence
     if not 0 < confidence < 1:
         raise DomainError("a confidence is between 0 and 1")
     return confidence
@@ -146,12 +154,12 @@ def _needed(microdata: Microdata, ratios: Sequence[Ratio]) -> list[str]:
 
 
 def _totals(microdata: Microdata, name: str, groups: Cells) -> Totals:
-    fit, frame = microdata.fits[name], microdata.frame
-    variance = group_variances(fit, frame.cells_of(name), groups)
+    fit, public_rows = microdata.fits[name], microdata.public_rows
+    variance = group_variances(fit, public_rows.cells_of(name), groups)
     is_bounded = bool(fit.constrained.keys() & {"nonnegative", "whole"})
     kind = "unconstrained" if is_bounded else "exact" if fit.exact else "estimated"
     return Totals(sum_by(groups.of_row, fit.values, groups.count), variance, kind)
 
 
-def _texts(frame: Frame, key: str, groups: Cells) -> pa.Array:
-    return pa.array(frame.key(key)[1], pa.string()).take(pa.array(groups.codes[key]))
+def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:
+    return pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(groups.codes[key]))

@@ -43,7 +43,7 @@ def report_page(
     `described` is the content of microdata.json, None where there are no microdata. `links` says whether the page lies
     beside the files of the release, so that it can link to them.
     """
-    release, spec = microdata.release, microdata.frame.spec
+    release, spec = microdata.release, microdata.public_rows.spec
     manifest = release.manifest
     title = title or f"Statistics on {manifest.establishments:,} establishments"
     prices, totals, errors = price(spec), main_totals(microdata), release_errors(release, spec)
@@ -68,7 +68,7 @@ def report_page(
         nav=_NAV[bool(microdata.fits)],
         use=_use(microdata),
         together=strength.together(manifest),
-        **strength.texts(spec, prices, microdata.frame.lists_establishments),
+        **strength.texts(spec, prices, microdata.public_rows.lists_establishments),
     )
     return page(title, body, style=asset("report.css"))
 
@@ -233,7 +233,7 @@ def _more(errors: tuple[ErrorsOfAlike, ...]) -> str:
 
 
 def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool) -> str:
-    release, spec = microdata.release, microdata.frame.spec
+    release, spec = microdata.release, microdata.public_rows.spec
     alike = errors[:MOST_CHARTS]
     typical = {(table.query, i): table.typical() for i, group in enumerate(alike) for table in group.tables}
     entries = {answered.query.name: answered for answered in release.manifest.queries}

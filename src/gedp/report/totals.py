@@ -57,7 +57,7 @@ class ReportedTotals:
 
 def main_totals(microdata: Microdata) -> ReportedTotals:
     """The totals of all attributes: all together, and by the groupings that `_groupings` finds."""
-    spec = microdata.frame.spec
+    spec = microdata.public_rows.spec
     confidence = float(spec.output.confidence)
     most = MOST_GROUPS[_is_direct(microdata)]
     counts = {by: _count(microdata, by) for by in _groupings(spec)}
@@ -79,7 +79,7 @@ def _is_direct(microdata: Microdata) -> bool:
 def _count(microdata: Microdata, by: tuple[str, ...]) -> int:
     """How many groups there are; 0 where no attribute can be tabulated."""
     if microdata.fits:
-        return microdata.frame.cells(by).count
+        return microdata.public_rows.cells(by).count
     counts = (found.count for each in microdata.measured.values() if (found := each.groups(by)) is not None)
     return next(counts, 0)
 

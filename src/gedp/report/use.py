@@ -9,12 +9,14 @@ from gedp.release.derived import MICRODATA
 
 def texts(microdata: Microdata) -> dict[str, str]:
     """The parts of the page about the microdata, as HTML."""
-    frame, attributes = microdata.frame, ", ".join(microdata.fits)
-    what = "establishment" if frame.lists_establishments else "combination of groups (no establishments are listed)"
+    public_rows, attributes = microdata.public_rows, ", ".join(microdata.fits)
+    what = (
+        "establishment" if public_rows.lists_establishments else "combination of groups (no establishments are listed)"
+    )
     rows = (
-        f"{MICRODATA} has {frame.rows:,} rows, one for each {what}, with the public columns and a protected value of "
-        f"{attributes}. The values are those that fit all tables of this release best, so any sum of rows is an "
-        "estimate of the true sum, even for groups that have no table."
+        f"{MICRODATA} has {public_rows.count:,} rows, one for each {what}, with the public columns and a protected "
+        f"value of {attributes}. The values are those that fit all tables of this release best, so any sum of rows is "
+        "an estimate of the true sum, even for groups that have no table."
     )
     parted: dict[str, list[str]] = {}
     for name in microdata.attributes:
@@ -88,7 +90,7 @@ def python(microdata: Microdata) -> str:
 
 def _example(microdata: Microdata) -> tuple[list[str], str]:
     """Up to two public columns, and an attribute."""
-    frame = microdata.frame
-    columns = [name for name in frame.public.column_names if name != frame.spec.data.id and name != "cell"]
-    several = [name for name in columns if frame.cells([name]).count > 1] or columns
+    public_rows = microdata.public_rows
+    columns = [name for name in public_rows.table.column_names if name != public_rows.spec.data.id and name != "cell"]
+    several = [name for name in columns if public_rows.cells([name]).count > 1] or columns
     return several[:2], next(iter(microdata.fits))

@@ -23,7 +23,7 @@ from gedp.lab.evaluate.groups import ANSWERS, ComparedGroups
 from gedp.lab.evaluate.levels import chosen_levels, default_levels
 from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
-from gedp.microdata.cells import read_frame
+from gedp.microdata.cells import read_public_rows
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Data, Policy, Query
 from gedp.release import ReleaseFolder
@@ -148,8 +148,8 @@ def test_a_perfect_release_has_no_error(tmp_path: Path) -> None:
     fitted.fits["area"].values[:] = rounded
     for shift in (0, 1):
         moved = truth.set_column(4, "area", pa.array(rounded + shift))
-        found = read_truth(fitted.frame, moved, ["area"])
-        groups = fitted.frame.cells(["cnty"])
+        found = read_truth(fitted.public_rows, moved, ["area"])
+        groups = fitted.public_rows.cells(["cnty"])
         sizes = np.bincount(groups.of_row)
         difference = np.bincount(groups.of_row, rounded) - found.sums("area", groups)
         assert difference == pytest.approx(-shift * sizes)
@@ -264,7 +264,7 @@ def test_unknown_keys_and_attributes_are_named(tmp_path: Path) -> None:
 def test_the_levels_are_those_of_the_qcew_and_of_the_queries(tmp_path: Path) -> None:
     rows = [("001", code, 1, 5, 50, 0, 0) for code in ("311811", "339950", "445110")]
     release = release_of(rows, [IDENTITY, query("floors", ["floor"], "emp")], tmp_path)
-    assert [level.name for level in default_levels(read_frame(release))] == [
+    assert [level.name for level in default_levels(read_public_rows(release))] == [
         "state total",
         "supersector",
         "sector",
@@ -278,9 +278,9 @@ def test_the_levels_are_those_of_the_qcew_and_of_the_queries(tmp_path: Path) -> 
         "floor",
     ]
     short = release_of(some_rows(5), [IDENTITY], _made(tmp_path / "short"))
-    assert "NAICS-5" not in [level.name for level in default_levels(read_frame(short))]
+    assert "NAICS-5" not in [level.name for level in default_levels(read_public_rows(short))]
     unknown = release_of([("1", "0011", 1, 5, 50, 0, 0)], [IDENTITY], _made(tmp_path / "unknown"))
-    assert "supersector" not in [level.name for level in default_levels(read_frame(unknown))]
+    assert "supersector" not in [level.name for level in default_levels(read_public_rows(unknown))]
 
 
 def test_levels_are_within_states_where_there_are_several(tmp_path: Path) -> None:
@@ -291,12 +291,16 @@ def test_levels_are_within_states_where_there_are_several(tmp_path: Path) -> Non
     table = open_table(LocalEngine(columns), data, ATTRIBUTES)
     queries = [IDENTITY, query("counties", ["cnty"], "emp")]
     policy = Policy(ATTRIBUTES, Decimal(1000))
-    frame = read_frame(measured(table, policy, queries, out=tmp_path / "out", entropy=SeededEntropy(1)))
-    levels = {level.by: level for level in default_levels(frame)}
+    public_rows = read_public_rows(measured(table, policy, queries, out=tmp_path / "out", entropy=SeededEntropy(1)))
+    levels = {level.by: level for level in default_levels(public_rows)}
     assert (levels["state", "cnty"].name, levels["state", "cnty"].agglvl) == ("county total", 71)
     assert levels["cnty",].agglvl is None
     assert len({level.name for level in levels.values()}) == len(levels)
-    assert [level.agglvl for level in chosen_levels(frame, [("cnty",), ("cnty", "state"), ()])] == [None, 71, None]
+    assert [level.agglvl for level in chosen_levels(public_rows, [("cnty",), ("cnty", "state"), ()])] == [
+        None,
+        71,
+        None,
+    ]
 
 
 def test_the_tables_are_tidy(tmp_path: Path) -> None:

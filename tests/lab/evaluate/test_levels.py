@@ -9,7 +9,7 @@ from gedp.confidential.measure import rehearse
 from gedp.confidential.table import open_table
 from gedp.lab.compare import compare
 from gedp.lab.evaluate.levels import chosen_levels, default_levels
-from gedp.microdata.cells import Frame, read_frame
+from gedp.microdata.cells import PublicRows, read_public_rows
 from gedp.policy import read_spec
 from tests.helpers.runs import small_table, write_case
 
@@ -29,23 +29,23 @@ def case(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def frame(case: Path) -> Frame:
+def public_rows(case: Path) -> PublicRows:
 
     spec = read_spec(case)
     table = open_table(LocalEngine(case.with_name("t.parquet")), spec.data, spec.policy.attributes, spec.groupers)
-    return read_frame(rehearse(table, spec))
+    return read_public_rows(rehearse(table, spec))
 
 
-def test_a_grouping_over_all_states_is_not_the_level_within_them(frame: Frame) -> None:
-    levels = {level.name: level.by for level in default_levels(frame)}
+def test_a_grouping_over_all_states_is_not_the_level_within_them(public_rows: PublicRows) -> None:
+    levels = {level.name: level.by for level in default_levels(public_rows)}
     assert (levels["sector"], levels["sector alone"]) == (("state", "sector"), ("sector",))
-    assert len(levels) == len(default_levels(frame))
-    (level,) = chosen_levels(frame, [("sector",)])  # the same name whatever else is chosen
+    assert len(levels) == len(default_levels(public_rows))
+    (level,) = chosen_levels(public_rows, [("sector",)])  # the same name whatever else is chosen
     assert (level.name, level.agglvl) == ("sector alone", None)
 
 
-def test_the_order_of_keys_makes_no_other_grouping(frame: Frame) -> None:
-    levels = chosen_levels(frame, [("naics3", "cnty"), ("cnty", "naics3"), ("state", "cnty"), ("cnty", "state")])
+def test_the_order_of_keys_makes_no_other_grouping(public_rows: PublicRows) -> None:
+    levels = chosen_levels(public_rows, [("naics3", "cnty"), ("cnty", "naics3"), ("state", "cnty"), ("cnty", "state")])
     assert [(level.name, level.by) for level in levels] == [
         ("naics3 x cnty", ("naics3", "cnty")),
         ("county total", ("state", "cnty")),

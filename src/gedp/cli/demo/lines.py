@@ -16,7 +16,7 @@ FEW = 2  # establishments: a cell with so few is blanked today, almost always
 
 def five_lines(microdata: Microdata, establishments: Path, shape: Shape, out: Path) -> tuple[str, ...]:
     """Data and budget, the promise, a total, small cells, where to look."""
-    spec, manifest = microdata.frame.spec, microdata.release.manifest
+    spec, manifest = microdata.public_rows.spec, microdata.release.manifest
     prices = price(spec)
     low, high, _ = interval(*map(float, spec.policy.attributes[JOBS].protection.interval(EXAMPLE)))
     chance = bound(float(power(prices.total.mu, 0.05)))

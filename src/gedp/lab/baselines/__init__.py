@@ -12,7 +12,7 @@ import pyarrow as pa
 
 if TYPE_CHECKING:
     from gedp.lab.evaluate.groups import ComparedGroups
-    from gedp.microdata.cells import Frame
+    from gedp.microdata.cells import PublicRows
 
 
 class Baseline(Protocol):
@@ -24,7 +24,7 @@ class Baseline(Protocol):
     headings: ClassVar[Sequence[str]]
     narrow_headings: ClassVar[Sequence[str]]  # the same for 80 characters
 
-    def beside(self, frame: "Frame", groups: "Sequence[ComparedGroups]") -> pa.Table:
+    def beside(self, public_rows: "PublicRows", groups: "Sequence[ComparedGroups]") -> pa.Table:
         """One line for each level and attribute that it covers, with the columns `level` and `attribute`."""
         ...
 

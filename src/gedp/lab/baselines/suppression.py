@@ -21,7 +21,7 @@ from gedp.industries import TOTAL
 from gedp.lab.evaluate.groups import MICRODATA, ComparedGroups
 from gedp.lab.evaluate.levels import COUNTY, STATE
 from gedp.lab.evaluate.metrics import errors_of
-from gedp.microdata.cells import Frame
+from gedp.microdata.cells import PublicRows
 from gedp.numbers import short_share
 from gedp.sql import quoted_text
 
@@ -76,12 +76,12 @@ class PublishedQcew:
 
     path: Path
 
-    def beside(self, frame: Frame, groups: Sequence[ComparedGroups]) -> pa.Table:
+    def beside(self, public_rows: PublicRows, groups: Sequence[ComparedGroups]) -> pa.Table:
         """How many cells were blanked, and the error of the release there and elsewhere."""
-        if not (frame.lists_establishments and STATE in frame.public.column_names):
+        if not (public_rows.lists_establishments and STATE in public_rows.table.column_names):
             fault = Fault("published", "the release has no public column state to find its cells by", "Leave it out")
-            raise FaultsError(frame.source.name, [fault])
-        found = self.beside_states(groups, tuple(frame.key(STATE)[1]))
+            raise FaultsError(public_rows.source.name, [fault])
+        found = self.beside_states(groups, tuple(public_rows.key(STATE)[1]))
         if not pa.compute.any(pa.compute.greater(found["matched"], 0)).as_py():
             raise FaultsError(str(self.path), [Fault("cells", "none is in the release", "Is it of the same state?")])
         return found

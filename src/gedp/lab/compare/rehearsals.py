@@ -21,7 +21,7 @@ from gedp.lab.compare.sweeps import Setting
 from gedp.lab.compare.workflows import GDP, ORACLE, Workflow, spec_for
 from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.lab.evaluate.truth import Truth, truth_of
-from gedp.microdata.cells import Cells, Frame, read_frame
+from gedp.microdata.cells import Cells, PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
@@ -35,7 +35,7 @@ from gedp.release.rehearsal import Rehearsal
 class Preparation:
     """What all replicates share: rows, levels, true values, and the specs of all workflows."""
 
-    frame: Frame
+    public_rows: PublicRows
     levels: tuple[Level, ...]
     truth: Truth
     specs: Mapping[tuple[str, str], Spec]  # by setting and mechanism
@@ -45,11 +45,11 @@ class Preparation:
     def cells(self) -> Iterator[tuple[Level, Cells]]:
         """Every level with its groups."""
         for level in self.levels:
-            yield level, self.frame.cells(level.by)
+            yield level, self.public_rows.cells(level.by)
 
     def described(self, attributes: tuple[str, ...]) -> pa.Table:
         """Every group with its keys and its true value."""
-        codes = pa.concat_arrays([_codes(self.frame, level, cells) for level, cells in self.cells()])
+        codes = pa.concat_arrays([_codes(self.public_rows, level, cells) for level, cells in self.cells()])
         parts = []
         for name in attributes:
             truth = np.concatenate([self.truth.sums(name, cells) for _, cells in self.cells()])
@@ -67,15 +67,15 @@ def prepare_replicates(plan: ComparisonPlan, table: ConfidentialTable) -> Prepar
     for spec in specs.values():
         psi_mechanisms(spec)
     first = next(iter(specs.values()))
-    frame = read_frame(_rehearsed(plan, table, first, 0))
-    levels = default_levels(frame) if plan.by is None else chosen_levels(frame, plan.by)
-    counts = [frame.cells(level.by).count for level in levels]
+    public_rows = read_public_rows(_rehearsed(plan, table, first, 0))
+    levels = default_levels(public_rows) if plan.by is None else chosen_levels(public_rows, plan.by)
+    counts = [public_rows.cells(level.by).count for level in levels]
     names = pa.array([level.name for level in levels], pa.string())
     of_group = pa.array(np.repeat(np.arange(len(levels), dtype=np.int32), counts))
     return Preparation(
-        frame,
+        public_rows,
         tuple(levels),
-        truth_of(frame, table, plan.attributes),
+        truth_of(public_rows, table, plan.attributes),
         specs,
         pa.DictionaryArray.from_arrays(of_group, names),
         pa.array(np.concatenate([np.arange(count, dtype=np.int32) for count in counts])),
@@ -116,30 +116,32 @@ def _compared(
     """One rehearsal, fitted with the weights of each workflow that has this mechanism."""
     spec = prepared.specs[setting.name, mechanism]
     started = time.perf_counter()
-    frame = replace(prepared.frame, source=_rehearsed(plan, table, spec, number), spec=spec)
+    public_rows = replace(prepared.public_rows, source=_rehearsed(plan, table, spec, number), spec=spec)
     drawn = (time.perf_counter() - started) / len(plan.attributes)
     for attribute in plan.attributes:
         for workflow in plan.workflows:
             if workflow.mechanism == mechanism:
                 started = time.perf_counter()
-                fit = _fitted(prepared, frame, workflow, attribute)
+                fit = _fitted(prepared, public_rows, workflow, attribute)
                 seconds = drawn + time.perf_counter() - started
-                yield _errors(prepared, frame, fit, setting, workflow, attribute, seconds)
+                yield _errors(prepared, public_rows, fit, setting, workflow, attribute, seconds)
 
 
-def _fitted(prepared: Preparation, frame: Frame, workflow: Workflow, attribute: str) -> AttributeFit:
+def _fitted(prepared: Preparation, public_rows: PublicRows, workflow: Workflow, attribute: str) -> AttributeFit:
     """As the microdata of a release, with the constraints of the spec. The variances are those without them."""
-    problem, said = frame.problem(attribute), frame.spec.microdata
+    problem, said = public_rows.problem(attribute), public_rows.spec.microdata
     if workflow.weights == ORACLE:
         best = fit_at(problem, prepared.truth.values(attribute))
     else:
         best = fit_attribute(problem, workflow.weights)
-    return constrain(problem, frame.spec.policy.attributes[attribute], best, Constraints(said.nonnegative, said.whole))
+    return constrain(
+        problem, public_rows.spec.policy.attributes[attribute], best, Constraints(said.nonnegative, said.whole)
+    )
 
 
 def _errors(
     prepared: Preparation,
-    frame: Frame,
+    public_rows: PublicRows,
     fit: AttributeFit,
     setting: Setting,
     workflow: Workflow,
@@ -149,7 +151,7 @@ def _errors(
     errors, variances = [], []
     for _, groups in prepared.cells():
         errors.append(sum_by(groups.of_row, fit.values, groups.count) - prepared.truth.sums(attribute, groups))
-        variances.append(group_variances(fit, frame.cells_of(attribute), groups))
+        variances.append(group_variances(fit, public_rows.cells_of(attribute), groups))
     error, variance = np.concatenate(errors), np.concatenate(variances)
     reach = float(ndtri((1 + float(setting.spec.output.confidence)) / 2)) * np.sqrt(variance)
     names = {"setting": setting.name, "workflow": workflow.name, "attribute": attribute}
@@ -182,9 +184,9 @@ def _largest(table: ConfidentialTable) -> dict[str, Fraction]:
     return {name: (high - low) * units[name] for name, (low, high) in ends.items()}
 
 
-def _codes(frame: Frame, level: Level, cells: Cells) -> pa.Array:
+def _codes(public_rows: PublicRows, level: Level, cells: Cells) -> pa.Array:
     """The keys of every group with commas between them."""
     if not level.by:
         return pa.repeat("", cells.count)
-    labels = [pa.array(frame.key(key)[1], pa.string()).take(pa.array(cells.codes[key])) for key in level.by]
+    labels = [pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(cells.codes[key])) for key in level.by]
     return pa.compute.binary_join_element_wise(*labels, ",")

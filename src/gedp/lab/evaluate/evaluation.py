@@ -23,7 +23,7 @@ from gedp.lab.evaluate.groups import (
 from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
-from gedp.microdata.cells import read_frame
+from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.on_file import is_on_file, read_microdata
@@ -128,10 +128,10 @@ def evaluate(
     """
     at = progress or silent
     at("reading the truth", 0, 0)
-    frame = read_frame(release)
-    names = frame.attributes(attributes)
-    levels = default_levels(frame) if by is None else chosen_levels(frame, by)
-    found = read_truth(frame, truth, names)
+    public_rows = read_public_rows(release)
+    names = public_rows.attributes(attributes)
+    levels = default_levels(public_rows) if by is None else chosen_levels(public_rows, by)
+    found = read_truth(public_rows, truth, names)
     at("fitting", 0, 0)
     if is_on_file(release) and weights is None:
         microdata = read_microdata(release, fixed, names)
@@ -141,13 +141,13 @@ def evaluate(
     for done, level in enumerate(levels):
         at("comparing", done, len(levels))
         comparisons += compare_microdata(microdata, found, level, names)
-        for query in frame.spec.queries:
+        for query in public_rows.spec.queries:
             if not query.is_identity and set(query.by) == set(level.by):
                 comparisons += [
                     compare_answers(microdata, found, level, query, name) for name in names if name in query.mu
                 ]
-    beside = tuple((baseline, baseline.beside(microdata.frame, comparisons)) for baseline in baselines)
-    confidence = float(frame.spec.output.confidence)
+    beside = tuple((baseline, baseline.beside(microdata.public_rows, comparisons)) for baseline in baselines)
+    confidence = float(public_rows.spec.output.confidence)
     return Evaluation(
         release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside
     )

@@ -63,7 +63,7 @@ def compare_microdata(
     attributes = [name for name in attributes if microdata.allows(level.by, name)]
     if not attributes:
         return
-    groups = microdata.frame.cells(level.by)
+    groups = microdata.public_rows.cells(level.by)
     table = microdata.tabulate(level.by, attributes).arrow
     for name in attributes:
         rows = table.filter(pa.compute.equal(table["attribute"], name))
@@ -72,8 +72,8 @@ def compare_microdata(
 
 def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> ComparedGroups:
     """The answers of a query with the keys of the level, as released."""
-    groups = microdata.frame.cells(query.by)
-    table, of_group = microdata.frame.answers(query, attribute, groups)
+    groups = microdata.public_rows.cells(query.by)
+    table, of_group = microdata.public_rows.answers(query, attribute, groups)
     return _compared(level, attribute, ANSWERS, table.take(pa.array(of_group)), truth.sums(attribute, groups))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from gedp.errors import FaultsError
-from gedp.microdata.cells import NAICS, Frame
+from gedp.microdata.cells import NAICS, PublicRows
 
 STATE, COUNTY = "state", "cnty"
 
@@ -33,32 +33,32 @@ QCEW_LEVELS = (
 )
 
 
-def qcew_levels(frame: Frame) -> list[Level]:
+def qcew_levels(public_rows: PublicRows) -> list[Level]:
     """The levels of the QCEW where there are counties and industries; within states where there are several."""
-    columns = frame.public.column_names
-    if not (frame.lists_establishments and {COUNTY, NAICS} <= set(columns)):
+    columns = public_rows.table.column_names
+    if not (public_rows.lists_establishments and {COUNTY, NAICS} <= set(columns)):
         return []
-    within = (STATE,) if STATE in columns and len(frame.key(STATE)[1]) > 1 else ()
-    longest = max(map(len, frame.key(NAICS)[1]), default=0)
+    within = (STATE,) if STATE in columns and len(public_rows.key(STATE)[1]) > 1 else ()
+    longest = max(map(len, public_rows.key(NAICS)[1]), default=0)
     return [
         Level(level.name, (*within, *level.by), level.agglvl)
         for level in QCEW_LEVELS
-        if all(_digits(key) <= longest for key in level.by) and _can_group(frame, level.by)
+        if all(_digits(key) <= longest for key in level.by) and _can_group(public_rows, level.by)
     ]
 
 
-def default_levels(frame: Frame) -> list[Level]:
+def default_levels(public_rows: PublicRows) -> list[Level]:
     """The levels of the QCEW, and the groupings that were measured."""
-    official = qcew_levels(frame)
-    measured = [query.by for query in frame.spec.queries if not query.is_identity]
+    official = qcew_levels(public_rows)
+    measured = [query.by for query in public_rows.spec.queries if not query.is_identity]
     return _levels([*(level.by for level in official), *measured], official) or [_plain_level((), ())]
 
 
-def chosen_levels(frame: Frame, groupings: Iterable[Sequence[str]]) -> list[Level]:
+def chosen_levels(public_rows: PublicRows, groupings: Iterable[Sequence[str]]) -> list[Level]:
     """Levels for groupings of somebody's choice; every unknown key in one error."""
     chosen = [tuple(dict.fromkeys(by)) for by in groupings]
-    frame.keys(list(dict.fromkeys(key for by in chosen for key in by)))
-    return _levels(chosen, qcew_levels(frame))
+    public_rows.keys(list(dict.fromkeys(key for by in chosen for key in by)))
+    return _levels(chosen, qcew_levels(public_rows))
 
 
 def _levels(groupings: Iterable[Sequence[str]], official: Sequence[Level]) -> list[Level]:
@@ -93,10 +93,10 @@ def _digits(key: str) -> int:
     return int(key.removeprefix(NAICS)) if key.startswith(NAICS) else 0
 
 
-def _can_group(frame: Frame, by: Sequence[str]) -> bool:
+def _can_group(public_rows: PublicRows, by: Sequence[str]) -> bool:
     try:
         for key in by:
-            frame.key(key)
+            public_rows.key(key)
     except FaultsError:  # codes that are not NAICS codes have no sector
         return False
     return True

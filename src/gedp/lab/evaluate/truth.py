@@ -21,7 +21,7 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import Cells, Frame
+from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.solve import sum_by
 
 SUGGESTION = "Name the table that the release was made from"
@@ -45,55 +45,63 @@ class Truth:
 
 
 @sealed
-def read_truth(frame: Frame, source: str | Path | ArrowStream, attributes: Sequence[str]) -> Truth:
+def read_truth(public_rows: PublicRows, source: str | Path | ArrowStream, attributes: Sequence[str]) -> Truth:
     """The true values of some attributes, from a file (or a table in memory) like the one that was released."""
     engine = LocalEngine(source)
-    spec = frame.spec
+    spec = public_rows.spec
     asked = {name: spec.policy.attributes[name] for name in attributes}
-    keys = [] if frame.lists_establishments else [key for key in frame.public.column_names if key in spec.groupers]
+    keys = (
+        []
+        if public_rows.lists_establishments
+        else [key for key in public_rows.table.column_names if key in spec.groupers]
+    )
     prefixes = {key: spec.groupers[key] for key in keys if spec.groupers[key].map is None}
     table = open_table(engine, replace(spec.data, source=engine.name), asked, prefixes)
-    maps = {key: (spec.groupers[key].column, frame.source.map(key)) for key in keys if key not in prefixes}
-    return truth_of(frame, replace(table, lookups={**table.lookups, **maps}), attributes)
+    maps = {key: (spec.groupers[key].column, public_rows.source.map(key)) for key in keys if key not in prefixes}
+    return truth_of(public_rows, replace(table, lookups={**table.lookups, **maps}), attributes)
 
 
 @sealed
-def truth_of(frame: Frame, table: ConfidentialTable, attributes: Sequence[str]) -> Truth:
+def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequence[str]) -> Truth:
     """The true values of some attributes, from a table that is open."""
-    spec, engine = frame.spec, table.engine
+    spec, engine = public_rows.spec, table.engine
     unit = {name: exact(table.attributes[name].unit) for name in attributes}
-    columns = spec.data.public if frame.lists_establishments else _columns_of_keys(frame, table)
-    identifier = [spec.data.id] if spec.data.id and frame.lists_establishments else []
+    columns = spec.data.public if public_rows.lists_establishments else _columns_of_keys(public_rows, table)
+    identifier = [spec.data.id] if spec.data.id and public_rows.lists_establishments else []
     batches = list(engine.scan(coded=columns, amounts=unit, plain=identifier))
     codes = {name: np.concatenate([batch.codes[name] for batch in batches]) for name in columns}
     if identifier:
         ids = pa.chunked_array([batch.plain.column(0) for batch in batches]).combine_chunks()
-        places = _places_by_id(frame, table, ids, codes)
-    elif frame.lists_establishments:
-        places = _places_by_public(frame, table, codes)
+        places = _places_by_id(public_rows, table, ids, codes)
+    elif public_rows.lists_establishments:
+        places = _places_by_public(public_rows, table, codes)
     else:
-        places = _places_in_cells(frame, table, codes)
+        places = _places_in_cells(public_rows, table, codes)
     units = {
-        name: sum_by(places, np.concatenate([batch.amounts[name] for batch in batches]).astype(np.float64), frame.rows)
+        name: sum_by(
+            places, np.concatenate([batch.amounts[name] for batch in batches]).astype(np.float64), public_rows.count
+        )
         for name in attributes
     }
     return Truth(units, unit)
 
 
-def _places_by_id(frame: Frame, table: ConfidentialTable, ids: pa.Array, codes: Mapping[str, CodeArray]) -> CodeArray:
+def _places_by_id(
+    public_rows: PublicRows, table: ConfidentialTable, ids: pa.Array, codes: Mapping[str, CodeArray]
+) -> CodeArray:
     """The row of every establishment, by its id; its public columns must be those of the row."""
-    known = frame.public[str(frame.spec.data.id)].combine_chunks()
+    known = public_rows.table[str(public_rows.spec.data.id)].combine_chunks()
     if ids.type != known.type:  # numbers in one file may be text in the other
         ids, known = ids.cast(pa.string()), known.cast(pa.string())
     found = pa.compute.index_in(ids, value_set=known)
-    if found.null_count or len(ids) != frame.rows:
+    if found.null_count or len(ids) != public_rows.count:
         matched = len(ids) - found.null_count
-        raise _others(frame, table, lacking=frame.rows - matched, surplus=found.null_count)
+        raise _others(public_rows, table, lacking=public_rows.count - matched, surplus=found.null_count)
     places: CodeArray = found.to_numpy().astype(np.int32)
     faults = []
     for column, code in codes.items():
-        of_row = frame.key(column)[0]
-        differ = int((_translated(frame, table, column)[code] != of_row[places]).sum())
+        of_row = public_rows.key(column)[0]
+        differ = int((_translated(public_rows, table, column)[code] != of_row[places]).sum())
         if differ:
             problem = f"{differ:,} establishments have other codes there than in the release"
             faults.append(Fault(f"column {column}", problem, SUGGESTION))
@@ -102,37 +110,37 @@ def _places_by_id(frame: Frame, table: ConfidentialTable, ids: pa.Array, codes: 
     return places
 
 
-def _places_by_public(frame: Frame, table: ConfidentialTable, codes: Mapping[str, CodeArray]) -> CodeArray:
+def _places_by_public(public_rows: PublicRows, table: ConfidentialTable, codes: Mapping[str, CodeArray]) -> CodeArray:
     """Rows with the same public columns, one for each establishment; which of them it gets changes no group."""
-    in_frame = [frame.key(column)[0] for column in codes]
-    in_truth = [_translated(frame, table, column)[code] for column, code in codes.items()]
-    cell_of_row, cell = _common_cells(in_frame, in_truth, frame.rows, table.engine.rows())
+    in_frame = [public_rows.key(column)[0] for column in codes]
+    in_truth = [_translated(public_rows, table, column)[code] for column, code in codes.items()]
+    cell_of_row, cell = _common_cells(in_frame, in_truth, public_rows.count, table.engine.rows())
     size = int(max(cell_of_row.max(initial=0), cell.max(initial=0))) + 1
     more = np.bincount(cell_of_row, minlength=size) - np.bincount(cell, minlength=size)
     if more.any():
-        raise _others(frame, table, lacking=int(more[more > 0].sum()), surplus=-int(more[more < 0].sum()))
+        raise _others(public_rows, table, lacking=int(more[more > 0].sum()), surplus=-int(more[more < 0].sum()))
     places = np.empty(len(cell), dtype=np.int32)
     places[np.argsort(cell, kind="stable")] = np.argsort(cell_of_row, kind="stable")
     return places
 
 
-def _places_in_cells(frame: Frame, table: ConfidentialTable, codes: Mapping[str, CodeArray]) -> CodeArray:
+def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: Mapping[str, CodeArray]) -> CodeArray:
     """The row of every establishment where rows are cells: every establishment has one, and every group some."""
-    keys = frame.public.column_names if codes else []
+    keys = public_rows.table.column_names if codes else []
     rows = table.engine.rows()
     column_of = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
-    in_frame = [frame.key(key)[0] for key in keys]
-    in_truth = [_translated(frame, table, key)[codes[column_of[key]]] for key in keys]
-    cell_of_row, cell = _common_cells(in_frame, in_truth, frame.rows, rows)
+    in_frame = [public_rows.key(key)[0] for key in keys]
+    in_truth = [_translated(public_rows, table, key)[codes[column_of[key]]] for key in keys]
+    cell_of_row, cell = _common_cells(in_frame, in_truth, public_rows.count, rows)
     row_of_cell = np.full(int(max(cell_of_row.max(initial=0), cell.max(initial=0))) + 1, -1, dtype=np.int32)
-    row_of_cell[cell_of_row] = np.arange(frame.rows, dtype=np.int32)
+    row_of_cell[cell_of_row] = np.arange(public_rows.count, dtype=np.int32)
     places = row_of_cell[cell]
-    released = frame.source.manifest.establishments
+    released = public_rows.source.manifest.establishments
     surplus = int((places < 0).sum())
     if surplus or rows != released:
-        raise _others(frame, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
-    for query in frame.spec.queries:
-        groups = frame.cells(query.by)
+        raise _others(public_rows, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
+    for query in public_rows.spec.queries:
+        groups = public_rows.cells(query.by)
         empty = int((np.bincount(groups.of_row[places], minlength=groups.count) == 0).sum())
         if empty:
             problem = f"{empty:,} of the {groups.count:,} groups of query {query.name!r} have no establishments"
@@ -140,17 +148,17 @@ def _places_in_cells(frame: Frame, table: ConfidentialTable, codes: Mapping[str,
     return places
 
 
-def _columns_of_keys(frame: Frame, table: ConfidentialTable) -> list[str]:
+def _columns_of_keys(public_rows: PublicRows, table: ConfidentialTable) -> list[str]:
     """The public columns behind the keys of rows that are cells."""
-    keys = [key for query in frame.spec.queries for key in query.by]
+    keys = [key for query in public_rows.spec.queries for key in query.by]
     return list(dict.fromkeys(table.lookups[key][0] if key in table.lookups else key for key in keys))
 
 
-def _translated(frame: Frame, table: ConfidentialTable, key: str) -> CodeArray:
+def _translated(public_rows: PublicRows, table: ConfidentialTable, key: str) -> CodeArray:
     """For each code of the truth's column, the code of the key in the release; one beyond the last if it has none."""
     column, groups = table.lookups.get(key, (key, {}))
     texts = table.engine.distinct(column)
-    labels = frame.key(key)[1]
+    labels = public_rows.key(key)[1]
     position = {label: place for place, label in enumerate(labels)}
     return np.array([position.get(groups.get(text, text), len(labels)) for text in texts], dtype=np.int32)
 
@@ -166,8 +174,8 @@ def _common_cells(
     return combined[:rows].astype(np.int32), combined[rows:].astype(np.int32)
 
 
-def _others(frame: Frame, table: ConfidentialTable, lacking: int, surplus: int) -> FaultsError:
-    released = frame.source.manifest.establishments
+def _others(public_rows: PublicRows, table: ConfidentialTable, lacking: int, surplus: int) -> FaultsError:
+    released = public_rows.source.manifest.establishments
     problem = (
         f"the release has {released:,} and the truth {table.engine.rows():,}: {lacking:,} of the release are not in "
         f"the truth, and {surplus:,} of the truth are not in the release"

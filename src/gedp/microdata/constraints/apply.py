@@ -11,7 +11,7 @@ from scipy.optimize import LinearConstraint, milp
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import AttributeProblem, Cells, Frame
+from gedp.microdata.cells import AttributeProblem, Cells, PublicRows
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.fixed import Given, read_fixed, read_totals
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
@@ -53,7 +53,7 @@ class Constraints:
 
 
 def read_constraints(
-    frame: Frame,
+    public_rows: PublicRows,
     names: Sequence[str],
     nonnegative: bool,
     whole: bool,
@@ -68,9 +68,9 @@ def read_constraints(
         if given:
             raise FaultsError("constraints", [_nothing_to_hold(without)])
         return Constraints()
-    attributes = frame.spec.policy.attributes
+    attributes = public_rows.spec.policy.attributes
     tables, faults = read_totals(given)
-    found, more = read_fixed(tables, frame, [*names, *without])
+    found, more = read_fixed(tables, public_rows, [*names, *without])
     faults += more
     if held_in_vain := [name for name in without if found.pop(name)]:
         faults.append(_nothing_to_hold(held_in_vain))

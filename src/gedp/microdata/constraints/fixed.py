@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from gedp.arrays import CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
-from gedp.microdata.cells import Frame
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.constraints.equalities import Fixed
 
 Given: TypeAlias = pa.Table | Path | str
@@ -50,7 +50,7 @@ def read_totals(given: Sequence[Given]) -> tuple[dict[str, pa.Table], list[Fault
 
 
 def read_fixed(
-    given: Mapping[str, pa.Table], frame: Frame, names: Sequence[str]
+    given: Mapping[str, pa.Table], public_rows: PublicRows, names: Sequence[str]
 ) -> tuple[dict[str, list[Fixed]], list[Fault]]:
     """The fixed totals of every attribute of `names`, and everything that is wrong with them."""
     found: dict[str, list[Fixed]] = {name: [] for name in names}
@@ -58,11 +58,11 @@ def read_fixed(
     any_stated = False
     for source, table in given.items():
         try:
-            for name, lines in _lines_by_attribute(table, frame, source).items():
+            for name, lines in _lines_by_attribute(table, public_rows, source).items():
                 is_stated = lines.values.null_count < len(lines.values)
                 any_stated = any_stated or is_stated
                 if is_stated and name in found:
-                    found[name].append(_fixed(lines, name, frame, source))
+                    found[name].append(_fixed(lines, name, public_rows, source))
         except FaultsError as error:
             faults += error.faults
     if given and not faults and not any_stated:
@@ -120,12 +120,12 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join([*shown, *(["…"] if len(names) > MOST_NAMED else [])])
 
 
-def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str, _Lines]:
+def _lines_by_attribute(table: pa.Table, public_rows: PublicRows, source: str) -> dict[str, _Lines]:
     columns = table.column_names
-    attributes = list(frame.spec.policy.attributes)
+    attributes = list(public_rows.spec.policy.attributes)
     if ATTRIBUTE in columns and VALUE in columns:
         keys = table.drop_columns([ATTRIBUTE, VALUE])
-        _check(keys.column_names, frame, source)
+        _check(keys.column_names, public_rows, source)
         about = table[ATTRIBUTE]
         unknown = sorted({str(name) for name in about.unique().to_pylist()} - set(attributes))
         if unknown:
@@ -140,29 +140,29 @@ def _lines_by_attribute(table: pa.Table, frame: Frame, source: str) -> dict[str,
             hint = "Separate them with commas"
         raise _refused(source, "no column has values", hint)
     keys = table.drop_columns(given)
-    _check(keys.column_names, frame, source)
+    _check(keys.column_names, public_rows, source)
     return {name: _Lines(keys, table[name]) for name in given}
 
 
-def _check(keys: Sequence[str], frame: Frame, source: str) -> None:
+def _check(keys: Sequence[str], public_rows: PublicRows, source: str) -> None:
     try:
-        frame.keys(keys)
+        public_rows.keys(keys)
     except FaultsError as error:
         faults = [Fault(source, f"column {fault.problem}", fault.suggestion) for fault in error.faults]
         raise FaultsError(source, faults) from None
 
 
-def _fixed(lines: _Lines, name: str, frame: Frame, source: str) -> Fixed:
+def _fixed(lines: _Lines, name: str, public_rows: PublicRows, source: str) -> Fixed:
     """The totals of one table for one attribute, once every one of them is a number for a whole group of cells."""
     stated = pa.compute.is_valid(lines.values)
-    unit = float(frame.spec.policy.attributes[name].unit)
+    unit = float(public_rows.spec.policy.attributes[name].unit)
     keys, values = lines.keys.filter(stated), _numbers(lines.values.filter(stated), name, unit, source)
     by = tuple(keys.column_names)
-    groups = frame.cells(by)
+    groups = public_rows.cells(by)
     wanted, present = np.zeros(len(values), dtype=np.int64), np.zeros(groups.count, dtype=np.int64)
     unknown = np.zeros(len(values), dtype=bool)
     for key in by:
-        labels = frame.key(key)[1]
+        labels = public_rows.key(key)[1]
         places = pa.compute.index_in(keys[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
         unknown |= pa.compute.is_null(places).to_numpy(zero_copy_only=False)
         wanted = wanted * len(labels) + places.fill_null(0).to_numpy()
@@ -180,7 +180,7 @@ def _fixed(lines: _Lines, name: str, frame: Frame, source: str) -> Fixed:
         faults.append(Fault(source, f"groups that are given again: {repeats}", "Give each total once"))
     position = np.full(groups.count, len(values), dtype=np.int32)
     position[found[~unknown]] = np.flatnonzero(~unknown)
-    cells = frame.cells_of(name)
+    cells = public_rows.cells_of(name)
     of_cell, cut = _whole_cells(position[groups.of_row], cells.of_row, cells.count, len(values))
     if cut.size:
         first = _name(keys, int(cut[0]))
