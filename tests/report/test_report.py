@@ -60,7 +60,8 @@ def test_the_report_says_what_matters(microdata: Microdata) -> None:
 
 def test_a_report_explains_only_the_noise_that_its_figures_carry(microdata: Microdata, tmp_path: Path) -> None:
     both = text_of(write_report(microdata))
-    assert "either psi noise, which grows with the figure, or pnc noise (probably no clipping)" in both
+    assert "either psi noise, which grows with the figure" in both
+    assert "or pnc noise (probably no clipping)" in both
     write_case(tmp_path, SYNTHETIC, ("mu = { emp = 0.2, wage = 0.1 }", 'mu = { emp = 0.2 }\nmechanism = "psi"'))
     assert command("run", "spec.toml", folder=tmp_path).code == 0
     alone = text_of(tmp_path / "out" / "report.html")
@@ -102,7 +103,7 @@ def test_a_report_says_what_the_microdata_were_held_to(tmp_path: Path) -> None:
         microdata.write()
         html = unescape(write_report(microdata).read_text(encoding="utf-8"))
         assert "--attribute emp</code>" in html
-        assert "microdata = read_microdata(release)" in html  # with the options and totals that are on file
+        assert "release.microdata()" in html  # with the options and totals that are on file
         assert ("Totals of emp by cnty were public before" in html) == (microdata is held)
         assert ("no value is below 0 and all values are whole" in html) == (microdata is bounded)
         assert ("Do not cut off negative values" in html) == (microdata is not bounded)
