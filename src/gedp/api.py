@@ -22,7 +22,7 @@ from gedp.confidential import measure as confidential
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.mechanisms import ZETA
-from gedp.confidential.run import plan_run
+from gedp.confidential.run import Plan, plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.table import open_table as open_engine
@@ -99,16 +99,7 @@ def run(
     a confidential file one is found or made; for a confidential `table` one must be named. `seed` makes noise that can
     be repeated and protects nothing; it is for synthetic data. `answers_only` leaves out microdata and report.
     """
-    plan = plan_run(
-        spec if isinstance(spec, Spec) else read_spec(spec),
-        table=table,
-        out=None if out is None else Path(out),
-        ledger=None if ledger is None else Path(ledger),
-        replace=replace,
-        keep=() if isinstance(spec, Spec) else (Path(spec),),
-        decided_by=decided_by,
-        entropy=None if seed is None else SeededEntropy(seed),
-    )
+    plan = _planned(spec, table, out, ledger, replace, decided_by, None if seed is None else SeededEntropy(seed))
     release = carry_out(plan, progress=progress)
     if not answers_only:
         publish(release)
@@ -125,14 +116,28 @@ def check(
     decided_by: DecidedBy | None = None,
 ) -> PriceList:
     """Checks all that `run` would check before it spends anything, and says what every answer would cost."""
+    return _planned(spec, table, out, ledger, replace, decided_by).prices
+
+
+def _planned(
+    spec: Spec | str | Path,
+    table: ArrowStream | None,
+    out: str | Path | None,
+    ledger: str | Path | None,
+    replace: bool,
+    decided_by: DecidedBy | None,
+    entropy: Entropy | None = None,
+) -> Plan:
     return plan_run(
         spec if isinstance(spec, Spec) else read_spec(spec),
         table=table,
         out=None if out is None else Path(out),
         ledger=None if ledger is None else Path(ledger),
         replace=replace,
+        keep=() if isinstance(spec, Spec) else (Path(spec),),
         decided_by=decided_by,
-    ).prices
+        entropy=entropy,
+    )
 
 
 def open_table(spec: Spec, table: ArrowStream | str | Path | None = None) -> ConfidentialTable:

@@ -52,6 +52,12 @@ def test_what_is_no_decimal_is_refused(bad: str) -> None:
         PrivacyLoss.of(bad)
 
 
+def test_a_loss_below_zero_is_refused() -> None:
+    assert PrivacyLoss(Fraction(0)).mu == 0
+    with pytest.raises(DomainError, match="a privacy loss is 0 or more"):
+        PrivacyLoss(Fraction(-1, 10**30))
+
+
 @given(st.lists(decimals, max_size=8), st.randoms())
 def test_composition_is_exact_in_any_order(parts: list[Decimal], random: object) -> None:
     losses = [PrivacyLoss.of(part) for part in parts]

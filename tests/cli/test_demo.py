@@ -106,4 +106,4 @@ def test_again_in_the_same_folder_and_in_details(demonstration: Demonstration, t
         assert expected in again.out
     (tmp_path / "taken").touch()
     refused = command("demo", "--out", "taken/x", folder=tmp_path)
-    assert (refused.code, "cannot make the folder" in refused.err) == (2, True)
+    assert (refused.code, "taken/x: not a directory" in refused.err) == (2, True)

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,3 +166,43 @@ def test_an_interrupt_is_recorded_and_leaves_nothing(tmp_path: Path, monkeypatch
     assert ended.err.strip().count("\n") == 0
     assert names(tmp_path) == ["spec.toml", "t.parquet", LEDGER]
     assert outcomes(tmp_path) == ["abandoned"]
+
+
+def test_an_interrupt_once_the_release_has_its_name_leaves_it_finished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_case(tmp_path)
+    commit, calls = Ledger.commit, []
+
+    def interrupt_first(ledger: Ledger, release: str, digest: str) -> None:
+        calls.append(release)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        commit(ledger, release, digest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "commit", interrupt_first)
+        ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
+    assert (ended.code, ended.err.strip().count("\n")) == (130, 0)
+    assert "The release in out is whole and paid for" in ended.err
+    read_release(tmp_path / "out")
+    assert (spent(tmp_path), outcomes(tmp_path)) == (PRICE, ["finished"])
+
+
+def test_an_interrupt_while_the_price_is_recorded_says_where_to_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_case(tmp_path)
+    reserve = Ledger.reserve
+
+    def interrupted_after(*arguments: Any, **options: Any) -> None:
+        reserve(*arguments, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Ledger, "reserve", interrupted_after)
+        ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
+    assert ended.code == 130
+    assert f"Its price may be set aside already: gedp ledger show {LEDGER}" in ended.err
+    assert (spent(tmp_path), outcomes(tmp_path)) == (PRICE, ["reserved"])
+    assert not (tmp_path / "out").exists()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gedp.confidential.engines import local
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import ConfidentialTable, _compact, _runs, find_cells, open_table
-from gedp.errors import FaultsError, TableChangedError
+from gedp.errors import DomainError, FaultsError, TableChangedError
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
@@ -83,7 +83,7 @@ def test_what_is_true_or_false_is_no_number() -> None:
 
 def test_missing_columns_and_empty_tables() -> None:
     faults = faults_of(table_of().drop_columns(["emp", "cnty"]))
-    assert any("column emp: there is no such column" in fault and "key, naics" in fault for fault in faults)
+    assert any("column emp: there is no such column" in fault and "2 were found" in fault for fault in faults)
     assert len(faults) == 2
     assert faults_of(table_of().slice(0, 0)) == ["the table: it has no rows. Check the file"]
 
@@ -132,6 +132,13 @@ def test_floats_are_whole_where_they_are_nearest_to_a_multiple(units: list[int],
     beside = pa.array([float(value) for value in exact] + [float(Fraction(unit) / 2)], kind)
     counts = LocalEngine(table_of(emp=beside)).count_faults({"emp": Fraction(unit)})["emp"]
     assert (counts.not_whole, counts.total) == (1, sum(map(abs, units)))
+
+
+def test_a_unit_that_no_text_can_be_counted_in_is_refused() -> None:
+    engine = LocalEngine(table_of(emp=pa.array(["1", "2", "3"])))
+    assert engine.count_faults({"emp": Fraction(1, 10**63)})["emp"].not_numbers == 0
+    with pytest.raises(DomainError, match="at most 63 decimals"):
+        engine.count_faults({"emp": Fraction(1, 3)})
 
 
 def number_in(text: str) -> Decimal | str | None:

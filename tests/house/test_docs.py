@@ -48,9 +48,12 @@ def test_commands_run(page: Path, tmp_path: Path, demonstration: Demonstration) 
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_python_runs(page: Path) -> None:
+def test_python_runs(page: Path, tmp_path: Path, demonstration: Demonstration) -> None:
+    demonstration.copied_to(tmp_path / "demo")
     for block in blocks(page, "python"):
-        subprocess.run([sys.executable, "-W", "error", "-c", block], check=True, capture_output=True)
+        command = [sys.executable, "-W", "error", "-c", block]
+        result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert result.returncode == 0, result.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -129,3 +129,12 @@ def test_objects_show_themselves_shortly_and_survive_pickling(tmp_path: Path) ->
         assert "<table>" in thing._repr_html_()
     with pytest.raises(KeyError, match="the columns are county, attribute"):
         table["nonsense"]
+
+
+def test_names_of_columns_in_memory_are_not_quoted() -> None:
+    """A DataFrame that was read from a text without a header has a record for its names."""
+    with pytest.raises(gedp.GedpError) as raised:
+        gedp.check(SPEC, pa.table({"Smith & Sons": [1], "001": ["003"], "48211": [7]}))
+    assert "Smith" not in str(raised.value)
+    assert "48211" not in str(raised.value)
+    assert "Check the names: 3 were found" in str(raised.value)

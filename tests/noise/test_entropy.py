@@ -150,15 +150,15 @@ def test_no_copies_and_no_secrets_on_show(source: SystemEntropy | SeededEntropy)
 
 
 def test_a_seed_is_never_a_default() -> None:
-    """Only code that names the seeded source gets it: no default, no variable, one option for it."""
+    """Only code that names the seeded source gets it: no default, no variable, an option for it."""
     users = {
         path.relative_to(SOURCE.parent).as_posix()
         for path in SOURCE.parent.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "SeededEntropy"
     }
-    # `--seed` for synthetic data; simulations
-    assert users <= {"cli/run.py", "lab/compare/rehearsals.py", "lab/reproduce/coverage.py"}
+    # `--seed` and `seed=` for synthetic data; simulations
+    assert users <= {"api.py", "cli/run.py", "lab/compare/rehearsals.py", "lab/reproduce/items/coverage.py"}
     for path in SOURCE.glob("*.py"):
         assert "environ" not in path.read_text(encoding="utf-8")
     for function in (gedp.noise.rounded_gaussian, gedp.noise.Grid.noisy, gedp.noise.SumGrid.noisy):

@@ -103,7 +103,7 @@ def test_a_report_says_what_the_microdata_were_held_to(tmp_path: Path) -> None:
         microdata.write()
         html = unescape(write_report(microdata).read_text(encoding="utf-8"))
         assert "--attribute emp</code>" in html
-        assert "release.microdata()" in html  # with the options and totals that are on file
+        assert "release.microdata().tabulate(" in html  # with the options and totals that are on file
         assert ("Totals of emp by cnty were public before" in html) == (microdata is held)
         assert ("no value is below 0 and all values are whole" in html) == (microdata is bounded)
         assert ("Do not cut off negative values" in html) == (microdata is not bounded)

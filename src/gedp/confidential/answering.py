@@ -215,7 +215,7 @@ class _Job:
         for name in query.mu:
             clipped = int(plans[query.name, name].clip.sum())
             sigma = self.mechanisms[query.name, name].sigma
-            noise[name] = AttributeNoise(sigma, groups.count - clipped, clipped)
+            noise[name] = AttributeNoise(sigma, {"psi": groups.count - clipped, "pnc": clipped})
         return Answered(query, groups.count, noise)
 
     def _identity_answered(self) -> list[Answered]:
@@ -237,7 +237,7 @@ class _Plan:
 
 
 def _manifest(job: _Job, recorded: Record | None, answered: Sequence[Answered]) -> Manifest:
-    """What anybody may know about the release. Nothing in it comes from the confidential columns."""
+    """What anybody may know about the release. Nothing in it comes from the confidential columns but through noise."""
     attributes = job.spec.policy.attributes
     return Manifest(
         gedp=__version__,

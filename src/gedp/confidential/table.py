@@ -145,9 +145,8 @@ def _hint(engine: Engine) -> str:
     """What columns there are, by name where no name can be a record."""
     if engine.has_schema:
         return f"The table has: {', '.join(engine.columns())}"
-    count = len(engine.columns())
-    read = "1 column" if count == 1 else f"{count:,} columns"
-    return f"Is it among the names in the first line? That was read as {read}"
+    read = f"{len(engine.columns()):,}"
+    return f"Check the names: {read} were found, not shown here because the first line of a text may be a record"
 
 
 def _rows(count: int) -> str:

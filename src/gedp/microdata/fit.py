@@ -138,13 +138,13 @@ class Microdata:
             "attributes": {name: self._described(name) for name in self.attributes},
         }
 
-    def write(self, path: Path | None = None) -> Path:
+    def write(self, path: str | Path | None = None) -> Path:
         """Writes the table, into the folder of the release unless told otherwise, and how it was fitted beside it.
 
         A report in that folder is about the microdata before, so it goes first: see gedp.publish for how to replace it.
         """
         self.require_rows()
-        path = path or self.release.folder / MICRODATA
+        path = self.release.folder / MICRODATA if path is None else Path(path)
         if path.suffix != ".parquet":
             raise WriteError(f"cannot write {path}: microdata are a Parquet file. Choose a name that ends in .parquet")
         beside = path.with_suffix(".json")

@@ -56,7 +56,7 @@ class Measurement:
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class MeasuredTable:
     """The totals of a grouping with their variances. The rows of `frame` are measured groups; `groups` gathers them."""
 
     frame: Frame
@@ -90,7 +90,7 @@ class MeasuredFit:
         """What was measured, in words."""
         return list(dict.fromkeys(" x ".join(each.query.by) or "the total" for each in self.measurements))
 
-    def table(self, by: Sequence[str]) -> Table:
+    def table(self, by: Sequence[str]) -> MeasuredTable:
         """The groups of a grouping that `allows` lets pass."""
         possible = [place for place, each in enumerate(self.measurements) if each.groups(by) is not None]
         if self.agreement.is_complete:  # all give the same, the coarsest with the least work
@@ -98,11 +98,11 @@ class MeasuredFit:
         tables = [self._table(place, by) for place in possible]
         return min(tables, key=lambda table: float(table.variances.sum()))
 
-    def _table(self, place: int, by: Sequence[str]) -> Table:
+    def _table(self, place: int, by: Sequence[str]) -> MeasuredTable:
         frame = self.measurements[place].frame
         groups, variances = frame.cells(by), self.variances[place]
         totals = sum_by(groups.of_row, self.totals[place], groups.count)
-        return Table(frame, groups, totals, self.agreement.variances(place, groups, variances, self._solve))
+        return MeasuredTable(frame, groups, totals, self.agreement.variances(place, groups, variances, self._solve))
 
     @cached_property
     def _solve(self) -> "Solver":

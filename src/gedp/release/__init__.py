@@ -11,11 +11,20 @@ writer     a release in the making; rows: in which order; claim: by whom
 """
 
 from gedp.folders import PlaceTakenError
-from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, AttributeNoise, DecisionMade, Manifest, Together
+from gedp.release.manifest import (
+    IDENTITY,
+    MANIFEST,
+    MAPS,
+    MECHANISMS,
+    Answered,
+    AttributeNoise,
+    DecisionMade,
+    Manifest,
+    Together,
+)
 from gedp.release.protected import ProtectedAnswers
 from gedp.release.reader import (
     ANSWER_SCHEMA,
-    MECHANISMS,
     VARIANCE_KINDS,
     ReleaseFolder,
     TamperedReleaseError,

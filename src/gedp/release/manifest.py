@@ -15,6 +15,7 @@ from typing import Any
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
+from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
 from gedp.policy.section import Faults, Section
 
 MANIFEST = "manifest.json"
@@ -22,6 +23,8 @@ IDENTITY = "identity.parquet"
 MAPS = "maps"
 TABLES = "tables"
 FORMAT = 2
+#: That a query can be answered by; a spec may also leave the choice to "auto".
+MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 ENTROPIES = ("system", "seeded")
 
 _FRESH = "Get a fresh copy of the release"
@@ -35,8 +38,7 @@ class AttributeNoise:
     """
 
     sigma_psi: float
-    groups_psi: int = 0  # both 0 for the identity query
-    groups_pnc: int = 0
+    groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
 
 
 @dataclass(frozen=True)
@@ -191,8 +193,7 @@ def _query_content(answered: Answered) -> dict[str, Any]:
             name: {
                 "mu": str(query.mu[name]),
                 "sigma_psi": noise.sigma_psi,
-                "groups_psi": noise.groups_psi,
-                "groups_pnc": noise.groups_pnc,
+                **{f"groups_{mechanism}": count for mechanism, count in noise.groups.items()},
             }
             for name, noise in answered.noise.items()
         },
@@ -271,9 +272,8 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
             attribute = attributes.table(name)
             _require(attribute, "mu", str(query.mu.get(name)))
             sigma = attribute.converted("sigma_psi", _positive, "a number above 0")
-            noise[name] = AttributeNoise(
-                sigma or 1.0, attribute.whole("groups_psi", 0), attribute.whole("groups_pnc", 0)
-            )
+            by_mechanism = {mechanism: attribute.whole(f"groups_{mechanism}", 0) for mechanism in MECHANISMS}
+            noise[name] = AttributeNoise(sigma or 1.0, by_mechanism)
             attribute.finish()
         found = Answered(query, groups, noise)
         if noise.keys() != query.mu.keys():
@@ -281,7 +281,7 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
         else:
             for name in ("by", "mechanism", "file"):
                 _require(entry, name, _query_content(found)[name])
-            if any(n.groups_psi + n.groups_pnc != (0 if query.is_identity else groups) for n in noise.values()):
+            if any(sum(n.groups.values()) != (0 if query.is_identity else groups) for n in noise.values()):
                 entry.fault("attributes", "their numbers of groups do not add up", _FRESH)
         entry.finish()
         answered.append(found)

@@ -13,9 +13,8 @@ from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, regular, sha256
 from gedp.release.derived import DERIVED
-from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, Answered, Manifest, read_manifest
+from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, MECHANISMS, Answered, Manifest, read_manifest
 
-MECHANISMS = ("psi", "pnc")
 VARIANCE_KINDS = ("exact", "estimated")
 
 #: The columns of a table of answers, after its keys.

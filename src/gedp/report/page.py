@@ -8,15 +8,14 @@ from typing import Any
 from urllib.parse import quote
 
 from gedp.microdata import Microdata
-from gedp.neighbors import Linear
 from gedp.numbers import short
 from gedp.policy import Spec, price
-from gedp.release import Manifest
+from gedp.release import MECHANISMS, Manifest
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
 from gedp.report.numbers import relative, with_margin
-from gedp.report.totals import Grouping, Totals, main_totals
+from gedp.report.totals import ReportedTotals, TotalsByGroup, main_totals
 from gedp.web import Html, asset, fill, page
 from gedp.web import table as html_table
 
@@ -112,7 +111,7 @@ def _banners(manifest: Manifest) -> str:
     return seeded + (f'<p class="note">{SYNTHETIC}</p>' if manifest.spec.data.synthetic else "")
 
 
-def _tiles(manifest: Manifest, totals: Totals, chance: str) -> str:
+def _tiles(manifest: Manifest, totals: ReportedTotals, chance: str) -> str:
     tables = manifest.tables
     figures = sum(answered.groups * len(answered.noise) for answered in tables)
     name, amount = next(iter(totals.all_together.items()))
@@ -127,7 +126,7 @@ def _tiles(manifest: Manifest, totals: Totals, chance: str) -> str:
     return "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>" for number, what in tiles)
 
 
-def _totals(totals: Totals, errors: tuple[ErrorsOfAlike, ...]) -> str:
+def _totals(totals: ReportedTotals, errors: tuple[ErrorsOfAlike, ...]) -> str:
     rows = []
     for name, amount in totals.all_together.items():
         rows.append([name, *with_margin(amount.estimate, amount.margin), relative(amount.relative)])
@@ -148,7 +147,7 @@ def _totals(totals: Totals, errors: tuple[ErrorsOfAlike, ...]) -> str:
     return "".join(parts)
 
 
-def _bars(grouping: Grouping, name: str, confidence: float) -> str:
+def _bars(grouping: TotalsByGroup, name: str, confidence: float) -> str:
     """The largest groups: label, number and bar in every row, so that the figure is a table too."""
     amounts = grouping.of_attribute[name]
     scale = bar_scale(amount for _, amount in amounts)
@@ -247,7 +246,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         ]
         file = entry.file if query.is_identity else f"tables/{query.name}.csv"
         noises = entry.noise.values()
-        kinds = {"psi": sum(n.groups_psi for n in noises), "pnc": sum(n.groups_pnc for n in noises)}
+        kinds = {name: sum(noise.groups[name] for noise in noises) for name in MECHANISMS}
         noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
         rows.append([query.name, by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
     headings = [
@@ -266,7 +265,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
 def _noise(manifest: Manifest) -> str:
     """Which kinds of noise the figures of the tables carry, in words."""
     noises = [noise for answered in manifest.tables for noise in answered.noise.values()]
-    with_psi, with_pnc = any(n.groups_psi for n in noises), any(n.groups_pnc for n in noises)
+    with_psi, with_pnc = (any(noise.groups[name] for noise in noises) for name in ("psi", "pnc"))
     psi = f"<code>psi</code> noise, which {escape(_growth(manifest.spec))}"
     pnc = (
         "<code>pnc</code> noise (probably no clipping), which depends on the largest establishments of the group and "
@@ -281,7 +280,7 @@ def _noise(manifest: Manifest) -> str:
 
 def _growth(spec: Spec) -> str:
     """How psi noise depends on the figure: not at all where ψ is linear."""
-    constant = [name for name in spec.asked if isinstance(spec.policy.attributes[name].protection.psi, Linear)]
+    constant = [name for name in spec.asked if spec.policy.attributes[name].protection.psi.has_constant_variance]
     if len(constant) == len(spec.asked):
         return "has the same size for all figures of a table"
     return "grows with the figure" + (f" (but not that of {', '.join(constant)})" if constant else "")

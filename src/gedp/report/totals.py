@@ -32,7 +32,7 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Grouping:
+class TotalsByGroup:
     """The groups of one grouping, for every attribute that has errors the largest first; as many as are shown."""
 
     by: tuple[str, ...]
@@ -46,24 +46,24 @@ class Grouping:
 
 
 @dataclass(frozen=True)
-class Totals:
+class ReportedTotals:
     """What the microdata add up to, or measured groups where these do not determine microdata."""
 
     confidence: float
     all_together: Mapping[str, Amount]
-    groupings: tuple[Grouping, ...]
+    groupings: tuple[TotalsByGroup, ...]
     too_many: tuple[str, ...]  # groupings with too many groups to show
 
 
-def main_totals(microdata: Microdata) -> Totals:
+def main_totals(microdata: Microdata) -> ReportedTotals:
     """The totals of all attributes: all together, and by the groupings that `_groupings` finds."""
     spec = microdata.frame.spec
     confidence = float(spec.output.confidence)
     most = MOST_GROUPS[_is_direct(microdata)]
     counts = {by: _count(microdata, by) for by in _groupings(spec)}
     few = (by for by, count in counts.items() if 1 < count <= most)
-    known = (Grouping(by, counts[by], found) for by in few if (found := _amounts(microdata, by, confidence)))
-    return Totals(
+    known = (TotalsByGroup(by, counts[by], found) for by in few if (found := _amounts(microdata, by, confidence)))
+    return ReportedTotals(
         confidence,
         {name: amounts[0][1] for name, amounts in _amounts(microdata, (), confidence).items()},
         tuple(islice(known, MOST_GROUPINGS)),

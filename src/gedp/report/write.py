@@ -11,13 +11,13 @@ from gedp.release.derived import MICRODATA, MICRODATA_JSON, REPORT, drop_signatu
 from gedp.report.page import report_page
 
 
-def write_report(microdata: Microdata, path: Path | None = None, *, title: str | None = None) -> Path:
+def write_report(microdata: Microdata, path: str | Path | None = None, *, title: str | None = None) -> Path:
     """Writes the report of microdata that are on file, into the folder of their release unless told otherwise.
 
     Where the answers determine no microdata it is about the tables alone.
     """
     release = microdata.release
-    path = path or release.folder / REPORT
+    path = release.folder / REPORT if path is None else Path(path)
     described = read_description(release) if microdata.fits else None
     release.require_not_part(path, made=(MICRODATA_JSON, MICRODATA))
     links = real(path).parent == real(release.folder)

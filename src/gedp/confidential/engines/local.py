@@ -79,8 +79,8 @@ class LocalEngine:
 
     @property
     def has_schema(self) -> bool:
-        """Whether names of columns come from a schema: of Parquet files and tables in memory, but not of CSV files."""
-        return not any(map(_is_csv, self.files()))
+        """Whether names of columns come from a schema: of Parquet files. A DataFrame may have been read from a text."""
+        return bool(self.files()) and not any(map(_is_csv, self.files()))
 
     def can_be_public(self, column: str) -> bool:
         """Whether a column of this type is written to a release and read back as the same text on every machine."""

@@ -80,8 +80,9 @@ class Evaluation:
         """Every group of every level, protected beside true."""
         return group_table(self.comparisons)
 
-    def write(self, folder: Path, *, force: bool = False) -> Path:
+    def write(self, folder: str | Path, *, force: bool = False) -> Path:
         """Writes everything into a folder of its own, closed to others; returns the page."""
+        folder = Path(folder)
         with results_folder(folder, self.stamp, COMMAND, force=force) as results:
             self.write_into(results)
         return folder / f"{self.stamp.prefix}{PAGE}"

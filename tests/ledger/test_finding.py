@@ -1,0 +1,65 @@
+"""Which ledger is a dataset's, where folders cannot be read or written and names are taken."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gedp.errors import Refused
+from gedp.ledger import Ledger
+from gedp.ledger.finding import beside, find_ledger, leave_pointer, ledgers_of
+
+pytestmark = pytest.mark.usefixtures("no_disk_waits")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data" / "t.parquet"
+    path.parent.mkdir()
+    path.write_bytes(b"some rows")
+    return path
+
+
+def test_a_ledger_elsewhere_is_found_by_the_link_beside_the_data(data: Path, tmp_path: Path) -> None:
+    ledger = Ledger.open(tmp_path / "elsewhere.gedp")
+    assert find_ledger([data]) is None
+    leave_pointer(ledger, [data])
+    assert beside([data]).is_symlink()
+    assert ledgers_of([data]) == [ledger.path.resolve()]
+
+
+def test_where_no_link_can_be_made_the_release_goes_on(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, target: object) -> None:
+        raise PermissionError
+
+    ledger = Ledger.open(tmp_path / "elsewhere.gedp")
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "symlink_to", refuse)
+        leave_pointer(ledger, [data])
+    assert ledgers_of([data]) == []
+    assert find_ledger([data], named=ledger.path) == ledger.path
+
+
+def test_a_link_never_takes_the_place_of_another_ledger(data: Path, tmp_path: Path) -> None:
+    own, other = Ledger.open(beside([data])), Ledger.open(tmp_path / "elsewhere.gedp")
+    with pytest.raises(Refused, match="these data have a ledger, and a release must be recorded in it"):
+        leave_pointer(other, [data])
+    leave_pointer(own, [data])
+    assert not beside([data]).is_symlink()
+    assert ledgers_of([data]) == [own.path.resolve()]
+
+
+def test_a_folder_above_that_cannot_be_listed_hides_no_ledger_but_its_own(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, glob = Ledger.open(beside([data])), Path.glob
+
+    def closed_above(folder: Path, pattern: str) -> Iterator[Path]:
+        if folder != data.parent.resolve():
+            raise PermissionError
+        return iter(list(glob(folder, pattern)))
+
+    monkeypatch.setattr(Path, "glob", closed_above)
+    assert ledgers_of([data]) == [own.path.resolve()]
