@@ -173,7 +173,7 @@ def test_a_link_to_a_ledger_that_is_not_there_is_no_permission_to_start_anew(tmp
     write_spec(tmp_path, ONE_RELEASE, ("t.parquet", "other.parquet"))
     for dry in ([], ["--dry-run"]):
         ended = gedp("run", "spec.toml", "--out", "again", *dry, folder=tmp_path)
-        assert (ended.code, "leads to a ledger that is not there" in ended.err) == (1, True), ended
+        assert (ended.code, "leads to a ledger that is missing" in ended.err) == (1, True), ended
 
 
 def test_what_a_seed_or_a_public_column_gave_away_is_not_protected_afterwards(tmp_path: Path) -> None:

@@ -60,7 +60,8 @@ def test_the_report_says_what_matters(microdata: Microdata) -> None:
 
 def test_a_report_explains_only_the_noise_that_its_figures_carry(microdata: Microdata, tmp_path: Path) -> None:
     both = text_of(write_report(microdata))
-    assert "either psi noise, which grows with the figure, or pnc noise (probably no clipping)" in both
+    assert "either psi noise, which grows with the figure" in both
+    assert "or pnc noise (probably no clipping)" in both
     write_case(tmp_path, SYNTHETIC, ("mu = { emp = 0.2, wage = 0.1 }", 'mu = { emp = 0.2 }\nmechanism = "psi"'))
     assert command("run", "spec.toml", folder=tmp_path).code == 0
     alone = text_of(tmp_path / "out" / "report.html")
