@@ -3,8 +3,12 @@
 import os
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from gedp.release import Manifest
 
 NARROWEST, WIDEST, USUAL = 20, 1_000, 80  # characters
 
@@ -17,6 +21,12 @@ def make_console(*, stderr: bool = False, width: int | None = None) -> "Console"
     if console.width < NARROWEST:
         console.width = USUAL
     return console
+
+
+def warn_if_seeded(manifest: "Manifest", *, err: bool = False) -> None:
+    """Says of a release whose noise can be drawn again that it protects nobody."""
+    if manifest.is_seeded:
+        click.echo("NOT PROTECTED: the noise came from a seed.", err=err)
 
 
 def believe_only_sane_sizes() -> None:

@@ -52,7 +52,7 @@ def command(
 
     Exit codes: 0 done, 1 refused (folder taken, release altered), 2 faults in the true table or the options.
     """
-    from gedp.cli.console import make_console
+    from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
     from gedp.lab.baselines.suppression import PublishedQcew
     from gedp.lab.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
@@ -84,5 +84,4 @@ def command(
     console.print(stamp.sentence, soft_wrap=True)
     print_evaluation(console, evaluation)
     console.print(f"Open {target / f'{stamp.prefix}{PAGE}'} in a browser. {stamp.sentence}", soft_wrap=True)
-    if release.manifest.is_seeded:
-        console.print("NOT PROTECTED: the noise came from a seed.")
+    warn_if_seeded(release.manifest)

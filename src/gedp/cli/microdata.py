@@ -42,7 +42,7 @@ def command(
     """
     from rich.table import Table
 
-    from gedp.cli.console import make_console
+    from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
     from gedp.microdata.fit import fit_microdata
     from gedp.microdata.weights import TOLERANCE
@@ -91,5 +91,4 @@ def command(
     )
     if report:
         click.echo(f"Rewrote {report} for these microdata.")
-    if release.manifest.is_seeded:
-        click.echo("NOT PROTECTED: the noise came from a seed.")
+    warn_if_seeded(release.manifest)

@@ -25,6 +25,7 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
       gedp report out
       gedp report out --title "Employment and wages, 2016 Q1" --out page.html
     """
+    from gedp.cli.console import warn_if_seeded
     from gedp.cli.progress import steps
     from gedp.microdata.on_file import microdata_to_report
     from gedp.release import read_release
@@ -38,5 +39,4 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
         at.step("writing")
         path = write_report(microdata, out, title=title)
     click.echo(f"Wrote {path}. Open it in a browser; it needs no network.")
-    if release.manifest.is_seeded:
-        click.echo("NOT PROTECTED: the noise came from a seed.")
+    warn_if_seeded(release.manifest)

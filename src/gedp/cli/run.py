@@ -55,7 +55,7 @@ def command(
 
     Exit codes: 0 released, 1 refused (budget, ledger, folder taken), 2 faults in the spec or the table.
     """
-    from gedp.cli.console import make_console
+    from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
     from gedp.confidential.run import plan_run, run
     from gedp.explain import terminal
@@ -89,8 +89,7 @@ def command(
     with steps() as at:
         release = run(plan, progress=at.reach)
     console.print(_released(release, plan), soft_wrap=True)
-    if release.manifest.is_seeded:
-        console.print("NOT PROTECTED: the noise came from a seed.")
+    warn_if_seeded(release.manifest)
     if answers_only:
         return
     with steps() as at:

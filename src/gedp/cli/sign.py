@@ -24,6 +24,7 @@ def command(folder: Path | None, key: Path | None, new_key: Path | None, passphr
       gedp sign out --key publisher.key
       gedp verify out --key publisher.key.pub
     """
+    from gedp.cli.console import warn_if_seeded
     from gedp.release import read_release
     from gedp.release.signing import make_key, read_passphrase, sign
 
@@ -39,5 +40,4 @@ def command(folder: Path | None, key: Path | None, new_key: Path | None, passphr
     release = read_release(folder)
     names = sign(release, key, passphrase)
     click.echo(f"Signed {len(names)} files in {folder}. Anybody can check this: gedp verify {folder} --key PUBLIC-KEY")
-    if release.manifest.is_seeded:
-        click.echo("NOT PROTECTED: the noise came from a seed.")
+    warn_if_seeded(release.manifest)

@@ -92,6 +92,7 @@ def command(
       gedp tabulate out --by cnty --ratio weekly-wage --ratio 'pay = wage / m3emp'
       gedp tabulate out --agglvl 75 --out counties.csv
     """
+    from gedp.cli.console import warn_if_seeded
     from gedp.cli.progress import steps
     from gedp.microdata.cells import read_public_rows
     from gedp.microdata.on_file import find_microdata, is_on_file
@@ -145,8 +146,7 @@ def command(
         click.echo("This table is not made from the microdata on file, which were fitted with other options.", err=True)
     if agglvl and (microdata.constraints.nonnegative or microdata.constraints.whole):
         click.echo("Errors are those of the fit without --nonnegative and --whole.", err=True)
-    if release.manifest.is_seeded:
-        click.echo("NOT PROTECTED: the noise came from a seed.", err=True)
+    warn_if_seeded(release.manifest, err=True)
 
 
 def _renamed(names: Sequence[str]) -> dict[str, str]:

@@ -20,6 +20,7 @@ def command(folder: Path, key: Path | None) -> None:
       gedp verify out
       gedp verify out --key publisher.key.pub
     """
+    from gedp.cli.console import warn_if_seeded
     from gedp.release import read_release
     from gedp.release.signing import verify
 
@@ -32,5 +33,4 @@ def command(folder: Path, key: Path | None) -> None:
     else:
         release = verify(folder, key)
         click.echo(f"Every file in {folder} is as the owner of {key} signed it.")
-    if release.manifest.is_seeded:
-        click.echo("NOT PROTECTED: the noise came from a seed.")
+    warn_if_seeded(release.manifest)
