@@ -25,11 +25,11 @@ ROWS = pa.table(
     }
 )
 SECTIONS: dict[str, Any] = {
-    "data": {"public": ["county"], "id": "id", "synthetic": True},
+    "data": {"public": ["county"], "id": "id", "synthetic": np.bool_(True)},
     "attributes": {"jobs": {"psi": "sqrt", "gamma": 0.5}},
-    "budget": {"mu": 2},
+    "budget": {"mu": np.int16(2)},
     "queries": [
-        {"name": "identity", "by": "establishment", "mu": np.float64(0.7)},
+        {"name": "identity", "by": "establishment", "mu": np.float32(0.7)},
         {"name": "county", "by": ("county",), "mu": Decimal("0.5")},
     ],
 }
@@ -138,3 +138,9 @@ def test_names_of_columns_in_memory_are_not_quoted() -> None:
     assert "Smith" not in str(raised.value)
     assert "48211" not in str(raised.value)
     assert "Check the names: 3 were found" in str(raised.value)
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    columns = [pa.array([1]), pa.array(["001"]), pa.array([5]), pa.array([7])]
+    with pytest.raises(gedp.GedpError, match="several columns have the same name"):
+        gedp.check(SPEC, pa.Table.from_arrays(columns, names=["id", "county", "jobs", "jobs"]))

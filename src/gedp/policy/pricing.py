@@ -38,7 +38,8 @@ class PriceList:
     budget: PrivacyLoss
 
     def __repr__(self) -> str:
-        return f"PriceList({len(self.lines)} answers: mu = {self.total.mu:.6g} of a budget of {self.budget.mu:.6g})"
+        answers = "1 answer" if len(self.lines) == 1 else f"{len(self.lines)} answers"
+        return f"PriceList({answers}: mu = {self.total.mu:.6g} of a budget of {self.budget.mu:.6g})"
 
     def _repr_html_(self) -> str:
         shares = [percent(float(self.share(line.loss))) for line in self.lines]

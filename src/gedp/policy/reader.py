@@ -117,10 +117,10 @@ def _plain(value: Any) -> Any:
         return {key if isinstance(key, str) else repr(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    if isinstance(value, float):  # np.float64 too
-        return Decimal(repr(float(value)))
-    if isinstance(value, np.integer):
-        return int(value)
+    if isinstance(value, float | np.floating):
+        return Decimal(str(value))
+    if isinstance(value, np.integer | np.bool_):
+        return value.item()
     return str(value) if isinstance(value, Path) else value
 
 

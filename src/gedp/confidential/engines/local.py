@@ -214,12 +214,14 @@ def _arrow_table(source: object) -> pa.Table:
         hint = "Give a path, or a DataFrame or table of pandas, polars, pyarrow or DuckDB"
         raise FaultsError(IN_MEMORY, [Fault("the table", f"{type(source).__name__} is not a table", hint)])
     try:
-        return pa.table(source)
+        table = pa.table(source)
     except Exception as error:
-        kind = type(error).__name__
-    raise FaultsError(
-        IN_MEMORY, [Fault("the table", f"its columns cannot be read ({kind})", "Give columns of one type")]
-    )
+        problem = f"its columns cannot be read ({type(error).__name__})"
+    else:
+        if len(set(table.column_names)) == table.num_columns:
+            return table
+        problem = "several columns have the same name"
+    raise FaultsError(IN_MEMORY, [Fault("the table", problem, "Give every column a name of its own, and one type")])
 
 
 def _stamps(source: str) -> dict[Path, Stamp]:
