@@ -125,8 +125,8 @@ def test_objects_show_themselves_shortly_and_survive_pickling(tmp_path: Path) ->
     assert repr(release.establishments()).splitlines()[-1] == "300 rows, of which 10 are shown"
     for thing in (SPEC, prices, release, table):
         assert repr(pickle.loads(pickle.dumps(thing))) == repr(thing)
-    for thing in (SPEC, prices, release, table, release.microdata()):
-        assert "<table>" in thing._repr_html_()
+    for shown in (SPEC, prices, release, table, release.microdata()):
+        assert "<table>" in shown._repr_html_()
     with pytest.raises(KeyError, match="the columns are county, attribute"):
         table["nonsense"]
 
