@@ -2,6 +2,7 @@
 
 from decimal import Decimal
 from fractions import Fraction
+from itertools import permutations
 
 import mpmath
 import numpy as np
@@ -169,3 +170,19 @@ def test_two_publishers_narrow_what_they_share_and_compose_their_losses() -> Non
         assert (own.high >= shared.high - 1e-9).all()
     same = compose_publishers(bls, bls)
     assert same.protections == bls.protections
+
+
+def test_any_number_of_publishers_compose_in_any_order() -> None:
+    gammas, losses = (0.5, 0.3, 0.4), (1, 2, 2)
+    publishers = [
+        Promise({"emp": Protection(Sqrt(), gamma), f"own{mu}": Protection(Linear(), 1)}, PrivacyLoss.of(mu))
+        for gamma, mu in zip(gammas, losses, strict=True)
+    ]
+    x = np.array([1.0, 10.0, 1e4])
+    narrowest = Protection(Sqrt(), min(gammas)).interval(x)
+    for order in permutations(publishers):
+        together = compose_publishers(*order)
+        assert together.loss == PrivacyLoss.of(3)
+        assert together.protections.keys() == {"emp", "own1", "own2"}
+        np.testing.assert_allclose(together.protections["emp"].interval(x), narrowest, rtol=1e-9)
+    assert compose_publishers(publishers[0]) == publishers[0]

@@ -86,7 +86,7 @@ def test_two_publishers(tmp_path: Path) -> None:
     )
     (tmp_path / "open.toml").write_text(public, encoding="utf-8")
     refused = gedp("explain", "ours.toml", "--with", "open.toml", cwd=tmp_path)
-    assert (refused.returncode, "emp: confidential in one spec and public in the other" in refused.stderr) == (1, True)
+    assert (refused.returncode, "emp: confidential in one spec and public in another" in refused.stderr) == (1, True)
     (tmp_path / "dear.toml").write_text(changed(("mu = 1.4", "mu = 1.2")), encoding="utf-8")
     assert gedp("explain", "ours.toml", "--with", "dear.toml", cwd=tmp_path).returncode == 1
     result = gedp("explain", "ours.toml", "--with", "other.toml", cwd=tmp_path)
@@ -95,6 +95,10 @@ def test_two_publishers(tmp_path: Path) -> None:
     assert "mu = 1.9799" in said
     assert "emp: psi = narrowed from (sqrt(x))/0.5 and (sqrt(x))/0.2" in " ".join(said.split())
     assert "wage: psi = sqrt(x), gamma = 50" in said
+    refused = gedp("explain", "ours.toml", "--with", "other.toml", "--with", "open.toml", cwd=tmp_path)
+    assert (refused.returncode, "emp: confidential in one spec" in refused.stderr) == (1, True)
+    three = gedp("explain", "ours.toml", "--with", "other.toml", "--with", "ours.toml", cwd=tmp_path)
+    assert "All 3 releases together promise mu = 2.4249" in three.stdout[three.stdout.index("Together with") :]
 
 
 def test_bad_usage_ends_with_exit_code_2(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import reduce
 from numbers import Rational
 
 import numpy as np
@@ -150,12 +151,16 @@ class Promise:
     loss: PrivacyLoss
 
 
-def compose_publishers(a: Promise, b: Promise) -> Promise:
-    """What holds for an establishment that both publish about, each with its own ψ, γ and μ.
+def compose_publishers(first: Promise, *others: Promise) -> Promise:
+    """What holds for an establishment that several publish about, each with its own ψ, γ and μ.
 
-    An attribute of both is protected within the narrowed intervals. An attribute of one publisher alone keeps its
-    intervals, provided that the other publishes nothing computed from it. The losses compose.
+    An attribute of several is protected within the narrowed intervals. An attribute of one publisher alone keeps its
+    intervals, provided that the others publish nothing computed from it. The losses compose.
     """
+    return reduce(_compose_two, others, first)
+
+
+def _compose_two(a: Promise, b: Promise) -> Promise:
     protections = {**a.protections, **b.protections}
     for name in a.protections.keys() & b.protections.keys():
         if a.protections[name] != b.protections[name]:

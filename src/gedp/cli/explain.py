@@ -22,9 +22,13 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 )
 @click.option("--sizes", callback=_sizes, metavar="X,Y,…", help="Show the intervals around these values.")
 @click.option(
-    "--with", "other", metavar="SPEC", help="Spec of a second publisher: also show what both releases together promise."
+    "--with",
+    "others",
+    multiple=True,
+    metavar="SPEC",
+    help="Spec of another publisher: also show what all releases together promise; may be repeated.",
 )
-def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str | None) -> None:
+def command(spec: str, html: Path | None, sizes: tuple[float, ...], others: tuple[str, ...]) -> None:
     """Show what the policy in SPEC promises and what it costs, before any data is touched.
 
     SPEC is a file, or the name of an example (see `gedp examples`).
@@ -35,12 +39,13 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
       gedp explain my.toml --sizes 3,36,360,36000
       gedp explain my.toml --html policy.html      a page for a policy meeting
       gedp explain bls.toml --with state.toml      what two publishers promise together
+      gedp explain bls.toml --with state.toml --with tax.toml      and three
 
     Exit codes: 0 done, 1 over budget (the price list is shown), 2 faults in the file.
     """
     from gedp.cli.console import make_console
     from gedp.explain import terminal
-    from gedp.explain.facts import both_publishers, protection_groups, warnings
+    from gedp.explain.facts import all_publishers, protection_groups, warnings
     from gedp.files import real
     from gedp.policy import price, require_within_budget
     from gedp.policy.examples import find_spec
@@ -52,7 +57,7 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
         terminal.print_prices(console, prices)
         require_within_budget(prices)
     groups = protection_groups(read.policy, sizes)
-    together = both_publishers(read, find_spec(other)) if other else None
+    together = all_publishers([read, *map(find_spec, others)]) if others else None
     if html and Path(spec).exists() and real(html) == real(Path(spec)):
         raise click.BadParameter("that is the spec itself; name another file", param_hint="--html")
 
@@ -66,8 +71,8 @@ def command(spec: str, html: Path | None, sizes: tuple[float, ...], other: str |
     terminal.print_existence(console, groups, prices.total)
     terminal.print_prices(console, prices)
     terminal.print_other_accounting(console, prices)
-    if together and other:
-        terminal.print_together(console, together, other)
+    if together:
+        terminal.print_together(console, together, others)
     if html:
         from gedp.explain.page import explain_page
         from gedp.files import write_text

@@ -104,15 +104,14 @@ class PriceTable:
         return ("query", *self.attributes, "all attributes", "share of μ²")
 
 
-def both_publishers(ours: Spec, theirs: Spec) -> Promise:
-    """What holds if both workloads are published in full; refused where they contradict each other."""
-    open_to_all = {*theirs.data.public, theirs.data.id or ""} & ours.policy.attributes.keys()
-    open_to_all |= {*ours.data.public, ours.data.id or ""} & theirs.policy.attributes.keys()
-    if open_to_all:
+def all_publishers(specs: Sequence[Spec]) -> Promise:
+    """What holds if all these workloads are published in full; refused where they contradict each other."""
+    public = {name for spec in specs for name in (*spec.data.public, spec.data.id or "")}
+    if open_to_all := public & {name for spec in specs for name in spec.policy.attributes}:
         listed = ", ".join(sorted(open_to_all))
-        raise Refused(f"{listed}: confidential in one spec and public in the other. Nothing protects what is public")
+        raise Refused(f"{listed}: confidential in one spec and public in another. Nothing protects what is public")
     promises = []
-    for spec in (ours, theirs):
+    for spec in specs:
         prices = price(spec)
         require_within_budget(prices)
         promises.append(replace(spec.policy.promise, loss=prices.total))

@@ -107,9 +107,10 @@ def print_other_accounting(console: Console, prices: PriceList) -> None:
     console.print()
 
 
-def print_together(console: Console, promise: Promise, other: str) -> None:
-    """Prints what still holds when another publisher releases statistics about the same establishments."""
-    console.print(Text(f"Together with {other}", style="bold"))
-    console.print(f"Both releases together promise mu = {strength(promise.loss.mu)} within these intervals:")
+def print_together(console: Console, promise: Promise, others: Sequence[str]) -> None:
+    """Prints what still holds when other publishers release statistics about the same establishments."""
+    console.print(Text(f"Together with {', '.join(others)}", style="bold"))
+    releases = "Both" if len(others) == 1 else f"All {len(others) + 1}"
+    console.print(f"{releases} releases together promise mu = {strength(promise.loss.mu)} within these intervals:")
     for name, protection in promise.protections.items():
         console.print(f"  {name}: {protection}")
