@@ -63,7 +63,7 @@ def test_county_adjustment_by_hand() -> None:
     m1 = np.array([40.0, 10, 20, 30, 0, 0, 8, 9])
     modelled = np.array([False, True, True, False, True, True, False, True])
     county = np.array([0, 0, 0, 1, 1, 1, 2, 2])
-    adjusted = adjust_to_county(m1, modelled, county, np.array([100.0, 50, NAN]), np.zeros(3))
+    adjusted = adjust_to_county(m1, np.where(modelled, NAN, m1), county, np.array([100.0, 50, NAN]), np.zeros(3))
     assert adjusted == pytest.approx([40, 20, 40, 30, 10, 10, 8, 9])
 
 
@@ -71,7 +71,7 @@ def test_the_printed_adjustment_counts_the_model_twice() -> None:
     m1 = np.array([40.0, 10, 20])
     modelled = np.array([False, True, True])
     county = np.zeros(3, np.int64)
-    printed = adjust_to_county(m1, modelled, county, np.array([100.0]), np.zeros(1), as_printed=True)
+    printed = adjust_to_county(m1, np.where(modelled, NAN, m1), county, np.array([100.0]), np.zeros(1), as_printed=True)
     assert printed == pytest.approx([40, 10 + 60 * 10 / 30, 20 + 60 * 20 / 30])
     assert printed.sum() == pytest.approx(130)  # not the county's 100
 
@@ -80,15 +80,22 @@ def test_published_cells_outside_cbp_are_taken_off_the_county_first() -> None:
     m1 = np.array([40.0, 10, 20])
     modelled = np.array([False, True, True])
     county = np.zeros(3, np.int64)
-    adjusted = adjust_to_county(m1, modelled, county, np.array([100.0]), np.array([15.0]))
+    adjusted = adjust_to_county(m1, np.where(modelled, NAN, m1), county, np.array([100.0]), np.array([15.0]))
     assert adjusted == pytest.approx([40, 15, 30])
 
 
 def test_a_county_whose_published_cells_exceed_its_total_leaves_nothing() -> None:
     adjusted = adjust_to_county(
-        np.array([120.0, 10]), np.array([False, True]), np.zeros(2, np.int64), np.array([100.0]), np.zeros(1)
+        np.array([120.0, 10]), np.array([120, NAN]), np.zeros(2, np.int64), np.array([100.0]), np.zeros(1)
     )
     assert adjusted.tolist() == [120, 0]
+
+
+def test_the_floor_of_stable_employment_takes_nothing_from_modelled_cells() -> None:
+    """The county employs 10,000 and publishes 5,000, where 6,000 work the whole quarter: 5,000 are left, not 4,000."""
+    m1, emp = np.array([6000.0, 300, 200]), np.array([5000, NAN, NAN])
+    adjusted = adjust_to_county(m1, emp, np.zeros(3, np.int64), np.array([10_000.0]), np.zeros(1))
+    assert adjusted == pytest.approx([6000, 3000, 2000])
 
 
 @given(st.data())
@@ -99,7 +106,7 @@ def test_adjusted_counties_add_up(data: st.DataObject) -> None:
     modelled = np.array(data.draw(st.lists(st.booleans(), min_size=count, max_size=count)))
     county = np.array(data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)))
     totals = np.array(data.draw(st.lists(whole, min_size=3, max_size=3)))
-    adjusted = adjust_to_county(m1, modelled, county, totals, np.zeros(3))
+    adjusted = adjust_to_county(m1, np.where(modelled, NAN, m1), county, totals, np.zeros(3))
     assert (adjusted >= 0).all()
     assert (adjusted[~modelled] == m1[~modelled]).all()
     for at, total in enumerate(totals):

@@ -78,7 +78,7 @@ def stable_floor(month: FloatArray, emp_stable: FloatArray) -> FloatArray:
 
 def adjust_to_county(
     m1: FloatArray,
-    modelled: BoolArray,
+    emp: FloatArray,
     county: IntArray,
     county_emp: FloatArray,
     county_emp_elsewhere: FloatArray,
@@ -87,13 +87,13 @@ def adjust_to_county(
 ) -> FloatArray:
     """Modelled cells share what the county's published total leaves after its published cells: in
     proportion to the model, equally where the model says 0 for all. A county whose total is withheld is
-    left alone.
+    left alone. `emp` is as published, without the floor of stable employment that `m1` has; NaN where modelled.
 
     As printed in the paper, that remainder is added to what the model said rather than replacing it, and
     published cells of industries outside CBP are not taken off first.
     """
-    counties = len(county_emp)
-    published = group_sum(np.where(modelled, 0.0, m1), county, counties)
+    counties, modelled = len(county_emp), np.isnan(emp)
+    published = group_sum(np.where(modelled, 0.0, emp), county, counties)
     from_model = group_sum(np.where(modelled, m1, 0.0), county, counties)
     cells = group_sum(modelled.astype(np.float64), county, counties)
     remainder = county_emp - published
@@ -143,7 +143,7 @@ def employment_naics4(
     m1, m2, m3 = (stable_floor(month, cells.emp_stable) for month in (m1, m2, m3))
     m1 = adjust_to_county(
         m1,
-        modelled,
+        cells.emp,
         cells.county,
         cells.county_emp,
         cells.county_emp_elsewhere,
