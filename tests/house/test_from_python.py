@@ -38,7 +38,7 @@ SPEC = gedp.make_spec(**SECTIONS)
 
 @pytest.mark.parametrize(
     "given",
-    [lambda rows: rows, pa.Table.to_pandas, polars.DataFrame, duckdb.from_arrow],
+    [lambda rows: rows, pa.Table.to_pandas, polars.DataFrame, lambda rows: duckdb.connect().from_arrow(rows)],
     ids=["pyarrow", "pandas", "polars", "duckdb"],
 )
 def test_any_table_gives_the_same_release(tmp_path: Path, given: Callable[[pa.Table], Any]) -> None:

@@ -60,7 +60,7 @@ def test_shares_are_those_of_the_rows(published: Path) -> None:
 
 def test_another_file_is_one_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"x": [1]}), tmp_path / "x.parquet")
-    for name, problem in (("x.parquet", "no published QCEW"), ("nowhere.parquet", "no such file")):
+    for name, problem in (("x.parquet", "not a published QCEW"), ("nowhere.parquet", "no such file")):
         with pytest.raises(FaultsError, match=problem):
             PublishedQcew(tmp_path / name).cells()
 
