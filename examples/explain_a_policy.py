@@ -16,8 +16,8 @@ print(f"an establishment of 9 now hides among {with_people.interval(9)[0]:.0f} t
 spec = parse_spec(example_text("paper-equal"))
 prices = price(spec)
 print(
-    f"the workload costs mu = {prices.total.mu:.4f}; an attacker with 5% false alarms is right at most "
-    f"{float(power(prices.total.mu, 0.05)):.1%} of the time"
+    f"the workload costs mu = {prices.total.mu:.4f}; an attacker who accepts 5% false alarms detects a true "
+    f"difference with a chance of at most {float(power(prices.total.mu, 0.05)):.1%}"
 )
 
 state = Promise({"m1emp": Protection(Sqrt(), gamma=0.2)}, PrivacyLoss.of("1.0"))

@@ -77,7 +77,8 @@ def test_names_of_a_schema_are_listed_and_those_of_a_text_counted(tmp_path: Path
         hints.append(next(fault.suggestion for fault in raised.value.faults if fault.place == "column emp"))
     of_text, in_memory, of_schema = hints
     assert in_memory == of_text
-    assert of_text == "Check the names: 5 were found, not shown here because the first line of a text may be a record"
+    why = "not shown here because the first line of a text file may be a record"
+    assert of_text == f"Check the names: 5 were found, {why}"
     assert "employees" in of_schema
 
 

@@ -137,7 +137,7 @@ def test_a_policy_with_everything_in_it_is_explained(tmp_path: Path) -> None:
     assert "A person who contributes 2 to [/red] emp" in said
     assert "a firm's 2 establishments at once │ 2.8 │" in said
     assert (
-        "An establishment with at most 3 of [/red] emp, and −47 to 47 of wage can be told from one with nothing" in said
+        "An establishment with [/red] emp of at most 3, and wage of −47 to 47 can be told from one with nothing" in said
     )
 
 

@@ -35,7 +35,10 @@ def test_twice_on_the_same_folder_refuses_and_spends_nothing(tmp_path: Path) -> 
     manifest = (tmp_path / "out" / MANIFEST).read_bytes()
     ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err == "gedp: out already exists and nothing was spent. Use --force to replace it\n"
+    assert ended.err == (
+        "gedp: out already exists and nothing was spent. Replace it with --force (replace=True in Python), which "
+        "spends budget again, or choose another folder\n"
+    )
     assert (tmp_path / "out" / MANIFEST).read_bytes() == manifest
     assert spent(tmp_path) == PRICE
     assert outcomes(tmp_path) == ["finished"]

@@ -84,7 +84,7 @@ def cli(context: click.Context) -> None:
     Exit codes:
       0    done
       1    refused: over budget, folder taken, ledger or release altered, claim not confirmed
-      2    bad input or usage, or an error of the file system
+      2    bad input or usage, or a file system error
       3    done, but standard output could not be written
       70   an error in gedp itself, with a traceback; please report it
       130  interrupted (143 terminated, 129 hung up)

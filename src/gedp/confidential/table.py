@@ -146,7 +146,7 @@ def _hint(engine: Engine) -> str:
     if engine.has_schema:
         return f"The table has: {', '.join(engine.columns())}"
     read = f"{len(engine.columns()):,}"
-    return f"Check the names: {read} were found, not shown here because the first line of a text may be a record"
+    return f"Check the names: {read} were found, not shown here because the first line of a text file may be a record"
 
 
 def _rows(count: int) -> str:
@@ -158,12 +158,18 @@ def _attribute_faults(counts: ColumnCounts, attribute: Attribute) -> Iterator[Fa
     if counts.nulls:
         yield Fault(place, f"{_rows(counts.nulls)} null", "Fill in a number, or leave the establishments out")
     if counts.not_numbers:
-        yield Fault(place, f"{_rows(counts.not_numbers)} something that is not a number", "Correct the column")
+        yield Fault(
+            place,
+            f"{_rows(counts.not_numbers)} something that is not a number",
+            "Write numbers like 1234.5: with a decimal point, without separators of thousands",
+        )
     if counts.not_finite:
         yield Fault(place, f"{_rows(counts.not_finite)} NaN or an infinity", "Correct the column")
     if counts.negatives and not attribute.signed:
         yield Fault(
-            place, f"{_rows(counts.negatives)} a negative value", "Set signed = true, or split into gain and loss"
+            place,
+            f"{_rows(counts.negatives)} a negative value",
+            "Correct the column or, if values may be negative, set signed = true or split it into gain and loss",
         )
     if counts.zeros and not np.isfinite(attribute.protection.psi.at_zero):
         yield Fault(place, f"{_rows(counts.zeros)} 0, where log has no value", "Give psi a shift, like shift = 1")

@@ -27,16 +27,17 @@ def existence_sentences(groups: Sequence[ProtectionGroup], rows: Sequence[Existe
 
 def existence_sentence(groups: Sequence[ProtectionGroup], row: ExistenceRow) -> str:
     """One row of `existence_rows` in words."""
-    values = ", and ".join(_at_most(group, most) for group, most in zip(groups, row.most, strict=True))
+    *values, last = [_at_most(group, most) for group, most in zip(groups, row.most, strict=True)]
+    has = f"{', '.join(values)}, and {last}" if values else last
     return (
-        f"An establishment with {values} can be told from one with nothing at all with a chance of "
+        f"An establishment with {has} can be told from one with nothing at all with a chance of "
         f"{bound(row.power)} at 5% false alarms (μ = {strength(row.mu)})."
     )
 
 
 def _at_most(group: ProtectionGroup, most: float) -> str:
     amount = f"{size(-most)} to {size(most)}" if isinstance(group.protection.psi, Signed) else f"at most {size(most)}"
-    return f"{amount} of {', '.join(group.names)}{' each' if len(group.names) > 1 else ''}"
+    return f"{', '.join(group.names)} of {amount}{' each' if len(group.names) > 1 else ''}"
 
 
 def other_accounting_sentences(other: OtherAccounting) -> list[str]:

@@ -28,7 +28,7 @@ def find_ledger(files: Sequence[Path], named: Path | None = None) -> Path | None
     if named is not None:
         others = [path for path in known if not _is_same(path, named)]
         if others:
-            raise Refused(f"these data already have a ledger: {others[0]}. Leave out --ledger, or name this one")
+            raise Refused(f"these data already have a ledger: {others[0]}. Name this one, or none")
         return named
     if len(known) > 1:
         listed = ", ".join(map(str, known))

@@ -90,10 +90,13 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
         raise LessPromisedError(
             f"nothing was spent, because this release would promise less than earlier ones from these data did: "
             f"{'; '.join(less)}. This needs a person's decision, which is recorded and published: --decided-by NAME "
-            "--reason TEXT"
+            "--reason TEXT (decided_by in Python)"
         )
     if decided_by is not None and not less:
-        raise Refused("there is nothing to decide: the release promises what earlier ones did. Leave out --decided-by")
+        raise Refused(
+            "there is nothing to decide: the release promises what earlier ones did. Leave out --decided-by "
+            "(decided_by in Python)"
+        )
     if state.total + request.prices.total > request.prices.budget:
         raise BudgetExceededError(_over_budget(request.prices, state))
     return less

@@ -73,8 +73,8 @@ def read_microdata(
     constraints = described["constraints"]
     given = list(fixed) or [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
     if constraints["fixed"] and not given:
-        fault = Fault(MICRODATA, "it was fitted to fixed public totals", "Give them again, with --fixed")
-        raise FaultsError(release.name, [fault])
+        hint = "Give them again: --fixed FILE (fixed in Python)"
+        raise FaultsError(release.name, [Fault(MICRODATA, "it was fitted to fixed public totals", hint)])
     microdata = fit_microdata(release, attributes=attributes, fixed=given, **_options(release, described))
     on_file = _read_table(release)
     if lacking := [name for name in microdata.fits if name not in on_file.column_names]:

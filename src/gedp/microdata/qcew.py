@@ -74,7 +74,7 @@ def find_layout(public_rows: PublicRows, level: int, names: Mapping[str, str] | 
     and counties numbered across states (five digits) need no state.
     """
     if not public_rows.has_rows:
-        hint = "Use --by with a grouping that was measured"
+        hint = "Tabulate by a grouping that was measured"
         raise FaultsError(public_rows.source.name, [Fault(f"agglvl {level}", NO_ROWS, hint)])
     names, detail = names or {}, level % 10
     find = _Finder(public_rows, {name: names.get(name, name) for name in NAMES})
@@ -144,7 +144,7 @@ class _Finder:
 
 
 def _hint(name: str) -> str:
-    return f"If it has another name, say so, as in {name}=OTHER"
+    return f"If it has another name, give it: --name {name}=OTHER (names in Python)"
 
 
 def _fips(digits: int) -> Callable[[str], str | None]:

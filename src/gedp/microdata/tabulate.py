@@ -131,7 +131,7 @@ def estimate_groups(
     if without := [name for name in needed if name in microdata.measured]:
         problem = f"{', '.join(without)}: the answers determine no rows to add up, only tables of measured groups"
         raise FaultsError(
-            microdata.public_rows.source.name, [Fault("attribute", problem, "Use --by with such a grouping")]
+            microdata.public_rows.source.name, [Fault("attribute", problem, "Tabulate by such a grouping")]
         )
     totals = {name: _totals(microdata, name, groups) for name in needed}
     return [estimate(ratio, totals, confidence) for ratio in ratios]

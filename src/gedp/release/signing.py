@@ -126,8 +126,12 @@ def _read(path: Path, what: str = "the key") -> bytes:
 
 
 def _no_key(path: Path, kind: str) -> FaultsError:
-    problem = f"it is not a {kind} Ed25519 key" + (", or the passphrase is wrong" if kind == "private" else "")
-    return FaultsError(str(path), [Fault("the key", problem, "Make a pair of keys: gedp sign --new-key publisher.key")])
+    if kind == "public":
+        problem, advice = "it is not a public Ed25519 key", "Name the publisher's public key, such as publisher.key.pub"
+    else:
+        problem = "it is not a private Ed25519 key, or the passphrase is wrong"
+        advice = "Make a pair of keys: gedp sign --new-key publisher.key"
+    return FaultsError(str(path), [Fault("the key", problem, advice)])
 
 
 def _public_text(key: Ed25519PublicKey) -> str:

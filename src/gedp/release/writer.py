@@ -40,7 +40,7 @@ def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = 
     if obstacle is None and replace:
         return
     hint = (
-        "Use --force to replace it"
+        "Replace it with --force (replace=True in Python), which spends budget again, or choose another folder"
         if obstacle is None
         else f"It {obstacle}, so it is not replaced. Choose another folder"
     )

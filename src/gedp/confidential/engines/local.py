@@ -246,7 +246,7 @@ def _unread(source: str) -> Fault:
             return Fault("the file", "it is not a regular file, or leads nowhere", "Check the path")
     except (OSError, ValueError):
         pass
-    return Fault("the file", "there is no such file", "Check the path")
+    return Fault("the file", "there is no such file", "Check the path; data.source in a spec is relative to the spec")
 
 
 def _is_csv(path: Path) -> bool:
