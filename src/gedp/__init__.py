@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
     from gedp.api import Release, check, measure, open_table, read_release, run
     from gedp.confidential.table import ConfidentialTable
-    from gedp.errors import GedpError
+    from gedp.errors import BudgetExceededError, FaultsError, GedpError
     from gedp.ledger import DecidedBy, Ledger
     from gedp.microdata import Microdata, fit_microdata, read_microdata
     from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, check_neighbor_function, narrow, widen
@@ -44,8 +44,10 @@ if TYPE_CHECKING:
     from gedp.tables import Table
 
 __all__ = [
+    "BudgetExceededError",
     "ConfidentialTable",
     "DecidedBy",
+    "FaultsError",
     "GedpError",
     "Ledger",
     "Linear",
@@ -85,7 +87,7 @@ _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
     "gedp.api": ("Release", "check", "measure", "open_table", "read_release", "run"),
     "gedp.confidential.table": ("ConfidentialTable",),
-    "gedp.errors": ("GedpError",),
+    "gedp.errors": ("BudgetExceededError", "FaultsError", "GedpError"),
     "gedp.ledger": ("DecidedBy", "Ledger"),
     "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
     "gedp.neighbors": (

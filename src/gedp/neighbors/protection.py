@@ -20,6 +20,9 @@ class Interval(NamedTuple):
     low: FloatArray
     high: FloatArray
 
+    def __repr__(self) -> str:
+        return f"Interval(low={self.low}, high={self.high})"
+
     @property
     def width(self) -> FloatArray:
         """high − low."""
