@@ -161,6 +161,25 @@ def test_no_frame_of_ours_holds_the_table_after_an_error(attempt: Callable[..., 
     assert not sings(of_ours(raised.value))
 
 
+def test_rows_that_were_read_into_memory_keep_the_ledger_of_their_file(tmp_path: Path) -> None:
+    """Else a DataFrame and a second ledger would give the whole budget again."""
+    pq.write_table(rows(), tmp_path / "t.parquet")
+    data = {"public": ["county"], "source": "t.parquet"}
+    spec = spec_of(data=data, folder=tmp_path, budget={"mu": 1.5})
+    gedp.run(spec, out=tmp_path / "out", answers_only=True)
+    other = tmp_path / "other.ledger"
+    for attempt in (gedp.run, gedp.check):
+        with pytest.raises(gedp.GedpError, match="these data already have a ledger"):
+            attempt(spec, rows(), out=tmp_path / "again", ledger=other)
+        with pytest.raises(gedp.GedpError, match="over budget"):
+            attempt(spec, rows(), out=tmp_path / "again")
+        with pytest.raises(gedp.GedpError, match="releases from them as confidential data"):
+            attempt(replace(spec, data=replace(spec.data, synthetic=True)), rows(), out=tmp_path / "again")
+    with pytest.raises(gedp.GedpError, match="these data have a ledger"):
+        gedp.measure(gedp.open_table(spec, rows()), spec, out=tmp_path / "again", ledger=gedp.Ledger.open(other))
+    assert not (tmp_path / "again").exists()
+
+
 def test_a_misspelt_parameter_is_named() -> None:
     misspelt: dict[str, Any] = {"tabel": rows()}
     with pytest.raises(TypeError, match="unexpected keyword argument 'tabel'"):

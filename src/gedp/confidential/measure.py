@@ -8,7 +8,7 @@ from gedp.accounting.composition import exact
 from gedp.confidential.answering import draw_answers, write_maps
 from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import record
+from gedp.confidential.recording import files_meant, record
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Refused
@@ -71,7 +71,7 @@ def answer(
     if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     prepared.table.engine.require_unchanged()
-    require_own_ledger(ledger, files)
+    require_own_ledger(ledger, files_meant(prepared.table.engine, spec))
     entropy, zeta = noise_for(spec, entropy), _chance(zeta)
     keep = [*keep, *files, *([ledger.path] if ledger else [])]
     with ReleaseWriter(out, replace=replace, keep=keep) as writer:

@@ -246,6 +246,11 @@ def _arrow_table(source: object) -> pa.Table:
     raise FaultsError(IN_MEMORY, [Fault("the table", problem, "Give every column a name of its own, and one type")])
 
 
+def files_at(path: Path) -> list[Path]:
+    """The files of a path or glob."""
+    return list(_stamps(str(path)))
+
+
 def _stamps(source: str) -> dict[Path, Stamp]:
     """The files of a path or glob, and what tells whether they are still the same. Pipes and devices are not files."""
     try:
