@@ -24,6 +24,7 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.run import Plan, plan_run
 from gedp.confidential.run import run as carry_out
+from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.table import open_table as open_engine
 from gedp.ledger import DecidedBy, Ledger
@@ -80,6 +81,7 @@ class Release(ReleaseFolder):
         return f"<p>{escape(repr(self))}</p>{self.manifest.prices._repr_html_()}"
 
 
+@sealed
 def run(
     spec: Spec | str | Path,
     table: ArrowStream | None = None,
@@ -106,6 +108,7 @@ def run(
     return Release(release.folder, release.manifest)
 
 
+@sealed
 def check(
     spec: Spec | str | Path,
     table: ArrowStream | None = None,
@@ -140,6 +143,7 @@ def _planned(
     )
 
 
+@sealed
 def open_table(spec: Spec, table: ArrowStream | str | Path | None = None) -> ConfidentialTable:
     """The confidential table of a spec, validated: the file that it names, another file, or a table in memory."""
     engine = LocalEngine(spec.source_path() if table is None else table)

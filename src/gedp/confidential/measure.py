@@ -4,19 +4,22 @@ from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
+from gedp.accounting.composition import exact
 from gedp.confidential.answering import draw_answers, write_maps
 from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import record
+from gedp.confidential.recording import files_meant, record
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
-from gedp.errors import Refused
+from gedp.errors import DomainError, Refused
 from gedp.ledger import DecidedBy, Ledger, require_own_ledger
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
 from gedp.progress import Progress
 from gedp.release import ReleaseFolder, ReleaseWriter
 from gedp.release.rehearsal import Rehearsal, RehearsalWriter
+
+LARGEST_DENOMINATOR = 10**30  # of zeta
 
 
 @sealed
@@ -68,8 +71,8 @@ def answer(
     if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     prepared.table.engine.require_unchanged()
-    require_own_ledger(ledger, files)
-    entropy = noise_for(spec, entropy)
+    require_own_ledger(ledger, files_meant(prepared.table.engine, spec))
+    entropy, zeta = noise_for(spec, entropy), _chance(zeta)
     keep = [*keep, *files, *([ledger.path] if ledger else [])]
     with ReleaseWriter(out, replace=replace, keep=keep) as writer:
         write_maps(prepared.table, writer)
@@ -96,4 +99,12 @@ def rehearse(
     """
     prepared, writer = prepare(table, spec), RehearsalWriter(table.engine.name)
     write_maps(table, writer)
-    return writer.finish(draw_answers(prepared, writer, noise_for(spec, entropy), zeta))
+    return writer.finish(draw_answers(prepared, writer, noise_for(spec, entropy), _chance(zeta)))
+
+
+def _chance(zeta: Fraction) -> Fraction:
+    """A chance that the manifest can state; refused before anything is spent where it is none."""
+    zeta = exact(zeta)
+    if not 0 < zeta < 1 or zeta.denominator > LARGEST_DENOMINATOR:
+        raise DomainError("zeta is a chance: a number above 0 and below 1, of at most 30 digits")
+    return zeta

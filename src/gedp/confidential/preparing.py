@@ -28,7 +28,7 @@ class Prepared:
 @sealed
 def prepare(table: ConfidentialTable, spec: Spec) -> Prepared:
     """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart."""
-    require_sound(spec)
+    spec = require_sound(spec)
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
@@ -66,6 +66,8 @@ def _mismatch(opened: Attribute | None, asked: Attribute) -> str | None:
 
 def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
     """The system's randomness unless another source is named, which only a synthetic table may have."""
+    if entropy is not None and entropy.kind == "system" and type(entropy) is not SystemEntropy:
+        raise Refused(f"{type(entropy).__name__} is not the system's randomness, so its kind must not say so")
     if entropy is not None and entropy.kind != "system" and not spec.data.synthetic:
         raise Refused("seeded noise protects nothing; it is only for tables that the spec declares synthetic")
     return entropy or SystemEntropy()
@@ -80,10 +82,14 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
     }
 
 
-def require_sound(spec: Spec) -> None:
-    """What the reader refuses in a file is refused for queries made in Python too: a release must be read again."""
+def require_sound(spec: Spec) -> Spec:
+    """The spec as a file would have it: what the reader refuses is refused for queries made in Python too.
+
+    A release must be read again. And what is priced, recorded, drawn and published is then one thing, which nobody else
+    holds and could change in between.
+    """
     try:
-        parse_spec(write_spec(spec), in_memory=True)
+        return replace(parse_spec(write_spec(spec), in_memory=True), folder=spec.folder)
     except FaultsError as error:  # lines of a text that nobody wrote say nothing
         faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
         raise FaultsError("the queries", faults) from None

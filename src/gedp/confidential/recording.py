@@ -5,6 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from gedp.confidential.engines import Engine
+from gedp.confidential.engines.local import files_at
 from gedp.errors import GedpError
 from gedp.files import sha256
 from gedp.ledger import (
@@ -49,6 +51,11 @@ class Record:
         failure.add_note(f"Noise may have been drawn, so mu = {spent} counts as spent (release {release})")
         with suppress(GedpError):  # then it stays a reservation, which counts as well
             self.ledger.abandon(release, type(failure).__name__)
+
+
+def files_meant(engine: Engine, spec: Spec) -> list[Path]:
+    """The files by which a ledger is found: for a table in memory those that the spec names, whose rows it may hold."""
+    return engine.files() or ([] if spec.data.source is None else files_at(spec.source_path()))
 
 
 def record(

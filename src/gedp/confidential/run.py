@@ -11,6 +11,7 @@ from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import Prepared, noise_for, prepare
+from gedp.confidential.recording import files_meant
 from gedp.confidential.table import open_table
 from gedp.errors import Refused
 from gedp.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger
@@ -55,14 +56,15 @@ def plan_run(
 
     What it refuses, `run` would refuse. The table is the file that the spec names, or one in memory. A confidential
     file gets a ledger beside it unless one knows it already or is named; for a confidential table in memory one must
-    be named. Synthetic data have a ledger only if one knows them or is named.
+    be named, unless one knows the file that the spec names. Synthetic data have a ledger only if one knows them or is
+    named.
     """
     prices = price(spec)
     require_within_budget(prices)
     out = out or spec.folder / spec.output.dir
     engine = LocalEngine(spec.source_path() if table is None else table)
     files = engine.files()
-    found = find_ledger(files, ledger)
+    found = find_ledger(files_meant(engine, spec), ledger)
     if found is None and not spec.data.synthetic:
         if not files:
             raise Refused("a confidential table in memory needs a ledger. Name the one that belongs to its data")

@@ -29,14 +29,19 @@ def sealed(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except BaseException as error:
             leaving = _bare(error)
+        del args, kwargs  # a table among them would show itself, row by row
         raise leaving  # only after the handler, so that nothing from inside hangs on as its context
 
     return sealing
 
 
 def _bare(error: BaseException) -> BaseException:
-    """Our own errors, the file system's and interrupts are safe to read; of others only the kind and the place are."""
-    if isinstance(error, Exception) and not isinstance(error, GedpError | OSError):
+    """Our own errors, the file system's and interrupts are safe to read; of others only the kind and the place are.
+
+    So are those of a call that names no parameter of ours, or too few: nothing below has run.
+    """
+    below = error.__traceback__ and error.__traceback__.tb_next
+    if isinstance(error, Exception) and not isinstance(error, GedpError | OSError) and below:
         places = [f"{Path(frame.f_code.co_filename).name}:{line}" for frame, line in walk_tb(error.__traceback__)]
         bare: BaseException = UnexpectedError(
             f"unexpected {type(error).__name__} at {' > '.join(places[-4:])}. Its message is withheld, as it could "

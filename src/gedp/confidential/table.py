@@ -83,6 +83,9 @@ def open_table(
     keys, needed = [*data.public, *_id(data)], [*data.public, *attributes, *_id(data)]
     missing = [name for name in needed if name not in columns]
     faults += [Fault(f"column {name}", "there is no such column", _hint(engine)) for name in missing]
+    if not engine.has_own_names:
+        hint = "Give every column a name of its own, not counting case"
+        faults.append(Fault("the table", "several columns have the same name", hint))
     plain = [name for name in keys if name in columns and engine.can_be_public(name)]
     numbers = [name for name in attributes if name in columns and engine.can_be_amount(name)]
     for name in columns:
@@ -107,7 +110,7 @@ def open_table(
             lookups[grouper.name] = (grouper.column, _lookup(grouper, engine.distinct(grouper.column), folder, faults))
     if faults:
         raise FaultsError(engine.name, faults)
-    return ConfidentialTable(engine, data, attributes, groupers or {}, lookups)
+    return ConfidentialTable(engine, data, dict(attributes), dict(groupers or {}), lookups)
 
 
 @sealed

@@ -64,6 +64,10 @@ class Engine(Protocol):
     def has_schema(self) -> bool:
         """Whether names of columns come from a schema. Those of a text are its first line, which may hold a record."""
 
+    @property
+    def has_own_names(self) -> bool:
+        """Whether every column is under the name that the table gives it, and no two have the same."""
+
     def columns(self) -> list[str]:
         """The names of the columns."""
 

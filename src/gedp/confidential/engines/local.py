@@ -65,6 +65,7 @@ class LocalEngine:
             in_memory = _arrow_table(source)
             self._censored(lambda: self._connection.register("source", in_memory))
         self._types = {str(row[0]): str(row[1]) for row in self._execute("DESCRIBE source")}
+        self._has_own_names = all(map(self._are_own, self._headers() if self.files() else [in_memory.column_names]))
 
     def __repr__(self) -> str:
         return f"LocalEngine({self.name})"
@@ -81,6 +82,15 @@ class LocalEngine:
     def has_schema(self) -> bool:
         """Whether names of columns come from a schema: of Parquet files. A DataFrame may have been read from a text."""
         return bool(self.files()) and not any(map(_is_csv, self.files()))
+
+    @property
+    def has_own_names(self) -> bool:
+        """Whether no column got a name from DuckDB that may be another's.
+
+        It renames one whose name, but for case, was there before: of x, X and x_1 it makes x, X_1 and x_1_1. And it
+        gives a name to a column without one.
+        """
+        return self._has_own_names
 
     def can_be_public(self, column: str) -> bool:
         """Whether a column of this type is written to a release and read back as the same text on every machine."""
@@ -161,6 +171,20 @@ class LocalEngine:
                 record.select(list(range(len(arrays), record.num_columns))).rename_columns(list(plain)),
             )
 
+    def _headers(self) -> list[list[str]]:
+        """The names of columns as the files have them: of each Parquet file, or in the first line of the first text."""
+        if self.has_schema:
+            parts = "SELECT name, num_children FROM parquet_schema"
+            return [_outermost(self._execute(f"{parts}({_quoted(path)})")) for path in self.files()]
+        first = self._execute(f"SELECT * FROM {_reader(self.files()[:1], header=False)} LIMIT 1")
+        return [[(name or "").strip() for name in line] for line in first]  # as DuckDB takes them
+
+    def _are_own(self, names: Sequence[str]) -> bool:
+        """Whether columns of these names keep them; of one file among several, as far as its names alone decide."""
+        given = [name.lower() for name in names if name]
+        moved = len(self.files()) < 2 and any(a and a != b for a, b in zip(names, self._types, strict=False))
+        return len(set(given)) == len(given) and not moved
+
     def _whole(self, column: str, unit: Fraction) -> str:
         """SQL for the column in units, NULL where it is not a whole multiple of the unit."""
         return numbers.in_units(quoted_name(column), self._kind(column), unit)
@@ -218,10 +242,13 @@ def _arrow_table(source: object) -> pa.Table:
     except Exception as error:
         problem = f"its columns cannot be read ({type(error).__name__})"
     else:
-        if len(set(table.column_names)) == table.num_columns:
-            return table
-        problem = "several columns have the same name"
+        return table
     raise FaultsError(IN_MEMORY, [Fault("the table", problem, "Give every column a name of its own, and one type")])
+
+
+def files_at(path: Path) -> list[Path]:
+    """The files of a path or glob."""
+    return list(_stamps(str(path)))
 
 
 def _stamps(source: str) -> dict[Path, Stamp]:
@@ -299,19 +326,33 @@ def _gzip_fault(place: str, path: Path) -> Fault | None:
     return None
 
 
-def _reader(files: Sequence[Path]) -> str:
+def _reader(files: Sequence[Path], *, header: bool = True) -> str:
     """DuckDB's table function for these files. CSV columns stay text, so that codes keep their zeros.
 
     Nothing about a CSV file is guessed from its rows: a guess can drop a line that does not fit, or take it for the
     header.
     """
-    # Absolute, lest DuckDB expands what pathlib does not; and folders called key=value are not columns.
-    quoted = ", ".join(quoted_text(glob.escape(str(path.absolute()))) for path in files)
-    if not _is_csv(files[0]):
+    quoted = ", ".join(map(_quoted, files))
+    if not _is_csv(files[0]):  # folders called key=value are not columns
         by_name = f"union_by_name = {len(files) > 1}"  # else the first file's types round others
         return f"read_parquet([{quoted}], {by_name}, hive_partitioning = false)"
     dialect = f"delim = {quoted_text(_delimiter(files[0]))}, quote = '\"', escape = '\"', comment = '', skip = 0"
-    return f"read_csv([{quoted}], all_varchar = true, header = true, hive_partitioning = false, {dialect})"
+    return f"read_csv([{quoted}], all_varchar = true, header = {header}, hive_partitioning = false, {dialect})"
+
+
+def _quoted(path: Path) -> str:
+    """A path in SQL: absolute, lest DuckDB expands what pathlib does not."""
+    return quoted_text(glob.escape(str(path.absolute())))
+
+
+def _outermost(parts: Sequence[tuple[Any, ...]]) -> list[str]:
+    """The names of columns in the schema of a Parquet file, which lists what is inside a column right after it."""
+    names, inside = [], 0
+    for name, children in parts[1:]:  # the first is the file
+        if not inside:
+            names.append(str(name))
+        inside += (children or 0) - bool(inside)
+    return names
 
 
 def _delimiter(path: Path) -> str:
