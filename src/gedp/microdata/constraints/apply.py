@@ -11,12 +11,13 @@ from scipy.optimize import LinearConstraint, milp
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import AttributeProblem, Cells, PublicRows
+from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.fixed import Given, read_fixed, read_totals
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
 from gedp.microdata.constraints.rounding import Grouping, round_rows
+from gedp.microdata.problem import AttributeProblem
 from gedp.microdata.solve import CellFit, ConvergenceError, Marginal, sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit
