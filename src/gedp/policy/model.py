@@ -77,11 +77,12 @@ class Policy:
 
     attributes: Mapping[str, Attribute]
     mu: Decimal
+    rho: Decimal | None = None  # where the budget is given so; `mu` is then √(2ρ), rounded down
 
     @property
     def budget(self) -> PrivacyLoss:
         """The most that all answers together may cost."""
-        return PrivacyLoss.of(self.mu)
+        return PrivacyLoss.of(self.mu) if self.rho is None else PrivacyLoss.of_rho(self.rho)
 
     @property
     def promise(self) -> Promise:
@@ -151,6 +152,7 @@ class Spec:
     groupers: Mapping[str, Grouper] = field(default_factory=dict)
     microdata: MicrodataOptions = MicrodataOptions()
     output: Output = Output()
+    zeta: Decimal | None = None  # the chance that any value is clipped; 1/100 where it is not given
     folder: Path = field(default=Path(), compare=False, repr=False)  # where its paths start
 
     def __repr__(self) -> str:

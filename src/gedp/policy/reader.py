@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gedp.errors import Fault, FaultsError
+from gedp.policy.losses import read_policy, read_prices
 from gedp.policy.model import (
     ESTABLISHMENT,
     MECHANISMS,
@@ -26,7 +27,6 @@ from gedp.policy.model import (
     Grouper,
     MicrodataOptions,
     Output,
-    Policy,
     Query,
     Spec,
 )
@@ -81,6 +81,7 @@ def make_spec(
     budget: Mapping[str, Any],
     queries: Sequence[Mapping[str, Any]],
     groupers: Mapping[str, Any] | None = None,
+    clipping: Mapping[str, Any] | None = None,
     microdata: Mapping[str, Any] | None = None,
     output: Mapping[str, Any] | None = None,
     folder: str | Path = "",
@@ -104,6 +105,7 @@ def make_spec(
         "attributes": attributes,
         "budget": budget,
         "queries": queries,
+        "clipping": clipping,
         "microdata": microdata,
         "output": output,
     }
@@ -141,11 +143,14 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     attributes = _attributes(section, {*data.public, *groupers, data.id or ESTABLISHMENT, ESTABLISHMENT})
     _check_columns(root, data, groupers, attributes)
     budget = root.table("budget")
-    mu = Decimal(1) if budget.absent else budget.number("mu")
+    policy = read_policy(budget, attributes)
     budget.finish()
     groupings = None if public is None else {*public, *groupers}
     queries = _queries(root.tables("queries"), attributes, None if section.absent else set(section.content), groupings)
     microdata = _microdata(root.table("microdata", required=False), attributes)
+    clipping = root.table("clipping", required=False)
+    zeta = clipping.number("zeta", below=1) if clipping.has("zeta") else None
+    clipping.finish()
     output = root.table("output", required=False)
     folder = output.text("dir", Output().dir)
     confidence = output.number("confidence", Output().confidence, below=1)
@@ -153,8 +158,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
         output.fault("confidence", "intervals of such confidence say nothing", f"Give at most {MOST_CONFIDENCE}")
     output.finish()
     root.finish()
-    policy = Policy(attributes, mu)
-    return Spec(data, policy, queries, groupers, microdata, Output(folder, confidence))
+    return Spec(data, policy, queries, groupers, microdata, Output(folder, confidence), zeta)
 
 
 def _data(section: Section, in_memory: bool) -> Data:
@@ -286,7 +290,7 @@ def _queries(
         if name and not _is_file_name(name):
             section.fault("name", f"{name!r} cannot be a file name", "Use up to 50 letters, digits, spaces and - _ x")
         mechanism = section.text("mechanism", "auto", MECHANISMS)
-        queries.append(Query(name, _by(section, groupings), _mu(section, attributes, names), mechanism))
+        queries.append(Query(name, _by(section, groupings), read_prices(section, attributes, names), mechanism))
         section.finish()
     used = Counter(_folded(query.name) for query in queries if query.name)
     for section, query in zip(sections, queries, strict=True):
@@ -332,19 +336,6 @@ def _microdata(section: Section, attributes: dict[str, Attribute]) -> MicrodataO
         section.fault("nonnegative", f"the values of {', '.join(signed)} have both signs", "Remove one of the two")
     section.finish()
     return MicrodataOptions(weights, nonnegative, whole)
-
-
-def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | None) -> dict[str, Decimal]:
-    if not isinstance(section.content.get("mu"), dict):
-        mu = section.number("mu")
-        return dict.fromkeys(attributes, mu)
-    table = section.table("mu")
-    if not table.content:
-        section.fault("mu", "it names no attribute", "Give a number for each attribute the query asks for")
-    for name in table.content:
-        if names is not None and name not in names:
-            table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(names)))
-    return {name: table.number(name) for name in table.content}
 
 
 def _check_mechanisms(sections: list[Section], queries: list[Query], attributes: dict[str, Attribute]) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import tomli_w
 
-from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Query, Spec
+from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Policy, Query, Spec
 
 
 def write_spec(spec: Spec) -> str:
@@ -25,8 +25,9 @@ def write_spec(spec: Spec) -> str:
                 "data": _given(data),
                 "groupers": groupers or None,
                 "attributes": {name: _attribute(a) for name, a in spec.policy.attributes.items()},
-                "budget": {"mu": _number(spec.policy.mu)},
+                "budget": _budget(spec.policy),
                 "queries": [_query(query, spec) for query in spec.queries],
+                "clipping": None if spec.zeta is None else {"zeta": spec.zeta},
                 "microdata": _given(
                     {
                         "weights": spec.microdata.weights,
@@ -38,6 +39,10 @@ def write_spec(spec: Spec) -> str:
             }
         )
     )
+
+
+def _budget(policy: Policy) -> dict[str, Any]:
+    return {"mu": _number(policy.mu)} if policy.rho is None else {"rho": _number(policy.rho)}
 
 
 def _given(table: dict[str, Any]) -> dict[str, Any]:
