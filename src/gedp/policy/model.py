@@ -81,17 +81,20 @@ class Policy:
 
     attributes: Mapping[str, Attribute]
     mu: Decimal
-    spend: Decimal | None = None  # what a release with individual accounting costs; all of `mu` where it is not given
+    rho: Decimal | None = None  # where the budget is given so; `mu` is then √(2ρ), rounded down
+    spend: Decimal | None = None  # of the budget, in its terms, by individual accounting; all where it is not given
 
     @property
     def budget(self) -> PrivacyLoss:
         """The most that all answers together may cost."""
-        return PrivacyLoss.of(self.mu)
+        return PrivacyLoss.of(self.mu) if self.rho is None else PrivacyLoss.of_rho(self.rho)
 
     @property
     def spent(self) -> PrivacyLoss:
         """What a release with individual accounting costs every establishment at most."""
-        return self.budget if self.spend is None else PrivacyLoss.of(self.spend)
+        if self.spend is None:
+            return self.budget
+        return PrivacyLoss.of(self.spend) if self.rho is None else PrivacyLoss.of_rho(self.spend)
 
     @property
     def promise(self) -> Promise:
@@ -172,6 +175,7 @@ class Spec:
     groupers: Mapping[str, Grouper] = field(default_factory=dict)
     microdata: MicrodataOptions = MicrodataOptions()
     output: Output = Output()
+    zeta: Decimal | None = None  # the chance that any value is clipped; 1/100 where it is not given
     folder: Path = field(default=Path(), compare=False, repr=False)  # where its paths start
 
     def __repr__(self) -> str:

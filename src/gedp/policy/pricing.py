@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 
@@ -14,6 +14,8 @@ from gedp.numbers import percent
 from gedp.policy.model import Spec
 
 NOTHING = PrivacyLoss(Fraction(0))
+_EXACT = Context(prec=1000)
+_SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 #: In place of a query's name, where a price is for all of them.
 ALL_ANSWERS = "all answers"
 
@@ -32,7 +34,9 @@ class PriceLine:
     @property
     def mu(self) -> str:
         """μ as a decimal: exactly where it is one, else rounded up."""
-        return self.loss.mu_text
+        squared = self.loss.mu_squared
+        root = _EXACT.sqrt(_EXACT.divide(Decimal(squared.numerator), Decimal(squared.denominator)))
+        return format(root.normalize() if Fraction(root) ** 2 == squared else _SHOWN.plus(root), "f")
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,12 +63,12 @@ class PriceList:
 
     def _repr_html_(self) -> str:
         shares = [percent(float(self.share(line.loss))) for line in self.lines]
-        rows = [
-            [line.query, line.attribute, line.mu, share] for line, share in zip(self.lines, shares, strict=True)
-        ]
+        rows = [[line.query, line.attribute, line.mu, share] for line, share in zip(self.lines, shares, strict=True)]
         headings = ["query", "attribute", "mu", "share of mu²"]
         total = ["all answers", "", f"{self.total.mu:.6g} of {self.budget.mu:.6g}", ""]
-        caption = "What all answers cost every establishment at most" if self.is_individual else "What every answer costs"
+        caption = (
+            "What all answers cost every establishment at most" if self.is_individual else "What every answer costs"
+        )
         return web.table(caption, headings, rows, total, texts=headings[:2])
 
     @cached_property

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 
+from gedp.policy.losses import has_price, read_numbers, read_prices
 from gedp.policy.model import ESTABLISHMENT, IDENTITY, MECHANISMS, Attribute, Query
 from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
 from gedp.policy.places import line_of
@@ -12,9 +13,9 @@ from gedp.policy.section import Section, did_you_mean
 
 def read_accounting(sections: Sequence[Section]) -> bool | None:
     """Whether accounting is individual: no query has a price. None where that cannot be said, which is a fault."""
-    without = [section for section in sections if not _has_price(section)]
+    without = [section for section in sections if not has_price(section)]
     if without and len(without) < len(sections):
-        priced = [section for section in sections if _has_price(section)]
+        priced = [section for section in sections if has_price(section)]
         without[0].fault(
             "mu",
             f"some queries have a mu ({_named(priced)}) and some do not ({_named(without)})",
@@ -57,24 +58,20 @@ def _query(
     if name and not is_file_name(name):
         section.fault("name", f"{name!r} cannot be a file name", FILE_NAME_HINT)
     by = _by(section, groupings)
-    if _has_price(section):
+    if has_price(section):
         mechanism = section.text("mechanism", "auto", MECHANISMS)
         if section.has("importance"):
-            section.fault("importance", "the query has a mu, which says what it gets", "Remove one of the two")
-        query = Query(name, by, _numbers(section, "mu", attributes, names), mechanism)
+            section.fault("importance", "the query has a price, which says how precise it is", "Remove one of the two")
+        query = Query(name, by, read_prices(section, attributes, names), mechanism)
     else:
         if section.has("mechanism") and individual:
             problem = "without mu, each group gets the better mechanism by itself"
             section.fault("mechanism", problem, "Remove it, or give every query a mu")
         identity = by == (ESTABLISHMENT,)
-        importance = _numbers(section, "importance", attributes, names, default=Decimal(1), zero=identity)
+        importance = read_numbers(section, "importance", attributes, names, default=Decimal(1), zero=identity)
         query = Query(name, by, importance=importance)
     section.finish()
     return query
-
-
-def _has_price(section: Section) -> bool:
-    return section.has("mu")
 
 
 def _named(sections: Iterable[Section]) -> str:
@@ -98,28 +95,6 @@ def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:
             hint = f'Write by = "{ESTABLISHMENT}"' if name == ESTABLISHMENT else did_you_mean(name, sorted(groupings))
             section.fault("by", f"{name!r} is neither a public column nor a grouping", hint)
     return keys
-
-
-def _numbers(
-    section: Section,
-    key: str,
-    attributes: Mapping[str, Attribute],
-    names: set[str] | None,
-    *,
-    default: Decimal | None = None,
-    zero: bool = False,
-) -> dict[str, Decimal]:
-    """One number for every attribute, or a table that names those which the query asks for."""
-    if not isinstance(section.content.get(key), dict):
-        given = section.number(key, zero=zero) if default is None else section.number(key, default, zero=zero)
-        return dict.fromkeys(attributes, given)
-    table = section.table(key)
-    if not table.content:
-        section.fault(key, "it names no attribute", "Give a number for each attribute the query asks for")
-    for name in table.content:
-        if names is not None and name not in names:
-            table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(names)))
-    return {name: table.number(name, zero=zero) for name in table.content}
 
 
 def _with_identity(

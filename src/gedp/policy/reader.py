@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gedp.errors import Fault, FaultsError
+from gedp.policy.losses import read_policy
 from gedp.policy.model import (
     ESTABLISHMENT,
     MOST_CONFIDENCE,
@@ -24,7 +25,6 @@ from gedp.policy.model import (
     Grouper,
     MicrodataOptions,
     Output,
-    Policy,
     Spec,
 )
 from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
@@ -76,6 +76,7 @@ def make_spec(
     budget: Mapping[str, Any],
     queries: Sequence[Mapping[str, Any]],
     groupers: Mapping[str, Any] | None = None,
+    clipping: Mapping[str, Any] | None = None,
     microdata: Mapping[str, Any] | None = None,
     output: Mapping[str, Any] | None = None,
     folder: str | Path = "",
@@ -99,6 +100,7 @@ def make_spec(
         "attributes": attributes,
         "budget": budget,
         "queries": queries,
+        "clipping": clipping,
         "microdata": microdata,
         "output": output,
     }
@@ -138,11 +140,14 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     taken = {*data.public, *groupers, data.id or ESTABLISHMENT, ESTABLISHMENT}
     attributes = _attributes(section, taken, individual)
     _check_columns(root, data, groupers, attributes)
-    policy = _policy(root.table("budget"), attributes, individual)
+    policy = read_policy(root.table("budget"), attributes, individual)
     groupings = None if public is None else {*public, *groupers}
     names = None if section.absent else set(section.content)
     queries = read_queries(asked, attributes, names, groupings, individual=individual)
     microdata = _microdata(root.table("microdata", required=False), attributes)
+    clipping = root.table("clipping", required=False)
+    zeta = clipping.number("zeta", below=1) if clipping.has("zeta") else None
+    clipping.finish()
     output = root.table("output", required=False)
     folder = output.text("dir", Output().dir)
     confidence = output.number("confidence", Output().confidence, below=1)
@@ -150,7 +155,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
         output.fault("confidence", "intervals of such confidence say nothing", f"Give at most {MOST_CONFIDENCE}")
     output.finish()
     root.finish()
-    return Spec(data, policy, queries, groupers, microdata, Output(folder, confidence))
+    return Spec(data, policy, queries, groupers, microdata, Output(folder, confidence), zeta)
 
 
 def _data(section: Section, in_memory: bool) -> Data:
@@ -191,19 +196,6 @@ def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
         if grouper.map and used[folded(name)] > 1:
             section.fault(name, "another grouping has almost this name", "Choose names that two files can have")
     return groupers
-
-
-def _policy(section: Section, attributes: dict[str, Attribute], individual: bool | None) -> Policy:
-    if section.absent:
-        return Policy(attributes, Decimal(1))
-    mu = section.number("mu")
-    spend = section.number("spend") if section.has("spend") else None
-    if spend is not None and individual is False:
-        section.fault("spend", "every query has a mu, so what is spent is their sum", "Remove it, or every query's mu")
-    elif spend is not None and spend > mu and ("budget", "mu") not in section.faults.by_path:
-        section.fault("spend", f"{spend} is more than the budget of {mu}", "Give at most the budget")
-    section.finish()
-    return Policy(attributes, mu, spend)
 
 
 def _attributes(section: Section, taken: set[str], individual: bool | None) -> dict[str, Attribute]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import tomli_w
 
-from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Query, Spec
+from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Policy, Query, Spec
 
 
 def write_spec(spec: Spec) -> str:
@@ -26,8 +26,9 @@ def write_spec(spec: Spec) -> str:
                 "data": _given(data),
                 "groupers": groupers or None,
                 "attributes": {name: _attribute(a) for name, a in spec.policy.attributes.items()},
-                "budget": _given({"mu": _number(spec.policy.mu), "spend": _optional(spec.policy.spend)}),
+                "budget": _budget(spec.policy),
                 "queries": [_query(query, spec) for query in spec.queries],
+                "clipping": None if spec.zeta is None else {"zeta": spec.zeta},
                 "microdata": _given(
                     {
                         "weights": spec.microdata.weights,
@@ -39,6 +40,11 @@ def write_spec(spec: Spec) -> str:
             }
         )
     )
+
+
+def _budget(policy: Policy) -> dict[str, Any]:
+    budget = {"mu": policy.mu} if policy.rho is None else {"rho": policy.rho}
+    return {key: _number(value) for key, value in _given({**budget, "spend": policy.spend}).items()}
 
 
 def _given(table: dict[str, Any]) -> dict[str, Any]:
