@@ -33,6 +33,8 @@ from gedp._version import __version__
 
 if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
+    from gedp.accounting.sampling import SampleAlike, gamma_for_sampling, sampling_fraction
+    from gedp.accounting.semantics import RecordDistance, record_distance
     from gedp.api import Release, check, measure, open_table, read_release, run
     from gedp.confidential.table import ConfidentialTable
     from gedp.errors import BudgetExceededError, FaultsError, GedpError
@@ -57,7 +59,9 @@ __all__ = [
     "PrivacyLoss",
     "Promise",
     "Protection",
+    "RecordDistance",
     "Release",
+    "SampleAlike",
     "Signed",
     "Spec",
     "Sqrt",
@@ -68,6 +72,7 @@ __all__ = [
     "compose",
     "compose_publishers",
     "fit_microdata",
+    "gamma_for_sampling",
     "make_spec",
     "measure",
     "narrow",
@@ -77,7 +82,9 @@ __all__ = [
     "read_microdata",
     "read_release",
     "read_spec",
+    "record_distance",
     "run",
+    "sampling_fraction",
     "widen",
     "write_report",
     "write_spec",
@@ -85,6 +92,8 @@ __all__ = [
 
 _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
+    "gedp.accounting.sampling": ("SampleAlike", "gamma_for_sampling", "sampling_fraction"),
+    "gedp.accounting.semantics": ("RecordDistance", "record_distance"),
     "gedp.api": ("Release", "check", "measure", "open_table", "read_release", "run"),
     "gedp.confidential.table": ("ConfidentialTable",),
     "gedp.errors": ("BudgetExceededError", "FaultsError", "GedpError"),

@@ -14,14 +14,16 @@ True
 """
 
 from collections.abc import Sequence
+from dataclasses import replace as changed
+from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from pathlib import Path
 
+from gedp.accounting.composition import Promise
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import answer
-from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import prepare
 from gedp.confidential.run import Plan, plan_run
 from gedp.confidential.run import run as carry_out
@@ -48,6 +50,12 @@ class Release(ReleaseFolder):
     def spec(self) -> Spec:
         """What was asked, and what is promised."""
         return self.manifest.spec
+
+    @property
+    def promise(self) -> Promise:
+        """What this release promises: the protection of each attribute, and its loss, in μ and in other terms."""
+        attributes = self.spec.policy.attributes
+        return Promise({name: attributes[name].protection for name in self.spec.asked}, self.manifest.prices.total)
 
     def table(self, query: str) -> Table:
         """The answers of a query as they were drawn, with their errors. Tables of `microdata` are more exact."""
@@ -92,6 +100,7 @@ def run(
     replace: bool = False,
     decided_by: DecidedBy | None = None,
     seed: int | None = None,
+    zeta: Decimal | float | None = None,
     answers_only: bool = False,
     progress: Progress | None = None,
 ) -> Release:
@@ -100,9 +109,14 @@ def run(
     The table is the file that the spec names, or a DataFrame or table of pandas, polars, pyarrow or DuckDB. `out` is
     the folder of the release, by default as the spec says. The price is in the ledger before any noise is drawn: beside
     a confidential file one is found or made; for a confidential `table` one must be named. `seed` makes noise that can
-    be repeated and protects nothing; it is for synthetic data. `answers_only` leaves out microdata and report.
+    be repeated and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value,
+    replaces that of the spec. `answers_only` leaves out microdata and report.
     """
-    plan = _planned(spec, table, out, ledger, replace, decided_by, None if seed is None else SeededEntropy(seed))
+    keep = () if isinstance(spec, Spec) else (Path(spec),)
+    spec = spec if isinstance(spec, Spec) else read_spec(spec)
+    spec = spec if zeta is None else changed(spec, zeta=Decimal(str(zeta)))
+    entropy = None if seed is None else SeededEntropy(seed)
+    plan = _planned(spec, table, out, ledger, replace, decided_by, entropy, keep)
     release = carry_out(plan, progress=progress)
     if not answers_only:
         publish(release)
@@ -131,6 +145,7 @@ def _planned(
     replace: bool,
     decided_by: DecidedBy | None,
     entropy: Entropy | None = None,
+    keep: tuple[Path, ...] = (),
 ) -> Plan:
     return plan_run(
         spec if isinstance(spec, Spec) else read_spec(spec),
@@ -138,7 +153,7 @@ def _planned(
         out=None if out is None else Path(out),
         ledger=None if ledger is None else Path(ledger),
         replace=replace,
-        keep=() if isinstance(spec, Spec) else (Path(spec),),
+        keep=keep if isinstance(spec, Spec) else (Path(spec),),
         decided_by=decided_by,
         entropy=entropy,
     )
@@ -159,7 +174,7 @@ def measure(
     out: str | Path,
     ledger: Ledger | None = None,
     entropy: Entropy | None = None,
-    zeta: Fraction = ZETA,
+    zeta: Fraction | None = None,
     replace: bool = False,
     decided_by: DecidedBy | None = None,
     progress: Progress | None = None,
@@ -169,7 +184,8 @@ def measure(
     The price is on disk in `ledger` before the first draw. Only a table declared synthetic can do without a ledger or
     with another source of randomness than the system's. `decided_by` names who decided that the release may promise
     less than earlier ones from the same data.
-    `zeta` is the chance, over all establishments and attributes, that clipping cuts some value at all.
+    `zeta` is the chance, over all establishments and attributes, that clipping cuts some value at all: by default as
+    the spec says, or else 1/100.
     """
     release = answer(
         prepare(table, spec),

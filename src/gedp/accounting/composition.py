@@ -62,6 +62,38 @@ class PrivacyLoss:
     def __add__(self, other: "PrivacyLoss") -> "PrivacyLoss":
         return PrivacyLoss(self.mu_squared + other.mu_squared)
 
+    @classmethod
+    def of_rho(cls, rho: str | int | float | Decimal | Fraction) -> "PrivacyLoss":
+        """The loss that is ρ-zCDP and no more: μ² = 2ρ, exactly."""
+        return cls(2 * exact(rho))
+
+    @property
+    def rho(self) -> Fraction:
+        """ρ of zero-concentrated differential privacy: μ²/2, exactly."""
+        return self.mu_squared / 2
+
+    def renyi(self, order: float) -> float:
+        """The Rényi divergence of this order, αμ²/2: larger orders give rare telling outcomes more weight."""
+        if not (math.isfinite(order) and order > 1):
+            raise DomainError(f"the order of a Rényi divergence is a finite number above 1, not {order}")
+        return order * float(self.rho)
+
+    def epsilon(self, delta: float) -> float:
+        """The least ε at this δ, rounded up: no event is more than e^ε times as likely, but for a chance δ."""
+        return epsilon(self.mu, delta)
+
+    def delta(self, epsilon: float) -> float:
+        """The least δ at this ε."""
+        return delta(self.mu, epsilon)
+
+    def power(self, significance: float) -> float:
+        """The best chance of a true alarm of an attacker with this chance of a false one."""
+        return float(power(self.mu, significance))
+
+    def trade_off(self, significance: float) -> float:
+        """The least chance of a missed alarm of an attacker with this chance of a false one: 1 − power."""
+        return float(trade_off(self.mu, significance))
+
     def group(self, m: int) -> "PrivacyLoss":
         """What m steps cost: mμ. For intervals m times γ, for firms of m establishments."""
         steps = operator.index(m)

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.accounting.composition import PrivacyLoss
+from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.errors import DomainError
-from gedp.neighbors import Protection
+from gedp.neighbors import Protection, Signed
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,71 @@ def person(
     return Statement(max(0.0, around.low + shift), around.high + shift, around.mu)
 
 
+@dataclass(frozen=True)
+class RecordDistance:
+    """How far apart two records are, in steps of each attribute's γ, and how hard it is to tell them apart."""
+
+    steps_of: Mapping[str, float]
+    mu: float  # that of the furthest attribute's steps; infinite where no protection is promised
+
+    @property
+    def steps(self) -> float:
+        """The metric: the steps of the attribute that is furthest off, since all of them may move at once."""
+        return max(self.steps_of.values(), default=0.0)
+
+    @property
+    def furthest(self) -> tuple[str, ...]:
+        """The attributes that decide; none where the records are the same."""
+        return tuple(name for name, steps in self.steps_of.items() if steps == self.steps > 0)
+
+    @property
+    def is_close(self) -> bool:
+        """Whether each record is within the uncertainty intervals of the other, in every attribute."""
+        return self.steps <= 1
+
+
+def record_distance(promise: Promise, x: Mapping[str, float], y: Mapping[str, float]) -> RecordDistance:
+    """Two records of an establishment under a promise: max ⌈|ψ(x) − ψ(y)|/γ⌉ over the attributes, each step at μ.
+
+    Both give a value for every attribute. Where attributes differ and ψ is infinite at a value, nothing is promised.
+
+    >>> from gedp.neighbors import Sqrt
+    >>> promise = Promise({"jobs": Protection(Sqrt(), 0.5)}, PrivacyLoss.of("0.7"))
+    >>> apart = record_distance(promise, {"jobs": 36}, {"jobs": 49})
+    >>> apart.steps, apart.mu, apart.is_close
+    (2.0, 1.4, False)
+    """
+    _require_records(promise.protections, x, y)
+    steps = {
+        name: float(protection.steps(x[name], y[name])) if x[name] != y[name] else 0.0
+        for name, protection in promise.protections.items()
+    }
+    most = max(steps.values(), default=0.0)
+    mu = math.inf if math.isinf(most) else promise.loss.group(int(most)).mu if most else 0.0
+    return RecordDistance(steps, mu)
+
+
+def _require_records(protections: Mapping[str, Protection], *records: Mapping[str, float]) -> None:
+    """Refuses records that are not about these attributes, or have impossible values: all faults in one error."""
+    problems = []
+    for record in records:
+        problems += [f"{name} is not an attribute" for name in record if name not in protections]
+        problems += [f"{name} has no value" for name in protections if name not in record]
+        for name in protections.keys() & record.keys():
+            if not math.isfinite(record[name]):
+                problems.append(f"{name} must be a finite number")
+            elif record[name] < 0 and not isinstance(protections[name].psi, Signed):
+                problems.append(f"{name} is not signed, so its values are 0 or more")
+    if problems:
+        known = ", ".join(protections)
+        raise DomainError(f"{'; '.join(dict.fromkeys(problems))}. A record gives a value for each of: {known}")
+
+
 def record_mu(
     protections: Mapping[str, Protection], loss: PrivacyLoss, x: Mapping[str, float], y: Mapping[str, float]
 ) -> float:
-    """How hard it is to tell a record x from y: the steps of the attribute that is furthest off, times μ.
-
-    All attributes may move at once, so the steps are their largest number, not their sum. Infinite where an attribute
-    differs and ψ is infinite at one of the two: no such protection is promised.
-    """
-    differing = [name for name in protections if x[name] != y[name]]
-    if not differing:
-        return 0.0
-    steps = max(float(protections[name].steps(x[name], y[name])) for name in differing)
-    return loss.group(int(steps)).mu if math.isfinite(steps) else math.inf
+    """How hard it is to tell a record x from y: μ of `record_distance`."""
+    return record_distance(Promise(protections, loss), x, y).mu
 
 
 def existence_mu(protections: Mapping[str, Protection], loss: PrivacyLoss, values: Mapping[str, float]) -> float:

@@ -1,5 +1,8 @@
 """`gedp run`: a release from a spec, with its microdata and report."""
 
+from contextlib import suppress
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,15 @@ if TYPE_CHECKING:
 _PATH = click.Path(path_type=Path)
 
 
+def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> Decimal | None:
+    from gedp.policy.section import SMALLEST
+
+    with suppress(ArithmeticError):
+        if value is None or SMALLEST <= Decimal(value) < 1:
+            return None if value is None else Decimal(value)
+    raise click.BadParameter(f"give a chance from {SMALLEST} to less than 1, like 0.01")
+
+
 @click.command()
 @click.argument("spec", metavar="SPEC")
 @click.option("--out", type=_PATH, help="Folder for the release. Default: output.dir in the spec.")
@@ -20,6 +32,12 @@ _PATH = click.Path(path_type=Path)
 @click.option("--decided-by", metavar="NAME", help="Who decided that this release may promise less than earlier ones.")
 @click.option(
     "--reason", metavar="TEXT", help="Why they decided so; recorded in the ledger and published, like the name."
+)
+@click.option(
+    "--zeta",
+    callback=_chance,
+    metavar="CHANCE",
+    help="Chance that clipping cuts off any value; replaces clipping.zeta in the spec. Default: 0.01.",
 )
 @click.option("--answers-only", is_flag=True, help="Stop after the answers: no microdata, no report.")
 @click.option("--dry-run", is_flag=True, help="Check the table and the price; spend and write nothing.")
@@ -33,6 +51,7 @@ def command(
     force: bool,
     decided_by: str | None,
     reason: str | None,
+    zeta: Decimal | None,
     answers_only: bool,
     dry_run: bool,
     seed: int | None,
@@ -51,6 +70,7 @@ def command(
       gedp run my.toml --dry-run       check the table and the price
       gedp run my.toml                 make the release, its microdata and report
       gedp run my.toml --answers-only  make the release alone
+      gedp run my.toml --zeta 0.05     lower bounds on sums: less noise, clipping more often
       gedp ledger show data.parquet.ledger
 
     Exit codes: 0 released, 1 refused (budget, ledger, folder taken), 2 faults in the spec or the table.
@@ -67,6 +87,7 @@ def command(
 
     console = make_console()
     read = find_spec(spec)
+    read = read if zeta is None else replace(read, zeta=zeta)
     path = Path(spec)
     if (decided_by is None) != (reason is None):
         raise click.UsageError("--decided-by and --reason go together")

@@ -29,7 +29,7 @@ def answer(
     out: Path,
     ledger: Ledger | None,
     entropy: Entropy | None = None,
-    zeta: Fraction = ZETA,
+    zeta: Fraction | None = None,
     replace: bool = False,
     keep: Sequence[Path] = (),
     decided_by: DecidedBy | None = None,
@@ -46,7 +46,7 @@ def answer(
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     prepared.table.engine.require_unchanged()
     require_own_ledger(ledger, files_meant(prepared.table.engine, spec))
-    entropy, zeta = noise_for(spec, entropy), _chance(zeta)
+    entropy, zeta = noise_for(spec, entropy), _chance(zeta, spec)
     keep = [*keep, *files, *([ledger.path] if ledger else [])]
     with ReleaseWriter(out, replace=replace, keep=keep) as writer:
         write_maps(prepared.table, writer)
@@ -65,7 +65,7 @@ def answer(
 
 @sealed
 def rehearse(
-    table: ConfidentialTable, spec: Spec, *, entropy: Entropy | None = None, zeta: Fraction = ZETA
+    table: ConfidentialTable, spec: Spec, *, entropy: Entropy | None = None, zeta: Fraction | None = None
 ) -> Rehearsal:
     """Answers as `answer` would give, to be compared with the truth and thrown away: no ledger knows of them.
 
@@ -73,12 +73,15 @@ def rehearse(
     """
     prepared, writer = prepare(table, spec), RehearsalWriter(table.engine.name)
     write_maps(table, writer)
-    return writer.finish(draw_answers(prepared, writer, noise_for(spec, entropy), _chance(zeta)))
+    return writer.finish(draw_answers(prepared, writer, noise_for(spec, entropy), _chance(zeta, spec)))
 
 
-def _chance(zeta: Fraction) -> Fraction:
-    """A chance that the manifest can state; refused before anything is spent where it is none."""
-    zeta = exact(zeta)
+def _chance(zeta: Fraction | None, spec: Spec) -> Fraction:
+    """The chance of any clipping, as the manifest can state it; refused before anything is spent where it is none."""
+    in_spec = None if spec.zeta is None else exact(spec.zeta)
+    zeta = in_spec or ZETA if zeta is None else exact(zeta)
+    if in_spec not in (None, zeta):
+        raise Refused("the spec gives another zeta. Give it in one place")
     if not 0 < zeta < 1 or zeta.denominator > LARGEST_DENOMINATOR:
         raise DomainError("zeta is a chance: a number above 0 and below 1, of at most 30 digits")
     return zeta

@@ -1,30 +1,43 @@
 """What a spec promises, as plain numbers: intervals by size, the attacker's power, other frameworks."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gedp import numbers
-from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers, epsilon, power
+from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers, power
 from gedp.accounting.frameworks import query_variances
-from gedp.accounting.semantics import existence_mu, firm_loss, hidden_existence, person
+from gedp.accounting.sampling import SampleAlike, sampling_fraction
+from gedp.accounting.semantics import (
+    RecordDistance,
+    Statement,
+    existence_mu,
+    firm_loss,
+    hidden_existence,
+    person,
+    record_distance,
+)
+from gedp.accounting.translations import Translations, translations
 from gedp.errors import Refused
-from gedp.neighbors import Protection
+from gedp.neighbors import Protection, Sqrt
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
 WIDER_STEPS = (2, 3)
+PERSON_STEPS = (1, *WIDER_STEPS)
 EXISTENCE_STEPS = (1, 2, 3)
-DELTAS = (1e-6, 1e-9)
 MOST_SIZES = 13
 LEAST_SIZES = 4
 CERTAIN = 1 - 1e-9
 MOST_UNITS = 2.0**53  # that a sum may have
 NARROW = 0.01  # relative width of an interval that hides nothing to speak of
 ALL_BUT_CERTAIN = 0.99  # power at 5% false alarms
+
+
+Record = Mapping[str, float]
 
 
 @dataclass(frozen=True)
@@ -63,7 +76,7 @@ class PowerRow:
 class OtherAccounting:
     """What the same promise is called, and costs, in other frameworks."""
 
-    epsilons: tuple[tuple[float, float], ...]  # (δ, ε)
+    translated: Translations
     significance: float
     power: float
     queries: int
@@ -72,12 +85,10 @@ class OtherAccounting:
 
 @dataclass(frozen=True)
 class PersonRow:
-    """What a person inside an establishment of one size is promised."""
+    """What a person inside an establishment of one size is promised: one statement for each of PERSON_STEPS."""
 
     establishment_size: float
-    low: float
-    high: float
-    mu: float
+    within: tuple[Statement, ...]
 
 
 @dataclass(frozen=True)
@@ -88,6 +99,14 @@ class ExistenceRow:
     most: tuple[float, ...]
     mu: float
     power: float  # at 5% false alarms
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table as it is shown."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -174,9 +193,21 @@ def person_rows(group: ProtectionGroup, loss: PrivacyLoss) -> tuple[PersonRow, .
         return ()
     rows = []
     for size in sorted({group.person, *(size for size in group.sizes if size > group.person)}):
-        said = person(group.protection, loss, group.person, size)
-        rows.append(PersonRow(size, said.low, said.high, said.mu))
+        within = (person(group.protection, loss, group.person, size, k) for k in PERSON_STEPS)
+        rows.append(PersonRow(size, tuple(within)))
     return tuple(rows)
+
+
+def sample_alike(group: ProtectionGroup) -> SampleAlike | None:
+    """The sample of people that is as good as the intervals; None where ψ is not a square root."""
+    if not isinstance(group.protection.psi, Sqrt):
+        return None
+    return sampling_fraction(group.protection.gamma, group.person or 1.0)
+
+
+def between_records(spec: Spec, loss: PrivacyLoss, x: Record, y: Record) -> RecordDistance:
+    """How well a release of the spec hides which of two records is the true one."""
+    return record_distance(replace(spec.policy.promise, loss=loss), x, y)
 
 
 def without_existence(groups: Sequence[ProtectionGroup]) -> tuple[str, ...]:
@@ -236,6 +267,16 @@ def _protects_nothing(attribute: Attribute) -> str | None:
     return f"{attribute.name} is all but unprotected: {problem}. Choose a larger gamma ({protection})."
 
 
+def person_table(group: ProtectionGroup, loss: PrivacyLoss) -> TextTable:
+    """`person_rows` laid out: one row per size, one column per number of steps with its μ."""
+    wider = [f"within {k} step{'s' if k > 1 else ''}, μ = {numbers.strength(loss.group(k).mu)}" for k in PERSON_STEPS]
+    rows = []
+    for row in person_rows(group, loss):
+        texts = (numbers.interval(said.low, said.high) for said in row.within)
+        rows.append((numbers.size(row.establishment_size), *(f"{text.low} to {text.high}" for text in texts)))
+    return TextTable(("establishment's value", *wider), tuple(rows))
+
+
 def price_table(prices: PriceList) -> PriceTable:
     """The price list as a table of texts."""
     attributes = tuple(dict.fromkeys(line.attribute for line in prices.lines))
@@ -250,7 +291,7 @@ def price_table(prices: PriceList) -> PriceTable:
 
 
 def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAccounting:
-    """The promise in (ε, δ), and the variance that ρ-zCDP and ε-DP would need for the same power."""
+    """The promise in other terms, and the variance that ρ-zCDP and ε-DP would need for the same power."""
     mu = prices.total.mu
     reached = float(power(mu, significance))
     queries = len(prices.lines)
@@ -259,7 +300,7 @@ def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAcco
         variances = query_variances(reached, significance, queries)
         ratios = float(variances.zcdp / variances.gaussian), float(variances.pure / variances.gaussian)
     return OtherAccounting(
-        epsilons=tuple((delta, epsilon(mu, delta)) for delta in DELTAS),
+        translated=translations(prices.total),
         significance=significance,
         power=reached,
         queries=queries,

@@ -7,26 +7,31 @@ import numpy as np
 
 from gedp import web
 from gedp.accounting.composition import power
+from gedp.accounting.semantics import RecordDistance
 from gedp.explain.facts import (
     ProtectionGroup,
+    Record,
+    between_records,
     existence_rows,
     interval_rows,
     other_accounting,
-    person_rows,
+    person_table,
     power_rows,
     price_table,
     protection_groups,
     warnings,
 )
-from gedp.explain.wording import existence_sentences, other_accounting_sentences, promise_sentence
-from gedp.numbers import interval, size
+from gedp.explain.wording import existence_sentences, other_accounting_sentences, promise_sentence, record_sentence
+from gedp.numbers import fixed, size
 from gedp.policy import PriceList, Spec, price
 
 CURVE_POINTS = 80
 
 
-def explain_page(spec: Spec, title: str, sizes: Sequence[float] = ()) -> str:
-    """The whole page as HTML; `sizes` replaces our choice of values to show."""
+def explain_page(
+    spec: Spec, title: str, sizes: Sequence[float] = (), records: tuple[Record, Record] | None = None
+) -> str:
+    """The whole page as HTML; `sizes` replaces our choice of values to show, `records` are two to tell apart."""
     prices = price(spec)
     groups = protection_groups(spec.policy, sorted(sizes))
     mu = prices.total.mu
@@ -36,7 +41,15 @@ def explain_page(spec: Spec, title: str, sizes: Sequence[float] = ()) -> str:
         promise=promise_sentence(mu, float(power(mu, 0.05))),
         warnings=web.warnings(warnings(spec, prices.total)),
         mu_most=f"{max(6.0, 2 * mu):.2f}",
-        static="\n".join([*_people(groups, prices), _existence(groups, prices), _prices(prices), _other(prices)]),
+        static="\n".join(
+            [
+                *_people(groups, prices),
+                *([_records(*records, between_records(spec, prices.total, *records))] if records else []),
+                _existence(groups, prices),
+                _prices(prices),
+                _other(prices),
+            ]
+        ),
     )
     data = {
         "mu": mu,
@@ -59,6 +72,7 @@ def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
         "gamma": float(closeness.gamma),
         "shift": float(closeness.shift),
         "signed": attribute.signed,
+        "person": group.person or 1.0,
         "widened": bool(attribute.at_least),
         "rows": [
             {"size": row.size, "low": row.low, "high": row.high} for row in interval_rows(group.protection, group.sizes)
@@ -71,11 +85,16 @@ def _people(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> list[str]
     tables = []
     for group in groups:
         if group.person is not None:
-            said = person_rows(group, prices.total)
-            rows = [[size(row.establishment_size), *interval(row.low, row.high)[:2]] for row in said]
-            caption = f"A person who contributes {size(group.person)} to {', '.join(group.names)} (spec)"
-            tables.append(web.table(caption, ["establishment's value", "hides between", "and"], rows))
+            layout = person_table(group, prices.total)
+            caption = f"A person who contributes {size(group.person)} to {', '.join(group.names)} hides (spec)"
+            tables.append(web.table(caption, layout.headings, layout.rows))
     return ["<h2>People inside an establishment</h2>", *tables] if tables else []
+
+
+def _records(x: Record, y: Record, apart: RecordDistance) -> str:
+    rows = [[name, size(x[name]), size(y[name]), fixed(steps, 0)] for name, steps in apart.steps_of.items()]
+    table = web.table("Steps of γ in each attribute (spec)", ["attribute", "record", "against", "steps"], rows)
+    return f"<h2>One record against another</h2>{table}<p>{escape(record_sentence(apart))}</p>"
 
 
 def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:

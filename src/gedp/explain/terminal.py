@@ -7,18 +7,26 @@ from rich.table import Table
 from rich.text import Text
 
 from gedp.accounting.composition import PrivacyLoss, Promise, power
+from gedp.accounting.semantics import RecordDistance
 from gedp.explain.facts import (
     SIGNIFICANCES,
     ProtectionGroup,
+    Record,
     existence_rows,
     interval_rows,
     other_accounting,
-    person_rows,
+    person_table,
     power_rows,
     price_table,
 )
-from gedp.explain.wording import existence_sentences, other_accounting_sentences, promise_sentence
-from gedp.numbers import chance, interval, percent, size, strength
+from gedp.explain.wording import (
+    existence_sentences,
+    other_accounting_sentences,
+    promise_sentence,
+    record_sentence,
+    sampling_sentences,
+)
+from gedp.numbers import chance, fixed, interval, percent, size, strength
 from gedp.policy import PriceList
 
 
@@ -61,14 +69,13 @@ def print_power(console: Console, loss: PrivacyLoss) -> None:
 
 
 def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) -> None:
-    """Prints what a person inside an establishment is promised."""
+    """Prints what a person inside an establishment is promised, within one step and within several."""
     names = ", ".join(group.names)
     if group.person is not None:
-        title = f"A person who contributes {size(group.person)} to {names}"
-        table = _table(title, "establishment's value", "hides between", "and", "mu")
-        for row in person_rows(group, loss):
-            low, high, _ = interval(row.low, row.high)
-            table.add_row(size(row.establishment_size), low, high, strength(row.mu))
+        layout = person_table(group, loss)
+        table = _table(f"A person who contributes {size(group.person)} to {names} hides", *layout.headings)
+        for row in layout.rows:
+            table.add_row(*row)
         console.print(table)
 
 
@@ -78,6 +85,24 @@ def print_existence(console: Console, groups: Sequence[ProtectionGroup], loss: P
     for sentence in existence_sentences(groups, existence_rows(groups, loss)):
         console.print(sentence)
     console.print()
+
+
+def print_records(console: Console, x: Record, y: Record, apart: RecordDistance) -> None:
+    """Prints how far two records are apart in each attribute, and how well the promise hides which is true."""
+    table = _table("One record against another", "attribute", "record", "against", "steps")
+    for name, steps in apart.steps_of.items():
+        table.add_row(Text(name), size(x[name]), size(y[name]), fixed(steps, 0))
+    console.print(table)
+    console.print(record_sentence(apart) + "\n")
+
+
+def print_sampling(console: Console, groups: Sequence[ProtectionGroup]) -> None:
+    """Prints which survey would tell an attacker as much as the intervals of a square root leave open."""
+    said = sampling_sentences(groups)
+    if said:
+        console.print(Text("What a survey would tell", style="bold"))
+    for sentence in said:
+        console.print(sentence + "\n")
 
 
 def print_prices(console: Console, prices: PriceList) -> None:

@@ -1,10 +1,15 @@
 """Sentences that the terminal, the page and the report share, so that all of them say the same."""
 
+import math
 from collections.abc import Sequence
 
-from gedp.explain.facts import ExistenceRow, OtherAccounting, ProtectionGroup, without_existence
+from gedp.accounting.composition import power
+from gedp.accounting.sampling import SampleAlike
+from gedp.accounting.semantics import RecordDistance
+from gedp.accounting.translations import Translations
+from gedp.explain.facts import ExistenceRow, OtherAccounting, ProtectionGroup, sample_alike, without_existence
 from gedp.neighbors import Signed
-from gedp.numbers import bound, chance, percent, size, strength
+from gedp.numbers import bound, chance, fixed, percent, short_share, size, strength
 
 
 def promise_sentence(mu: float, power_at_5: float) -> str:
@@ -40,10 +45,65 @@ def _at_most(group: ProtectionGroup, most: float) -> str:
     return f"{', '.join(group.names)} of {amount}{' each' if len(group.names) > 1 else ''}"
 
 
+def translation_sentences(translated: Translations) -> list[str]:
+    """One loss in other terms, each with what it means. What bounds an attacker is rounded up."""
+    rho = strength(float(translated.rho))
+    renyi = ", ".join(f"{strength(value)} of order {order}" for order, value in translated.renyi)
+    epsilons = "; ".join(f"ε = {strength(epsilon)} at δ = {delta:g}" for delta, epsilon in translated.epsilons)
+    missed = ", ".join(
+        f"{fixed(math.floor(1000 * least + 1e-9) / 10, 1)}% at {percent(alarms)}"
+        for alarms, least in translated.trade_off
+    )
+    return [
+        "All of these are about close records, which differ within their uncertainty intervals.",
+        f"ρ-zCDP: ρ = {rho}, which is μ²/2. It adds up over releases, as μ² does.",
+        f"Rényi differential privacy: αρ for every order α: {renyi}. It bounds how much more likely an outcome can be "
+        "on average, with more weight on rare telling outcomes as the order grows.",
+        f"(ε, δ): {epsilons}. But for a chance of δ, no outcome is more than e^ε times as likely for one record as for "
+        "the other. Each pair is one point of a curve; μ has all of them.",
+        f"Trade-off: an attacker misses a true difference with a chance of at least {missed} false alarms. The whole "
+        "curve is Φ(−Φ⁻¹(false alarms) − μ).",
+    ]
+
+
+def sampling_sentences(groups: Sequence[ProtectionGroup]) -> list[str]:
+    """For each group with a square root, which survey would tell an attacker as much as its intervals leave open."""
+    alike = [(group, sample_alike(group)) for group in groups]
+    return [_sampling_sentence(group, sample) for group, sample in alike if sample is not None]
+
+
+def _sampling_sentence(group: ProtectionGroup, sample: SampleAlike) -> str:
+    counted = "" if group.person in (None, 1) else f", each contributing {size(group.person or 1)}"
+    beyond = (
+        f"more of the region's people than there are ({short_share(sample.with_replacement)}) if they may be asked twice"
+        if sample.with_replacement > 1
+        else f"{short_share(sample.with_replacement)} of the region's people if they may be asked twice"
+    )
+    return (
+        f"{', '.join(group.names)}: to estimate a value with a standard deviation as large as the interval reaches to "
+        f"each side, an attacker would have to ask {beyond}, and {short_share(sample.without_replacement)} if not. "
+        f"(For values that count people{counted}, estimated by asking where they work.)"
+    )
+
+
+def record_sentence(apart: RecordDistance) -> str:
+    """How well the promise hides which of two records is the true one."""
+    if not apart.steps:
+        return "The two records are the same."
+    decided = f"by {', '.join(apart.furthest)}"
+    if math.isinf(apart.mu):
+        return f"Nothing is promised between the two records, {decided}: ψ has no value at 0."
+    steps = "1 step" if apart.steps == 1 else f"{apart.steps:,.0f} steps"
+    close = "They are close" if apart.is_close else "They are not close"
+    return (
+        f"{close}: {steps} apart, {decided}. An attacker tells one from the other with a chance of "
+        f"{bound(float(power(apart.mu, 0.05)))} at 5% false alarms (μ = {strength(apart.mu)})."
+    )
+
+
 def other_accounting_sentences(other: OtherAccounting) -> list[str]:
-    """The same promise in the terms of other frameworks: (ε, δ), ρ-zCDP and ε-DP."""
-    epsilons = "; ".join(f"ε = {epsilon:.4g} at δ = {delta:g}" for delta, epsilon in other.epsilons)
-    said = [f"Between close records the promise is (ε, δ)-indistinguishability with {epsilons}."]
+    """The same promise in the terms of other frameworks, and what ρ-zCDP and ε-DP would cost."""
+    said = translation_sentences(other.translated)
     if other.variance_ratios is None:
         said.append("At this μ an attacker all but succeeds, so a comparison with ρ-zCDP and ε-DP says nothing.")
     else:

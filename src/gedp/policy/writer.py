@@ -1,11 +1,12 @@
 """From a Spec back to its file, without loss: reading the text gives an equal Spec."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
 import tomli_w
 
-from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Query, Spec
+from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Policy, Query, Spec
 
 
 def write_spec(spec: Spec) -> str:
@@ -25,8 +26,9 @@ def write_spec(spec: Spec) -> str:
                 "data": _given(data),
                 "groupers": groupers or None,
                 "attributes": {name: _attribute(a) for name, a in spec.policy.attributes.items()},
-                "budget": {"mu": _number(spec.policy.mu)},
+                "budget": _budget(spec.policy),
                 "queries": [_query(query, spec) for query in spec.queries],
+                "clipping": None if spec.zeta is None else {"zeta": spec.zeta},
                 "microdata": _given(
                     {
                         "weights": spec.microdata.weights,
@@ -40,12 +42,21 @@ def write_spec(spec: Spec) -> str:
     )
 
 
+def _budget(policy: Policy) -> dict[str, Any]:
+    budget = {"mu": policy.mu} if policy.rho is None else {"rho": policy.rho}
+    return {key: _number(value) for key, value in _given({**budget, "spend": policy.spend}).items()}
+
+
 def _given(table: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in table.items() if value is not None}
 
 
 def _number(value: Decimal) -> int | Decimal:
     return int(value) if value == value.to_integral_value() else value
+
+
+def _optional(value: Decimal | None) -> int | Decimal | None:
+    return None if value is None else _number(value)
 
 
 def _closeness(closeness: Closeness) -> dict[str, Any]:
@@ -61,18 +72,31 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
                 "unit": _number(attribute.unit),
                 "signed": attribute.signed or None,
                 "at_least": [_closeness(c) for c in attribute.at_least] or None,
-                "person": None if attribute.person is None else _number(attribute.person),
+                "person": _optional(attribute.person),
+                "share": None if attribute.share == 1 else _number(attribute.share),
+                "typical": _optional(attribute.typical),
             }
         ),
     }
 
 
 def _query(query: Query, spec: Spec) -> dict[str, Any]:
-    prices = [query.mu.get(name) for name in spec.policy.attributes]
-    same = prices[0] if prices[0] is not None and all(mu == prices[0] for mu in prices) else None
-    return {
-        "name": query.name,
-        "by": ESTABLISHMENT if query.is_identity else list(query.by),
-        "mu": _number(same) if same is not None else {name: _number(mu) for name, mu in query.mu.items()},
-        "mechanism": query.mechanism,
-    }
+    individual = spec.is_individual
+    priced = query.mu or not (individual or query.importance)
+    return _given(
+        {
+            "name": query.name,
+            "by": ESTABLISHMENT if query.is_identity else list(query.by),
+            "mu": _numbers(query.mu, spec) if priced else None,
+            "importance": _numbers(query.importance, spec) if query.importance or individual else None,
+            "mechanism": None if individual and query.mechanism == "auto" else query.mechanism,
+        }
+    )
+
+
+def _numbers(numbers: Mapping[str, Decimal], spec: Spec) -> Any:
+    """One number where every attribute has the same, else a table."""
+    found = [numbers.get(name) for name in spec.policy.attributes]
+    if found[0] is not None and all(number == found[0] for number in found):
+        return _number(found[0])
+    return {name: _number(number) for name, number in numbers.items()}

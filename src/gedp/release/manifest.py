@@ -238,6 +238,8 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         root.fault("promise", "it is not that of the spec", _FRESH)
     if any(query.is_identity for query in spec.queries) == (zeta is None):
         root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
+    if zeta is not None and spec.zeta is not None and zeta != Fraction(spec.zeta):
+        root.fault("clipping", "it is not that of the spec", _FRESH)
     queries = _queries(root, entries, spec)
     for name in sorted(expected_files(spec) ^ files.keys()):
         problem = "it is listed, but is not a file of this release" if name in files else "it is not listed"

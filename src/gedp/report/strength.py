@@ -116,7 +116,7 @@ def _person(group: ProtectionGroup, prices: PriceList) -> str:
     rows = person_rows(group, prices.total)
     if not rows or group.person is None:
         return ""
-    alone, larger = (interval(row.low, row.high)[:2] for row in (rows[0], rows[len(rows) // 2]))
+    alone, larger = (interval(row.within[0].low, row.within[0].high)[:2] for row in (rows[0], rows[len(rows) // 2]))
     return (
         f"A person who contributes {size(group.person)} to {_listed(group.names)} is hidden in the same way: between "
         f"{' and '.join(alone)} if alone, between {' and '.join(larger)} in an establishment with "

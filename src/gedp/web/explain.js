@@ -113,18 +113,35 @@ function isUsable({ psi, gamma, shift, mu }) {
 // Takes over new values, shows them on every control but the one in use, and draws.
 function set(change, used) {
   const next = { ...setting, ...change }, usable = isUsable(next);
-  for (const input of document.querySelectorAll(".controls input")) input.removeAttribute("aria-invalid");
+  for (const input of document.querySelectorAll(".controls input, #sample")) input.removeAttribute("aria-invalid");
   if (!usable) { if (used) used.setAttribute("aria-invalid", "true"); return; }
   Object.assign(setting, next);
   const show = (id, value) => { if (byId(id) !== used) byId(id).value = value; };
   show("gamma", Math.log10(setting.gamma));
   show("gamma-number", +setting.gamma.toPrecision(3));
+  show("sample", +(100 * sampling()[0]).toPrecision(3));
   show("mu", setting.mu);
   show("mu-number", +strength(setting.mu).replaceAll(",", ""));
   draw();
 }
 
+// Which part of the people to ask, of whom each contributes `person`: they may be asked twice, or not.
+function sampling() {
+  const ratio = 4 * setting.gamma ** 2 / group.person;
+  return [1 / ratio, 1 / (1 + ratio)];
+}
+function samplingText() {
+  if (setting.psi !== "sqrt") return "This comparison is for the square root: its intervals grow as the errors of a survey do.";
+  const [twice, once] = sampling(), share = (q) => size(+(100 * q).toPrecision(2)) + "%";
+  return `To estimate a value with a standard deviation as large as the interval reaches to each side, an attacker would have to ask ` +
+    `${twice > 1 ? `more of the region's people than there are (${share(twice)})` : share(twice) + " of the region's people"} ` +
+    `if they may be asked twice, ` +
+    `and ${share(once)} if not.` + (group.person === 1 ? "" : ` Each person contributes ${size(group.person)}.`);
+}
+
 function draw() {
+  byId("sampling").textContent = samplingText();
+  byId("sample-control").hidden = setting.psi !== "sqrt";
   const name = setting.psi === "linear" ? "x" : `${setting.psi}(x${setting.shift ? " + " + setting.shift : ""})`;
   const asInSpec = ["psi", "gamma", "shift"].every((key) => setting[key] === group[key]);
   byId("spec-setting").textContent = `In the spec: ${group.protection}, μ = ${strength(data.mu)}`;
@@ -176,6 +193,8 @@ byId("attribute").addEventListener("change", (event) => { group = data.groups[ev
 byId("psi").addEventListener("change", ({ target }) => choosePsi(target.value));
 byId("gamma").addEventListener("input", ({ target }) => set({ gamma: 10 ** target.value }, target));
 byId("gamma-number").addEventListener("input", ({ target }) => set({ gamma: target.valueAsNumber }, target));
+byId("sample").addEventListener("input", ({ target }) =>
+  set({ gamma: Math.sqrt(group.person / (target.valueAsNumber / 100)) / 2 }, target));
 byId("mu").addEventListener("input", ({ target }) => set({ mu: Number(target.value) }, target));
 byId("mu-number").addEventListener("input", ({ target }) => set({ mu: target.valueAsNumber }, target));
 byId("reset").addEventListener("click", resetToSpec);
