@@ -10,6 +10,9 @@ IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]  # positions among the values or groups of a column
 BoolArray = npt.NDArray[np.bool_]
 
+#: No sum of magnitudes may exceed this many units: floats are exact up to here, and noise has room in 64 bits.
+MOST_UNITS = 2**53
+
 
 def label_codes(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
     """The distinct texts in order, and the position of every text among them."""

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gedp.confidential.engines import local
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.mechanisms import clipping_bounds
+from gedp.individual.bounds import clipping_bounds
 from gedp.confidential.table import ConfidentialTable, find_cells, open_table
 from gedp.confidential.tally import Clipping, clipped_excess
 from gedp.errors import GedpError, Refused, TableChangedError

@@ -15,16 +15,15 @@ from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers, answer_table
 from gedp.confidential.mechanisms import (
-    ClippingBounds,
     PsiMechanism,
     answer_pnc,
-    clipping_bounds,
     pnc_range,
 )
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.recording import Record
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import CellTally, Clipping, clipped_excess, scan_cells
+from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.policy import Query, Spec

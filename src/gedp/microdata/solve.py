@@ -145,6 +145,18 @@ class MarginalSystem:
             )
         return unknowns
 
+    def inverse(self) -> "MarginalInverse":
+        """Those entries of (W + B V Bᵀ)⁻¹ that the variances of groups and cells take; for direct systems only."""
+        if not self.is_direct:
+            raise ConvergenceError(f"the inverse of a system of {self.size:,} groups is too large")
+        first = 1 / self.diagonals[0]
+        if self._factor is None:
+            return MarginalInverse(first, np.zeros((0, len(first))), np.zeros((0, 0)))
+        rest = cho_solve(self._factor, np.eye(self.size - len(first)))
+        between = rows_times(first, (self._to_first.T @ rest)).T
+        diagonal = first + first * np.asarray(self._to_first.multiply(between).sum(axis=0), dtype=np.float64)
+        return MarginalInverse(diagonal, between, rest)
+
     def _parts(self, by_group: FloatArray) -> list[FloatArray]:
         return [by_group[low:high] for low, high in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
@@ -216,6 +228,30 @@ class MarginalSystem:
                 carried = np.asarray(self._below[above][p].T @ backward[above], dtype=np.float64)
                 backward[p] = backward[p] - carried / self.diagonals[p]
         return np.concatenate(backward)
+
+
+@dataclass(frozen=True, repr=False)
+class MarginalInverse:
+    """Parts of the inverse: the diagonal of the first query's block, minus its block with the others, and theirs."""
+
+    first: FloatArray
+    between: FloatArray
+    rest: FloatArray
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The diagonal, in the order of the system."""
+        return np.concatenate([self.first, np.diagonal(self.rest)])
+
+    def over_groups(self, places: Sequence[CodeArray]) -> FloatArray:
+        """For every cell the sum of the entries of all pairs of its groups. `places` are its groups in the system."""
+        first, others = places[0], [place - len(self.first) for place in places[1:]]
+        total = self.first[first]
+        for one in others:
+            total = total - 2 * self.between[one, first]
+            for other in others:
+                total = total + self.rest[one, other]
+        return total
 
 
 def rows_times(factors: FloatArray, values: FloatArray) -> FloatArray:

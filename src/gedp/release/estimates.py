@@ -20,7 +20,7 @@ class PsiAnswers:
 
     psi: NeighborFunction
     omega: FloatArray
-    sigma: float
+    sigma: float | FloatArray  # one for all, or one for each
 
     def estimate(self) -> FloatArray:
         """Unbiased for sqrt, log and linear; for other ψ corrected to the second order of σ (the delta method)."""
@@ -44,7 +44,7 @@ class PsiAnswers:
         return np.maximum(np.abs(high), np.abs(self.psi.inverse(self.omega - tau * self.sigma)))
 
 
-def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> FloatArray:
+def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float | FloatArray) -> FloatArray:
     """The variance of the estimate where the truth is x: exact for sqrt, log and linear, else to order σ⁴."""
     x = np.asarray(x, dtype=np.float64)
     return psi.debiased_variance(x if isinstance(psi, Signed) else np.maximum(x, 0.0), sigma)

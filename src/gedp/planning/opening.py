@@ -1,0 +1,99 @@
+"""How much the first answers may cost, before anything is known but how many establishments every cell has.
+
+Sizes are assumed: lognormal, with a median that the spec states as `typical`, or else at the size whose interval
+reaches a quarter of the way to zero in ψ. The settings are flat around their best, so little depends on it.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from decimal import ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+
+import numpy as np
+from scipy.special import ndtri
+
+from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
+from gedp.individual import Partition, Terms
+from gedp.planning.choice import Aims, FirstAnswers, choose
+from gedp.policy import Attribute
+
+#: Of an equal share, what the first answers may take. At more, other answers could not have their equal share.
+CANDIDATES = (0.6, 0.8, 1.0)
+SPREAD = 1.5  # of the logarithms of sizes
+STEPS_TO_ZERO = 4  # of γ, from the median to 0
+MEDIAN_WITHOUT_ZERO = 100  # units, where ψ has no value at 0
+MOST_ROWS = 5_000  # that are looked at
+#: Fractions of multiples of these fill the unit square evenly (Roberts' sequence).
+_STEPS = (0.7548776662466927, 0.5698402909980532)
+_DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
+
+
+def even_normals(count: int, which: int) -> FloatArray:
+    """Numbers spread like normal draws, the same every time; two independent series."""
+    places = (np.arange(1, count + 1) * _STEPS[which]) % 1.0
+    normals: FloatArray = ndtri(np.clip(places, 1e-12, 1 - 1e-12))
+    return normals
+
+
+def assumed_sizes(attribute: Attribute, count: int) -> FloatArray:
+    """Sizes of so many establishments, in the attribute's own measure."""
+    psi, gamma, unit = attribute.protection.psi, attribute.protection.gamma, float(attribute.unit)
+    if attribute.typical is not None:
+        median = float(attribute.typical)
+    elif math.isfinite(psi.at_zero):
+        median = float(psi.moved(0.0, STEPS_TO_ZERO * gamma))
+    else:
+        median = MEDIAN_WITHOUT_ZERO * unit
+    sizes = np.exp(np.log(median) + SPREAD * even_normals(count, 0))
+    whole: FloatArray = np.clip(np.rint(sizes / unit), 1, MOST_UNITS / count) * unit
+    return whole
+
+
+def first_answers_at(
+    attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms, most: float = float(MOST_UNITS)
+) -> FirstAnswers:
+    """The first answers as they may come out where establishments have these sizes."""
+    omega = attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
+    order = np.lexsort((omega, cell))
+    return FirstAnswers(attribute, cell[order], omega[order], terms, most)
+
+
+def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArray, list[Partition]]:
+    """Every so many finest cells with all their establishments, few enough to look at; and their groups."""
+    every = max(-(-int(counts.sum()) // MOST_ROWS), 1)
+    kept = np.arange(0, len(counts), every)
+    cell = np.repeat(np.arange(len(kept), dtype=np.int32), counts[kept])
+    smaller = []
+    for partition in partitions:
+        groups, of_cell = np.unique(partition.of_cell[kept], return_inverse=True)
+        smaller.append(Partition(partition.query, of_cell.astype(np.int32), len(groups)))
+    return cell, smaller
+
+
+def choose_first(
+    attribute: Attribute,
+    pool: Fraction,
+    counts: IntArray,
+    partitions: Sequence[Partition],
+    importance: Mapping[str, float],
+    tau_of_paper: float,
+) -> Decimal:
+    """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes."""
+    share = pool / (len(partitions) + 1)
+    cell, smaller = sampled(counts, partitions)
+    sizes = assumed_sizes(attribute, len(cell))
+    best, chosen = math.inf, _decimal(share * Fraction(CANDIDATES[-1]))
+    for candidate in CANDIDATES:
+        mu = _decimal(share * Fraction(candidate))
+        first = Fraction(mu) ** 2
+        terms = Terms(attribute.protection, float(first), float(pool - first))
+        found = choose(first_answers_at(attribute, cell, sizes, terms), smaller, importance, tau_of_paper)
+        score = Aims(importance, found.floor).score(found.errors)
+        if score < best:
+            best, chosen = score, mu
+    return chosen
+
+
+def _decimal(mu_squared: Fraction) -> Decimal:
+    """μ as a decimal of six digits, rounded down."""
+    return _DIGITS.create_decimal(_DIGITS.sqrt(_DIGITS.divide(mu_squared.numerator, mu_squared.denominator)))
