@@ -207,7 +207,7 @@ class PublicRows:
 
         Only listed establishments get parts of cells. Where rows are cells themselves, parts would be made up.
         """
-        asked = [query for query in self.spec.queries if attribute in query.mu]
+        asked = [query for query in self.spec.queries if attribute in query.attributes]
         if any(query.is_identity for query in asked) or not self.has_rows:
             return self.has_rows
         cells = self.cells_of(attribute)
@@ -216,12 +216,12 @@ class PublicRows:
 
     def cells_of(self, attribute: str) -> Cells:
         """The finest cells of the queries that ask for an attribute."""
-        asked = [query for query in self.spec.queries if attribute in query.mu and not query.is_identity]
+        asked = [query for query in self.spec.queries if attribute in query.attributes and not query.is_identity]
         return self.cells(list(dict.fromkeys(key for query in asked for key in query.by)))
 
     def problem(self, name: str) -> AttributeProblem:
         """What the release says about one attribute."""
-        asked = [query for query in self.spec.queries if name in query.mu]
+        asked = [query for query in self.spec.queries if name in query.attributes]
         attribute = self.spec.policy.attributes[name]
         cells = self.cells_of(name)
         groups = tuple(self._group_answers(query, attribute, cells) for query in asked if not query.is_identity)
@@ -273,7 +273,7 @@ class PublicRows:
 
     def _tau(self) -> float:
         """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
-        identities = sum(len(query.mu) for query in self.spec.queries if query.is_identity)
+        identities = sum(len(query.attributes) for query in self.spec.queries if query.is_identity)
         return no_clipping_tau(self.count, identities, self.source.manifest.zeta or Fraction(0))
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:

@@ -22,7 +22,7 @@ MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
 MAPS = "maps"
 TABLES = "tables"
-FORMAT = 2
+FORMAT = 3
 #: That a query can be answered by; a spec may also leave the choice to "auto".
 MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 ENTROPIES = ("system", "seeded")
@@ -178,7 +178,10 @@ def _promise(spec: Spec) -> dict[str, Any]:
 
 
 def _prices(spec: Spec) -> list[dict[str, str]]:
-    return [{"query": p.query, "attribute": p.attribute, "mu": str(p.mu)} for p in price(spec).lines]
+    return [
+        {"query": p.query, "attribute": p.attribute, "mu": p.mu, "mu_squared": str(p.loss.mu_squared)}
+        for p in price(spec).lines
+    ]
 
 
 def _query_content(answered: Answered) -> dict[str, Any]:
@@ -191,13 +194,19 @@ def _query_content(answered: Answered) -> dict[str, Any]:
         "file": answered.file,
         "attributes": {
             name: {
-                "mu": str(query.mu[name]),
+                **_asked(query, name),
                 "sigma_psi": noise.sigma_psi,
                 **{f"groups_{mechanism}": count for mechanism, count in noise.groups.items()},
             }
             for name, noise in answered.noise.items()
         },
     }
+
+
+def _asked(query: Query, name: str) -> dict[str, str]:
+    """What the spec says about one attribute of a query: its price, or how much its errors count."""
+    stated = {"mu": query.mu.get(name), "importance": query.importance.get(name)}
+    return {key: str(number) for key, number in stated.items() if number is not None}
 
 
 def _together_content(together: Together) -> dict[str, Any]:
@@ -272,13 +281,14 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
         attributes = entry.table("attributes")
         for name in attributes.content:
             attribute = attributes.table(name)
-            _require(attribute, "mu", str(query.mu.get(name)))
+            for key, number in _asked(query, name).items():
+                _require(attribute, key, number)
             sigma = attribute.converted("sigma_psi", _positive, "a number above 0")
             by_mechanism = {mechanism: attribute.whole(f"groups_{mechanism}", 0) for mechanism in MECHANISMS}
             noise[name] = AttributeNoise(sigma or 1.0, by_mechanism)
             attribute.finish()
         found = Answered(query, groups, noise)
-        if noise.keys() != query.mu.keys():
+        if noise.keys() != set(query.attributes):
             entry.fault("attributes", "they are not those of the spec", _FRESH)
         else:
             for name in ("by", "mechanism", "file"):
