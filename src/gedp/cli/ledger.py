@@ -72,9 +72,9 @@ def show(path: Path) -> None:
 @click.option(
     "--release",
     "folder",
-    metavar="DIR",
+    metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Folder of a release, to check against its seal in the ledger.",
+    help="Folder of a release, or file with an answer, to check against its seal in the ledger.",
 )
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
     """Check that the ledger is as it was written. Exit code 0 if it is, 1 if not.
@@ -195,20 +195,24 @@ def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
     from gedp.errors import Refused
     from gedp.files import sha256
     from gedp.release import MANIFEST, read_release
+    from gedp.release.answer import read_answer
     from gedp.release.reader import foreign_files
 
-    manifest = read_release(folder).manifest
-    name = manifest.release
-    if foreign := foreign_files(folder, manifest):
-        raise Refused(f"{folder} holds {foreign[0]}, which is not part of a release")
+    if folder.is_file():
+        name, sealed = read_answer(folder).release, folder
+    else:
+        manifest = read_release(folder).manifest
+        name, sealed = manifest.release, folder / MANIFEST
+        if foreign := foreign_files(folder, manifest):
+            raise Refused(f"{folder} holds {foreign[0]}, which is not part of a release")
     release = next((release for release in state.releases if release.reserve.release == name), None)
     if release is None:
         raise Refused(f"the release in {folder} is not in the ledger {path}")
     if release.manifest_digest is None:
         raise Refused(f"the ledger has the release in {folder} as {release.outcome}, and has not sealed its files")
-    if release.manifest_digest != sha256(folder / MANIFEST):
-        raise Refused(f"the manifest in {folder} is not the one that the ledger sealed for this release")
-    return f"The release in {folder} is the one that was sealed on {release.time[:10]}; every table is unchanged."
+    if release.manifest_digest != sha256(sealed):
+        raise Refused(f"{sealed} is not the one that the ledger sealed for this release")
+    return f"The release in {folder} is the one that was sealed on {release.time[:10]}; everything in it is unchanged."
 
 
 def _open(path: Path) -> "Ledger":

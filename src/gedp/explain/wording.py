@@ -85,13 +85,14 @@ def sampling_sentences(groups: Sequence[ProtectionGroup]) -> list[str]:
 def _sampling_sentence(group: ProtectionGroup, sample: SampleAlike) -> str:
     counted = "" if group.person in (None, 1) else f", each contributing {size(group.person or 1)}"
     beyond = (
-        f"more of the region's people than there are ({short_share(sample.with_replacement)}) if they may be asked twice"
+        f"more of the region's people than there are ({short_share(sample.with_replacement)})"
         if sample.with_replacement > 1
-        else f"{short_share(sample.with_replacement)} of the region's people if they may be asked twice"
+        else f"{short_share(sample.with_replacement)} of the region's people"
     )
     return (
         f"{', '.join(group.names)}: to estimate a value with a standard deviation as large as the interval reaches to "
-        f"each side, an attacker would have to ask {beyond}, and {short_share(sample.without_replacement)} if not. "
+        f"each side, an attacker would have to ask {beyond} if they may be asked twice, and "
+        f"{short_share(sample.without_replacement)} if not. "
         f"(For values that count people{counted}, estimated by asking where they work.)"
     )
 

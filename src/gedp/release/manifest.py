@@ -159,7 +159,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "synthetic": spec.data.synthetic,
         "establishments": manifest.establishments,
         "promise": {"mu": total.mu, **_promise(spec)},
-        "together": None if manifest.together is None else _together_content(manifest.together),
+        "together": None if manifest.together is None else together_content(manifest.together),
         "estimates": dict(manifest.estimates),
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
         "prices": _prices(spec),
@@ -209,7 +209,8 @@ def _asked(query: Query, name: str) -> dict[str, str]:
     return {key: str(number) for key, number in stated.items() if number is not None}
 
 
-def _together_content(together: Together) -> dict[str, Any]:
+def together_content(together: Together) -> dict[str, Any]:
+    """What the ledger says about all releases, as JSON."""
     decisions = [{"date": d.date, "by": d.by, "reason": d.reason, "what": list(d.what)} for d in together.decisions]
     return {
         "releases": together.releases,
@@ -224,17 +225,17 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     root.has("format")
     spec = _spec(root)
     created = root.converted("created", datetime.fromisoformat, "a date and time")
-    release = None if _is_null(root, "release") else root.text("release")
+    release = None if is_null(root, "release") else root.text("release")
     version, entropy = root.text("gedp"), root.text("entropy", choices=ENTROPIES)
     establishments = root.whole("establishments", low=1)
-    estimates = _texts(root.table("estimates"))
+    estimates = texts(root.table("estimates"))
     zeta = None
-    if not _is_null(root, "clipping"):
+    if not is_null(root, "clipping"):
         clipping = root.table("clipping")
         zeta = clipping.converted("zeta", _chance, "a chance like 1/100")
         clipping.finish()
-    together = None if _is_null(root, "together") else _together(root.table("together"))
-    files = _texts(root.table("files"))
+    together = None if is_null(root, "together") else together_in(root.table("together"))
+    files = texts(root.table("files"))
     entries = root.tables("queries")
     for name in ("synthetic", "promise", "prices"):
         root.has(name)
@@ -302,7 +303,8 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
     return tuple(answered)
 
 
-def _together(section: Section) -> Together:
+def together_in(section: Section) -> Together:
+    """What `together_content` wrote; faults are collected."""
     decisions = []
     if section.content.get("decisions"):
         for entry in section.tables("decisions"):
@@ -312,17 +314,19 @@ def _together(section: Section) -> Together:
     else:
         section.has("decisions")
     together = Together(
-        section.whole("releases", low=1), section.text("mu"), _texts(section.table("attributes")), tuple(decisions)
+        section.whole("releases", low=1), section.text("mu"), texts(section.table("attributes")), tuple(decisions)
     )
     section.finish()
     return together
 
 
-def _texts(section: Section) -> dict[str, str]:
+def texts(section: Section) -> dict[str, str]:
+    """A table of texts."""
     return {name: section.text(name) for name in section.content}
 
 
-def _is_null(section: Section, key: str) -> bool:
+def is_null(section: Section, key: str) -> bool:
+    """Whether a key is there and says that there is nothing."""
     return section.has(key) and section.content[key] is None
 
 
