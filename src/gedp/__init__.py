@@ -35,17 +35,19 @@ if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
     from gedp.accounting.sampling import SampleAlike, gamma_for_sampling, sampling_fraction
     from gedp.accounting.semantics import RecordDistance, record_distance
-    from gedp.api import Release, check, measure, open_table, read_release, run
+    from gedp.api import Release, ask, check, measure, open_table, read_release, run
     from gedp.confidential.table import ConfidentialTable
     from gedp.errors import BudgetExceededError, FaultsError, GedpError
     from gedp.ledger import DecidedBy, Ledger
     from gedp.microdata import Microdata, fit_microdata, read_microdata
     from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, check_neighbor_function, narrow, widen
     from gedp.policy import PriceList, Spec, make_spec, parse_spec, price, read_spec, write_spec
+    from gedp.release.answer import Answer, read_answer
     from gedp.report import write_report
     from gedp.tables import Table
 
 __all__ = [
+    "Answer",
     "BudgetExceededError",
     "ConfidentialTable",
     "DecidedBy",
@@ -67,6 +69,7 @@ __all__ = [
     "Sqrt",
     "Table",
     "__version__",
+    "ask",
     "check",
     "check_neighbor_function",
     "compose",
@@ -79,6 +82,7 @@ __all__ = [
     "open_table",
     "parse_spec",
     "price",
+    "read_answer",
     "read_microdata",
     "read_release",
     "read_spec",
@@ -94,7 +98,7 @@ _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
     "gedp.accounting.sampling": ("SampleAlike", "gamma_for_sampling", "sampling_fraction"),
     "gedp.accounting.semantics": ("RecordDistance", "record_distance"),
-    "gedp.api": ("Release", "check", "measure", "open_table", "read_release", "run"),
+    "gedp.api": ("Release", "ask", "check", "measure", "open_table", "read_release", "run"),
     "gedp.confidential.table": ("ConfidentialTable",),
     "gedp.errors": ("BudgetExceededError", "FaultsError", "GedpError"),
     "gedp.ledger": ("DecidedBy", "Ledger"),
@@ -104,6 +108,7 @@ _HOME = {
         *("check_neighbor_function", "narrow", "widen"),
     ),
     "gedp.policy": ("PriceList", "Spec", "make_spec", "parse_spec", "price", "read_spec", "write_spec"),
+    "gedp.release.answer": ("Answer", "read_answer"),
     "gedp.report": ("write_report",),
     "gedp.tables": ("Table",),
 }

@@ -13,14 +13,19 @@
 True
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace as changed
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
 from pathlib import Path
+from typing import Any
+
+import numpy.typing as npt
 
 from gedp.accounting.composition import Promise
+from gedp.confidential.asking import as_decimal, own_query
+from gedp.confidential.asking import ask as carry_out_own
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import answer
@@ -40,6 +45,7 @@ from gedp.progress import Progress
 from gedp.publish import publish
 from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
+from gedp.release.answer import Answer
 from gedp.tables import Table
 
 
@@ -121,6 +127,46 @@ def run(
     if not answers_only:
         publish(release)
     return Release(release.folder, release.manifest)
+
+
+@sealed
+def ask(
+    spec: Spec | str | Path,
+    query: Callable[[Mapping[str, npt.NDArray[Any]]], npt.ArrayLike],
+    *,
+    name: str,
+    attributes: Sequence[str],
+    mu: Decimal | float | str,
+    out: str | Path,
+    sensitivity: Decimal | float | str | None = None,
+    largest: Decimal | float | str | None = None,
+    labels: Sequence[str] | None = None,
+    table: ArrowStream | None = None,
+    ledger: str | Path | None = None,
+    decided_by: DecidedBy | None = None,
+    seed: int | None = None,
+) -> Answer:
+    """Answers a query of your own about the table of a spec, with noise, in the file `out`: spends budget.
+
+    `query` gets the named `attributes` and the public columns as arrays by name, and returns a number or a list of
+    numbers, as many for every table. You state the `sensitivity`: the most by which the answer can move, in the L2
+    norm, if one establishment moves inside its intervals. The promise is as true as that statement, which is only tried
+    on made-up values. No entry is beyond `largest`, whatever the table; there answers are cut off. The price μ is in
+    the ledger before the query sees the table. Should it fail there, its price counts and its message is withheld.
+    """
+    read = spec if isinstance(spec, Spec) else read_spec(spec)
+    stated = {"name": name, "attributes": list(attributes), "labels": None if labels is None else list(labels)}
+    numbers = {"mu": mu, "sensitivity": sensitivity, "largest": largest}
+    asked = own_query(query, read, {**stated, **{key: as_decimal(number) for key, number in numbers.items()}})
+    return carry_out_own(
+        read,
+        asked,
+        table=table,
+        out=Path(out),
+        ledger=None if ledger is None else Path(ledger),
+        decided_by=decided_by,
+        entropy=None if seed is None else SeededEntropy(seed),
+    )
 
 
 @sealed

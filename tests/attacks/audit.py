@@ -208,7 +208,7 @@ class Attacker:
     def likelihood_ratios(self) -> tuple[FloatArray, FloatArray]:
         """Of each record: the logarithm of the ratio, and how far apart the worlds are, in squared units of noise."""
         of_attributes = [
-            np.sum([self._of_answers(query, name) for query in self.case.queries if name in query.mu], axis=0)
+            np.sum([self._of_answers(query, name) for query in self.case.queries if name in query.attributes], axis=0)
             for name in self.case.policy.attributes
         ]
         if self.case.together:
@@ -268,7 +268,7 @@ class Attacker:
         of_all = next(query for query in self.case.queries if query.is_identity)
         manifest = self.release.manifest
         assert manifest.zeta is not None
-        tau = no_clipping_tau(manifest.establishments, len(of_all.mu), manifest.zeta, signed=signed)
+        tau = no_clipping_tau(manifest.establishments, len(of_all.attributes), manifest.zeta, signed=signed)
         sigma = self._sigma(of_all.name, name)
         upper = PsiAnswers(self._psi(name), identity.max(axis=1), sigma).upper_bounds(tau)
         if signed:

@@ -201,7 +201,7 @@ def test_the_choice_is_never_much_worse_than_the_better_mechanism(tmp_path: Path
     for q in spec.queries:
         if q.is_identity:
             continue
-        for name in q.mu:
+        for name in q.attributes:
             answers = {m: only(r.answers(q.name).to_pandas(), name) for m, r in releases.items()}
             keys = list(q.by)
             sums = truth.groupby(keys)[name].sum() if keys else None

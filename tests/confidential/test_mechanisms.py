@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
@@ -74,7 +73,7 @@ def standard_noise_baseline(name: str, mu: str) -> FloatArray:
 
 
 def standard_noise_general(name: str, mu: str) -> FloatArray:
-    answer = estab_gaussian(lambda: np.full(DRAWS, 3.5), 2.0, mu, SeededEntropy(8), largest=1e6)
+    answer = estab_gaussian(DRAWS, 2.0, Fraction(mu), largest=1e6).noisy(np.full(DRAWS, 3.5), SeededEntropy(8))
     return (answer - 3.5) / (2.0 / float(mu))
 
 
@@ -236,13 +235,12 @@ def test_the_general_mechanism_charges_the_rounding_of_every_entry() -> None:
     towards = rng.normal(size=d)
     end = start + sensitivity * towards / np.linalg.norm(towards)
     answers = [
-        estab_gaussian(query, sensitivity, mu, SeededEntropy(4), largest=200.0)
-        for query in (partial(np.asarray, start), partial(np.asarray, end))
+        estab_gaussian(d, sensitivity, mu, largest=200.0).noisy(values, SeededEntropy(4)) for values in (start, end)
     ]
     # The same noise on both, so the difference is that of the rounded statistics.
     moved = float(np.linalg.norm(answers[1] - answers[0]))
-    spread = estab_gaussian(lambda: np.zeros(DRAWS), sensitivity, mu, SeededEntropy(4), largest=200.0).std()
+    spread = estab_gaussian(d, sensitivity, mu, largest=200.0).noisy(np.zeros(DRAWS), SeededEntropy(4)).std()
     assert moved <= float(mu) * spread * 1.01
     assert spread == pytest.approx(2.0, rel=0.01)
-    with pytest.raises(DomainError, match="missing or infinite"):
-        estab_gaussian(lambda: [np.nan], 1.0, mu, SeededEntropy(4), largest=1.0)
+    with pytest.raises(DomainError, match="missing or beyond"):
+        estab_gaussian(1, 1.0, mu, largest=1.0).noisy([np.nan], SeededEntropy(4))

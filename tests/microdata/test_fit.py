@@ -118,7 +118,7 @@ def dense_problem(
         value = row[attribute] if at is None else max(at[place], least)
         variances.append(float(psi_variance(psi, value, sigmas["identity"])))
     for asked in queries:
-        if asked.is_identity or attribute not in asked.mu:
+        if asked.is_identity or attribute not in asked.attributes:
             continue
         for answer in release.answers(asked.name).to_pylist():
             if answer["attribute"] != attribute:

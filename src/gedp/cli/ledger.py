@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from gedp.accounting.composition import PrivacyLoss
     from gedp.ledger import Entry, Ledger, LedgerState
+    from gedp.policy import PriceLine
 
 _LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Path))
 
@@ -71,9 +72,9 @@ def show(path: Path) -> None:
 @click.option(
     "--release",
     "folder",
-    metavar="DIR",
+    metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Folder of a release, to check against its seal in the ledger.",
+    help="Folder of a release, or file with an answer, to check against its seal in the ledger.",
 )
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
     """Check that the ledger is as it was written. Exit code 0 if it is, 1 if not.
@@ -194,20 +195,24 @@ def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
     from gedp.errors import Refused
     from gedp.files import sha256
     from gedp.release import MANIFEST, read_release
+    from gedp.release.answer import read_answer
     from gedp.release.reader import foreign_files
 
-    manifest = read_release(folder).manifest
-    name = manifest.release
-    if foreign := foreign_files(folder, manifest):
-        raise Refused(f"{folder} holds {foreign[0]}, which is not part of a release")
+    if folder.is_file():
+        name, sealed = read_answer(folder).release, folder
+    else:
+        manifest = read_release(folder).manifest
+        name, sealed = manifest.release, folder / MANIFEST
+        if foreign := foreign_files(folder, manifest):
+            raise Refused(f"{folder} holds {foreign[0]}, which is not part of a release")
     release = next((release for release in state.releases if release.reserve.release == name), None)
     if release is None:
         raise Refused(f"the release in {folder} is not in the ledger {path}")
     if release.manifest_digest is None:
         raise Refused(f"the ledger has the release in {folder} as {release.outcome}, and has not sealed its files")
-    if release.manifest_digest != sha256(folder / MANIFEST):
-        raise Refused(f"the manifest in {folder} is not the one that the ledger sealed for this release")
-    return f"The release in {folder} is the one that was sealed on {release.time[:10]}; every table is unchanged."
+    if release.manifest_digest != sha256(sealed):
+        raise Refused(f"{sealed} is not the one that the ledger sealed for this release")
+    return f"The release in {folder} is the one that was sealed on {release.time[:10]}; everything in it is unchanged."
 
 
 def _open(path: Path) -> "Ledger":
@@ -236,13 +241,21 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
         table.add_column(heading, justify="right" if heading == "mu" else "left", no_wrap=heading != "queries")
     for release in state.releases:
         reserve = release.reserve
-        queries = ", ".join(dict.fromkeys(line.query for line in reserve.prices))
+        queries = ", ".join(dict.fromkeys(_asked(line) for line in reserve.prices))
         when, mu = _minute(release.time), mu_up(reserve.loss, 4)
         table.add_row(when, release.who, reserve.release[:8], queries, mu, release.outcome)
     console.print(table)
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1:
         console.print(f"The data changed between releases ({versions} versions); all of them count together.")
+
+
+def _asked(line: "PriceLine") -> str:
+    """The query of a price; of all answers, which attribute they are about and what they cost."""
+    from gedp.ledger.amounts import mu_up
+    from gedp.policy.pricing import ALL_ANSWERS
+
+    return f"{line.query} about {line.attribute} ({mu_up(line.loss, 4)})" if line.query == ALL_ANSWERS else line.query
 
 
 def _entries(count: int) -> str:

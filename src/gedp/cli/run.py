@@ -99,7 +99,7 @@ def command(
 
     if dry_run:
         plan = planned()
-        terminal.print_prices(console, plan.prices)
+        terminal.print_prices(console, read)
         terminal.print_warnings(console, warnings(read, plan.prices.total))
         console.print(_dry_sentence(plan), soft_wrap=True)
         return

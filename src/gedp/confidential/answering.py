@@ -100,7 +100,7 @@ class _Job:
     def __post_init__(self) -> None:
         for query in self.spec.queries:
             if query.is_identity:
-                self.identity.update({name: self.mechanisms[query.name, name] for name in query.mu})
+                self.identity.update({name: self.mechanisms[query.name, name] for name in query.attributes})
 
     def draw_identity(self) -> dict[str, CellTally]:
         """Sums over the finest cells, and the identity answers, drawn and written batch by batch."""
@@ -134,13 +134,13 @@ class _Job:
         plans = {
             (query.name, name): self._plan(query, name, groups[query.name], tallies[name])
             for query in group_queries
-            for name in query.mu
+            for name in query.attributes
         }
         excess = self._excess(plans, groups, tallies)
         answered = []
         for done, query in enumerate(group_queries, 1):
             answers = {}
-            for name in query.mu:
+            for name in query.attributes:
                 plan, of_cell = plans[query.name, name], groups[query.name].of_cell
                 sums = np.zeros(groups[query.name].count, dtype=np.int64)
                 np.add.at(sums, of_cell, tallies[name].sums)
@@ -211,7 +211,7 @@ class _Job:
 
     def _answered(self, query: Query, groups: Groups, plans: Mapping[tuple[str, str], "_Plan"]) -> Answered:
         noise = {}
-        for name in query.mu:
+        for name in query.attributes:
             clipped = int(plans[query.name, name].clip.sum())
             sigma = self.mechanisms[query.name, name].sigma
             noise[name] = AttributeNoise(sigma, {"psi": groups.count - clipped, "pnc": clipped})
@@ -220,7 +220,9 @@ class _Job:
     def _identity_answered(self) -> list[Answered]:
         return [
             Answered(
-                query, len(self.cells.of_row), {name: AttributeNoise(self.identity[name].sigma) for name in query.mu}
+                query,
+                len(self.cells.of_row),
+                {name: AttributeNoise(self.identity[name].sigma) for name in query.attributes},
             )
             for query in self.spec.queries
             if query.is_identity

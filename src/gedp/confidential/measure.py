@@ -12,7 +12,7 @@ from gedp.confidential.recording import files_meant, record
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Refused
-from gedp.ledger import DecidedBy, Ledger, require_own_ledger
+from gedp.ledger import DecidedBy, Ledger, Request, require_own_ledger
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
 from gedp.progress import Progress
@@ -50,8 +50,8 @@ def answer(
     keep = [*keep, *files, *([ledger.path] if ledger else [])]
     with ReleaseWriter(out, replace=replace, keep=keep) as writer:
         write_maps(prepared.table, writer)
-        seeded = entropy.kind != "system"
-        recorded = None if ledger is None else record(ledger, files, spec, decided_by, seeded=seeded)
+        request = Request.of(spec, seeded=entropy.kind != "system")
+        recorded = None if ledger is None else record(ledger, files, request, spec, decided_by)
         try:
             release = writer.finish(draw_answers(prepared, writer, entropy, zeta, progress, recorded))
             if recorded is not None:

@@ -8,12 +8,10 @@ variances, intervals and the choice are computed from what left, so they are pos
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, FloatArray, IntArray
@@ -23,7 +21,7 @@ from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import Grid, grid_for, psi_grid
-from gedp.noise.rounding import float_up
+from gedp.noise.rounding import Number, at_least, float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Attribute
 from gedp.policy.model import MOST_CONFIDENCE
@@ -106,26 +104,17 @@ def answer_pnc(
 
 
 def estab_gaussian(
-    query: Callable[[], npt.ArrayLike],
-    sensitivity: float | Fraction,
-    mu: Fraction | str,
-    entropy: Entropy,
-    *,
-    largest: float,
-    relative_error: float = 1e-12,
-) -> FloatArray:
-    """The paper's general mechanism, for a query of your own with a stated ψ-neighbor sensitivity (L2 norm).
+    entries: int, sensitivity: Number, mu: Number, *, largest: float, relative_error: float = 1e-12
+) -> Grid:
+    """The paper's general mechanism: the grid for a vector with a stated ψ-neighbor sensitivity (L2 norm).
 
-    `largest` bounds every entry of the answer over all possible tables and must not come from the data. Rounding d
-    entries moves their L2 distance by √d steps, which is charged too.
+    `largest` bounds every entry of the answer over all possible tables and must not come from the data, nor may the
+    number of entries. Rounding d entries moves their L2 distance by √d steps, which is charged too.
     """
-    values = np.atleast_1d(np.asarray(query(), dtype=np.float64))
-    if not np.isfinite(values).all():
-        raise DomainError("the query's answer has entries that are missing or infinite")
-    root = math.isqrt(values.size - 1) + 1
-    coarse = grid_for(sensitivity, exact(mu), BITS, largest, relative_error * root)
-    with_rounding = exact(sensitivity) + 2 * root * Fraction(coarse.step)
-    return grid_for(with_rounding, exact(mu), BITS, largest, relative_error * root).noisy(values, entropy)
+    root = math.isqrt(entries - 1) + 1
+    coarse = grid_for(sensitivity, mu, BITS, largest, relative_error * root)
+    with_rounding = at_least(sensitivity) + 2 * root * Fraction(coarse.step)
+    return grid_for(with_rounding, mu, BITS, largest, relative_error * root)
 
 
 def gaussian_baseline(sums: IntArray, largest_establishment: int, mu: Fraction, entropy: Entropy) -> FloatArray:

@@ -59,14 +59,19 @@ def files_meant(engine: Engine, spec: Spec) -> list[Path]:
 
 
 def record(
-    ledger: Ledger, files: Sequence[Path], spec: Spec, decided_by: DecidedBy | None = None, *, seeded: bool = False
+    ledger: Ledger,
+    files: Sequence[Path],
+    request: Request,
+    spec: Spec,
+    decided_by: DecidedBy | None = None,
+    note: str = "",
 ) -> Record:
     """Sets the price aside, on disk when this returns, or refuses."""
     if files:
         leave_pointer(ledger, files)
     try:
         reservation = ledger.reserve(
-            Request.of(spec, seeded=seeded), files=files, spec_digest=spec_digest(spec), decided_by=decided_by
+            request, files=files, spec_digest=spec_digest(spec), note=note, decided_by=decided_by
         )
         return Record(ledger, reservation, _together(reservation.state))
     except KeyboardInterrupt as interrupt:

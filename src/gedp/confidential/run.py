@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.confidential.engines import ArrowStream
+from gedp.confidential.engines import ArrowStream, Engine
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import Prepared, noise_for, prepare
@@ -64,17 +64,13 @@ def plan_run(
     out = out or spec.folder / spec.output.dir
     engine = LocalEngine(spec.source_path() if table is None else table)
     files = engine.files()
-    found = find_ledger(files_meant(engine, spec), ledger)
-    if found is None and not spec.data.synthetic:
-        if not files:
-            raise Refused("a confidential table in memory needs a ledger. Name the one that belongs to its data")
-        found = new_ledger(files)
+    found = ledger_for(engine, spec, ledger)
     is_new = found is not None and not found.exists()
     keep = (*keep, *files, *([found] if found else []))
     require_free(out, replace=replace, keep=keep)
     prepared = prepare(open_table(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder), spec)
     entropy = noise_for(spec, entropy)
-    left = _left(spec, found, decided_by, seeded=entropy.kind != "system")
+    left = left_in(found, Request.of(spec, seeded=entropy.kind != "system"), decided_by)
     return Plan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
 
 
@@ -92,9 +88,18 @@ def run(plan: Plan, *, progress: Progress | None = None) -> ReleaseFolder:
     )
 
 
-def _left(spec: Spec, ledger: Path | None, decided_by: DecidedBy | None, *, seeded: bool) -> PrivacyLoss:
+def ledger_for(engine: Engine, spec: Spec, named: Path | None) -> Path | None:
+    """The ledger of a table, which may be still to be made; None for synthetic data that no ledger knows."""
+    found = find_ledger(files_meant(engine, spec), named)
+    if found is None and not spec.data.synthetic:
+        if not engine.files():
+            raise Refused("a confidential table in memory needs a ledger. Name the one that belongs to its data")
+        found = new_ledger(engine.files())
+    return found
+
+
+def left_in(ledger: Path | None, request: Request, decided_by: DecidedBy | None) -> PrivacyLoss:
     """What will remain of the budget; refuses what the ledger would refuse."""
-    request = Request.of(spec, seeded=seeded)
     if ledger is None or not ledger.exists():
         return left_after(request, EMPTY, decided_by)
     return Ledger.open(ledger, create=False).require_possible(request, decided_by)

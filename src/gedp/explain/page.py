@@ -13,6 +13,7 @@ from gedp.explain.facts import (
     Record,
     between_records,
     existence_rows,
+    importance_table,
     interval_rows,
     other_accounting,
     person_table,
@@ -21,7 +22,13 @@ from gedp.explain.facts import (
     protection_groups,
     warnings,
 )
-from gedp.explain.wording import existence_sentences, other_accounting_sentences, promise_sentence, record_sentence
+from gedp.explain.wording import (
+    existence_sentences,
+    other_accounting_sentences,
+    pool_sentence,
+    promise_sentence,
+    record_sentence,
+)
 from gedp.numbers import fixed, size
 from gedp.policy import PriceList, Spec, price
 
@@ -46,7 +53,7 @@ def explain_page(
                 *_people(groups, prices),
                 *([_records(*records, between_records(spec, prices.total, *records))] if records else []),
                 _existence(groups, prices),
-                _prices(prices),
+                _prices(spec, prices),
                 _other(prices),
             ]
         ),
@@ -102,10 +109,16 @@ def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:
     return "<h2>Existence</h2>" + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
 
 
-def _prices(prices: PriceList) -> str:
+def _prices(spec: Spec, prices: PriceList) -> str:
+    in_all = f"{prices.total.mu:.6g} in all, of a budget of {prices.budget.mu:.6g}"
+    asked, whose = "", "each query and attribute"
+    if importance := importance_table(spec):
+        caption = "Importance of each query and attribute"
+        asked = web.table(caption, importance.headings, importance.rows) + f"<p>{escape(pool_sentence(prices))}</p>"
+        whose = "all answers about each attribute"
     layout = price_table(prices)
-    caption = f"μ of each query and attribute: {prices.total.mu:.6g} in all, of a budget of {prices.budget.mu:.6g}"
-    return "<h2>What it costs</h2>" + web.table(caption, layout.headings, layout.rows, layout.totals)
+    costs = web.table(f"μ of {whose}: {in_all}", layout.headings, layout.rows, layout.totals)
+    return f"<h2>What it costs</h2>{asked}{costs}"
 
 
 def _other(prices: PriceList) -> str:

@@ -10,6 +10,7 @@ from gedp.accounting.translations import Translations
 from gedp.explain.facts import ExistenceRow, OtherAccounting, ProtectionGroup, sample_alike, without_existence
 from gedp.neighbors import Signed
 from gedp.numbers import bound, chance, fixed, percent, short_share, size, strength
+from gedp.policy import PriceList
 
 
 def promise_sentence(mu: float, power_at_5: float) -> str:
@@ -18,6 +19,15 @@ def promise_sentence(mu: float, power_at_5: float) -> str:
         "Nobody can tell the true values of an establishment from any other values inside its uncertainty intervals "
         f"better than one can tell N(0,1) from N({strength(mu)},1) by a single draw: an attacker who accepts 5% false "
         f"alarms detects a true difference with a chance of {bound(power_at_5)}."
+    )
+
+
+def pool_sentence(prices: PriceList) -> str:
+    """What individual accounting holds every establishment to: a pool for each attribute, which all answers share."""
+    pooled = ", ".join(f"{line.attribute} μ = {line.mu}" for line in prices.lines)
+    return (
+        f"Each establishment pays at most this much for all answers about an attribute together: {pooled}. What an "
+        "answer gets of it follows from its importance and from the noisy answers before it."
     )
 
 
@@ -75,13 +85,14 @@ def sampling_sentences(groups: Sequence[ProtectionGroup]) -> list[str]:
 def _sampling_sentence(group: ProtectionGroup, sample: SampleAlike) -> str:
     counted = "" if group.person in (None, 1) else f", each contributing {size(group.person or 1)}"
     beyond = (
-        f"more of the region's people than there are ({short_share(sample.with_replacement)}) if they may be asked twice"
+        f"more of the region's people than there are ({short_share(sample.with_replacement)})"
         if sample.with_replacement > 1
-        else f"{short_share(sample.with_replacement)} of the region's people if they may be asked twice"
+        else f"{short_share(sample.with_replacement)} of the region's people"
     )
     return (
         f"{', '.join(group.names)}: to estimate a value with a standard deviation as large as the interval reaches to "
-        f"each side, an attacker would have to ask {beyond}, and {short_share(sample.without_replacement)} if not. "
+        f"each side, an attacker would have to ask {beyond} if they may be asked twice, and "
+        f"{short_share(sample.without_replacement)} if not. "
         f"(For values that count people{counted}, estimated by asking where they work.)"
     )
 

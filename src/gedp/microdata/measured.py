@@ -198,7 +198,7 @@ def _independent(matrix: "sparse.csr_array[np.float64]") -> "sparse.csr_array[np
 def fit_measured(public_rows: PublicRows, attribute: str, weights: str) -> MeasuredFit:
     """The measured groups of an attribute, fitted to each other. `public_rows` is that of the release."""
     require_weights(weights)
-    asked = [query for query in public_rows.spec.queries if attribute in query.mu and not query.is_identity]
+    asked = [query for query in public_rows.spec.queries if attribute in query.attributes and not query.is_identity]
     measurements = tuple(_measurement(public_rows, query, attribute) for query in asked)
     answers, plug_in = [each.answers for each in measurements], [each.variances for each in measurements]
     for each in measurements:

@@ -84,7 +84,7 @@ def is_exact(noise: PsiNoise) -> bool:
 def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
     """What the release says about one attribute."""
     source, spec = public_rows.source, public_rows.spec
-    asked = [query for query in spec.queries if name in query.mu]
+    asked = [query for query in spec.queries if name in query.attributes]
     attribute = spec.policy.attributes[name]
     cells = public_rows.cells_of(name)
     groups = tuple(_group_answers(public_rows, query, attribute, cells) for query in asked if not query.is_identity)
@@ -120,5 +120,5 @@ def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, 
 
 def _tau(public_rows: PublicRows) -> float:
     """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
-    identities = sum(len(query.mu) for query in public_rows.spec.queries if query.is_identity)
+    identities = sum(len(query.attributes) for query in public_rows.spec.queries if query.is_identity)
     return no_clipping_tau(public_rows.count, identities, public_rows.source.manifest.zeta or Fraction(0))

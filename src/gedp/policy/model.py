@@ -3,8 +3,8 @@
 Numbers that shape the guarantee are decimals exactly as written in the file.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
 from html import escape
@@ -121,6 +121,13 @@ class Query:
     def attributes(self) -> tuple[str, ...]:
         """The names of the attributes that it asks for."""
         return tuple(self.mu or self.importance)
+
+    def asking_only(self, attributes: Container[str]) -> "Query":
+        """The same query for some of its attributes."""
+        mu, importance = (
+            {a: n for a, n in numbers.items() if a in attributes} for numbers in (self.mu, self.importance)
+        )
+        return replace(self, mu=mu, importance=importance)
 
     @property
     def is_identity(self) -> bool:

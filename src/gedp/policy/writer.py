@@ -96,7 +96,7 @@ def _query(query: Query, spec: Spec) -> dict[str, Any]:
 
 def _numbers(numbers: Mapping[str, Decimal], spec: Spec) -> Any:
     """One number where every attribute has the same, else a table."""
-    found = [numbers.get(name) for name in spec.policy.attributes]
-    if found[0] is not None and all(number == found[0] for number in found):
-        return _number(found[0])
+    first, *others = numbers.values() or [None]
+    if first is not None and list(numbers) == list(spec.policy.attributes) and all(other == first for other in others):
+        return _number(first)
     return {name: _number(number) for name, number in numbers.items()}

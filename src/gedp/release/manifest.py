@@ -22,7 +22,7 @@ MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
 MAPS = "maps"
 TABLES = "tables"
-FORMAT = 2
+FORMAT = 3
 #: That a query can be answered by; a spec may also leave the choice to "auto".
 MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 ENTROPIES = ("system", "seeded")
@@ -159,7 +159,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "synthetic": spec.data.synthetic,
         "establishments": manifest.establishments,
         "promise": {"mu": total.mu, **_promise(spec)},
-        "together": None if manifest.together is None else _together_content(manifest.together),
+        "together": None if manifest.together is None else together_content(manifest.together),
         "estimates": dict(manifest.estimates),
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
         "prices": _prices(spec),
@@ -178,7 +178,10 @@ def _promise(spec: Spec) -> dict[str, Any]:
 
 
 def _prices(spec: Spec) -> list[dict[str, str]]:
-    return [{"query": p.query, "attribute": p.attribute, "mu": str(p.mu)} for p in price(spec).lines]
+    return [
+        {"query": p.query, "attribute": p.attribute, "mu": p.mu, "mu_squared": str(p.loss.mu_squared)}
+        for p in price(spec).lines
+    ]
 
 
 def _query_content(answered: Answered) -> dict[str, Any]:
@@ -191,7 +194,7 @@ def _query_content(answered: Answered) -> dict[str, Any]:
         "file": answered.file,
         "attributes": {
             name: {
-                "mu": str(query.mu[name]),
+                **_asked(query, name),
                 "sigma_psi": noise.sigma_psi,
                 **{f"groups_{mechanism}": count for mechanism, count in noise.groups.items()},
             }
@@ -200,7 +203,14 @@ def _query_content(answered: Answered) -> dict[str, Any]:
     }
 
 
-def _together_content(together: Together) -> dict[str, Any]:
+def _asked(query: Query, name: str) -> dict[str, str]:
+    """What the spec says about one attribute of a query: its price, or how much its errors count."""
+    stated = {"mu": query.mu.get(name), "importance": query.importance.get(name)}
+    return {key: str(number) for key, number in stated.items() if number is not None}
+
+
+def together_content(together: Together) -> dict[str, Any]:
+    """What the ledger says about all releases, as JSON."""
     decisions = [{"date": d.date, "by": d.by, "reason": d.reason, "what": list(d.what)} for d in together.decisions]
     return {
         "releases": together.releases,
@@ -215,17 +225,17 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     root.has("format")
     spec = _spec(root)
     created = root.converted("created", datetime.fromisoformat, "a date and time")
-    release = None if _is_null(root, "release") else root.text("release")
+    release = None if is_null(root, "release") else root.text("release")
     version, entropy = root.text("gedp"), root.text("entropy", choices=ENTROPIES)
     establishments = root.whole("establishments", low=1)
-    estimates = _texts(root.table("estimates"))
+    estimates = texts(root.table("estimates"))
     zeta = None
-    if not _is_null(root, "clipping"):
+    if not is_null(root, "clipping"):
         clipping = root.table("clipping")
         zeta = clipping.converted("zeta", _chance, "a chance like 1/100")
         clipping.finish()
-    together = None if _is_null(root, "together") else _together(root.table("together"))
-    files = _texts(root.table("files"))
+    together = None if is_null(root, "together") else together_in(root.table("together"))
+    files = texts(root.table("files"))
     entries = root.tables("queries")
     for name in ("synthetic", "promise", "prices"):
         root.has(name)
@@ -272,13 +282,14 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
         attributes = entry.table("attributes")
         for name in attributes.content:
             attribute = attributes.table(name)
-            _require(attribute, "mu", str(query.mu.get(name)))
+            for key, number in _asked(query, name).items():
+                _require(attribute, key, number)
             sigma = attribute.converted("sigma_psi", _positive, "a number above 0")
             by_mechanism = {mechanism: attribute.whole(f"groups_{mechanism}", 0) for mechanism in MECHANISMS}
             noise[name] = AttributeNoise(sigma or 1.0, by_mechanism)
             attribute.finish()
         found = Answered(query, groups, noise)
-        if noise.keys() != query.mu.keys():
+        if noise.keys() != set(query.attributes):
             entry.fault("attributes", "they are not those of the spec", _FRESH)
         else:
             for name in ("by", "mechanism", "file"):
@@ -292,7 +303,8 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
     return tuple(answered)
 
 
-def _together(section: Section) -> Together:
+def together_in(section: Section) -> Together:
+    """What `together_content` wrote; faults are collected."""
     decisions = []
     if section.content.get("decisions"):
         for entry in section.tables("decisions"):
@@ -302,17 +314,19 @@ def _together(section: Section) -> Together:
     else:
         section.has("decisions")
     together = Together(
-        section.whole("releases", low=1), section.text("mu"), _texts(section.table("attributes")), tuple(decisions)
+        section.whole("releases", low=1), section.text("mu"), texts(section.table("attributes")), tuple(decisions)
     )
     section.finish()
     return together
 
 
-def _texts(section: Section) -> dict[str, str]:
+def texts(section: Section) -> dict[str, str]:
+    """A table of texts."""
     return {name: section.text(name) for name in section.content}
 
 
-def _is_null(section: Section, key: str) -> bool:
+def is_null(section: Section, key: str) -> bool:
+    """Whether a key is there and says that there is nothing."""
     return section.has(key) and section.content[key] is None
 
 

@@ -64,7 +64,7 @@ class ReleaseFolder:
             name
             for query in self.manifest.spec.queries
             if query.is_identity
-            for attribute in query.mu
+            for attribute in query.attributes
             for name in (f"{attribute}__psi", attribute)
         ]
         wanted = [*([data.id] if data.id else []), *data.public, *noisy] if columns is None else list(columns)

@@ -142,4 +142,4 @@ def show_details(establishments: Path, policy: Path) -> None:
     terminal.print_promise(console, price(spec).total)
     for group in protection_groups(spec.policy):
         terminal.print_intervals(console, group)
-    terminal.print_prices(console, price(spec))
+    terminal.print_prices(console, spec)

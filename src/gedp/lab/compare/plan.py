@@ -139,7 +139,7 @@ def _identities(spec: Spec) -> int:
     The chance ζ that clipping bounds fail is divided among them, so that each has the bounds of the whole release even
     where others are left out.
     """
-    return sum(len(query.mu) for query in spec.queries if query.is_identity)
+    return sum(len(query.attributes) for query in spec.queries if query.is_identity)
 
 
 def _nameless(spec: Spec) -> Spec:

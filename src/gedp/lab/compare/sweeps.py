@@ -47,28 +47,43 @@ def settings_of(spec: Spec, sweep: str | None) -> list[Setting]:
 def _at_total(spec: Spec, mu: Decimal) -> Spec:
     if not 0 < mu <= LARGEST:
         raise DomainError(f"a total mu is above 0 and at most {LARGEST:g}, as in a spec")
+    policy = replace(spec.policy, mu=mu, rho=None, spend=None)
+    if spec.is_individual:
+        return replace(spec, policy=policy)
     factor = mu / _total(spec)
-    return _scaled(spec, lambda _query, _attribute: factor, mu)
+    return _scaled(replace(spec, policy=policy), lambda _query, _attribute: factor)
 
 
 def _at_share(spec: Spec, kind: str, name: str, share: Decimal) -> Spec:
     if not 0 < share < 1:
         raise DomainError("a share is between 0 and 1")
+    if spec.is_individual and kind == "query":
+        raise DomainError("queries without a mu have no shares. Sweep mu or attributes")
     total = _total(spec) ** 2
     prices = price(spec)
     loss = prices.of_query(name) if kind == "query" else prices.of_attribute(name)
     part = Decimal(loss.mu_squared.numerator) / Decimal(loss.mu_squared.denominator)
     if not 0 < part < total:
         raise DomainError(f"{kind} {name!r} has nothing or everything of the budget, so its share cannot be changed")
+    if spec.is_individual:
+        return _with_share(spec, name, share)
     inside, outside = (share * total / part).sqrt(), ((1 - share) * total / (total - part)).sqrt()  # μ, not μ²
 
     def factor(query: str, attribute: str) -> Decimal:
         return inside if name == (query if kind == "query" else attribute) else outside
 
-    return _scaled(spec, factor, spec.policy.mu)
+    return _scaled(spec, factor)
 
 
-def _scaled(spec: Spec, factor: Callable[[str, str], Decimal], budget: Decimal) -> Spec:
+def _with_share(spec: Spec, name: str, share: Decimal) -> Spec:
+    """The spec in which one attribute has this share of what is spent."""
+    attributes = dict(spec.policy.attributes)
+    others = sum((attributes[other].share for other in spec.asked if other != name), Decimal(0))
+    attributes[name] = replace(attributes[name], share=others * share / (1 - share))
+    return replace(spec, policy=replace(spec.policy, attributes=attributes))
+
+
+def _scaled(spec: Spec, factor: Callable[[str, str], Decimal]) -> Spec:
     """Every price times its factor, rounded down so that the total is not exceeded."""
     queries = []
     for query in spec.queries:
@@ -76,7 +91,7 @@ def _scaled(spec: Spec, factor: Callable[[str, str], Decimal], budget: Decimal) 
         if not all(prices.values()):
             raise DomainError(f"nothing is left for query {query.name!r}: its mu would be below {_DIGITS}")
         queries.append(replace(query, mu=prices))
-    return replace(spec, queries=tuple(queries), policy=replace(spec.policy, mu=budget))
+    return replace(spec, queries=tuple(queries))
 
 
 def _total(spec: Spec) -> Decimal:

@@ -16,12 +16,15 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
+from gedp.accounting.composition import compose
 from gedp.errors import DomainError
-from gedp.policy import Attribute, Closeness, Spec
+from gedp.ledger.amounts import mu_down
+from gedp.policy import Attribute, Closeness, Spec, pools
 
 GDP, ORACLE = "gdp", "oracle"
 USUAL_WEIGHTS = {"psi": "plug-in", "pnc": "plug-in", "auto": "quasi", GDP: "plug-in"}
 WEIGHTS = ("plug-in", "quasi", ORACLE)
+PLACES = 15  # of what is spent on some of the attributes
 DEFAULT = ("psi", "pnc", "auto", GDP)
 
 
@@ -63,9 +66,13 @@ def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spe
 def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
     """The spec with some of its attributes, at their prices; queries that ask for none of them are left out."""
     kept = {name: attribute for name, attribute in spec.policy.attributes.items() if name in attributes}
-    asked = [replace(query, mu={a: mu for a, mu in query.mu.items() if a in kept}) for query in spec.queries]
-    queries = tuple(query for query in asked if query.mu)
-    return replace(spec, policy=replace(spec.policy, attributes=kept), queries=queries)
+    asked = [query.asking_only(kept) for query in spec.queries]
+    queries = tuple(query for query in asked if query.attributes)
+    policy = replace(spec.policy, attributes=kept)
+    if spec.is_individual and len(kept) < len(spec.policy.attributes):
+        left = compose(pool for name, pool in pools(spec).items() if name in kept)
+        policy = replace(policy, rho=None, spend=Decimal(mu_down(left, PLACES)))
+    return replace(spec, policy=policy, queries=queries)
 
 
 def _linear(attribute: Attribute, largest: Fraction) -> Attribute:

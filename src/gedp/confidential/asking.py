@@ -1,0 +1,317 @@
+"""A query of one's own, answered by the paper's general mechanism; its price is recorded before it sees the table.
+
+How much one establishment can move the answer is stated by whoever asks. gedp cannot prove it; it looks for a
+contradiction on made-up values, before anything is spent. Everything that the answer's form could give away is fixed
+there too: the number of entries, their labels, their bound. On the confidential table the function can only fail, which
+costs its price and says nothing, or give an answer that is cut off at the bound and leaves with noise.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gedp._version import __version__
+from gedp.accounting.composition import PrivacyLoss, exact
+from gedp.arrays import FloatArray, IntArray
+from gedp.confidential.engines import ArrowStream
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.made_up import made_up_values, neighbors_of
+from gedp.confidential.mechanisms import estab_gaussian
+from gedp.confidential.preparing import noise_for, require_sound
+from gedp.confidential.recording import Record, record
+from gedp.confidential.run import ledger_for, left_in
+from gedp.confidential.sealing import sealed
+from gedp.confidential.table import ConfidentialTable, open_table
+from gedp.errors import Fault, FaultsError, GedpError, Refused, TableChangedError
+from gedp.files import WriteError, require_writable, sha256, write_text, writing
+from gedp.ledger import DecidedBy, Ledger, Request
+from gedp.noise.entropy import Entropy
+from gedp.noise.grid import Grid
+from gedp.policy import Attribute, PriceLine, PriceList, Spec
+from gedp.policy.section import Faults, Section, did_you_mean
+from gedp.release.answer import Answer, answer_text
+
+Values = Mapping[str, npt.NDArray[Any]]  # by name of the column
+MOST_ENTRIES = 1_000_000
+#: What floating point may do to an answer, as a part of its bound; charged by the mechanism.
+ROUNDING = 1e-12
+
+
+class QueryFailedError(GedpError):
+    """The function of a query of one's own could not be used. What it said is withheld: it could quote a record."""
+
+
+@dataclass(frozen=True, repr=False)
+class OwnQuery:
+    """What a query computes from named attributes and the public columns, and what its author states about it."""
+
+    function: Callable[[Values], npt.ArrayLike]
+    name: str
+    attributes: tuple[str, ...]
+    mu: Decimal
+    sensitivity: Decimal
+    largest: Decimal
+    labels: tuple[str, ...] = ()
+
+
+def own_query(function: Callable[[Values], npt.ArrayLike], spec: Spec, stated: dict[str, Any]) -> OwnQuery:
+    """The query with what was stated about it; every fault in one error."""
+    faults = Faults({})
+    section = Section(faults, (), {key: value for key, value in stated.items() if value is not None})
+    known = spec.policy.attributes
+    names = section.names("attributes")
+    for name in names:
+        if name not in known:
+            section.fault("attributes", f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(known)))
+    if not names and ("attributes",) not in faults.by_path:
+        section.fault("attributes", "there are none", "Name the confidential columns that the function uses")
+    name = section.text("name")
+    if name and not (name.isprintable() and len(name) <= 200):
+        section.fault("name", "it cannot be shown on one line", "Use up to 200 printable characters")
+    if not section.has("sensitivity"):
+        hint = "State how far one establishment inside its intervals can move the answer (L2 norm)"
+        section.fault("sensitivity", "without one there is no privacy", hint)
+    sensitivity = section.number("sensitivity", Decimal(1))
+    mu, largest, labels = section.number("mu"), section.number("largest"), section.names("labels", ())
+    if faults.found:
+        raise FaultsError("the query", faults.found)
+    return OwnQuery(function, name, names, mu, sensitivity, largest, labels)
+
+
+def as_decimal(number: Decimal | float | str | None) -> object:
+    """A number as it is written; anything else stays as it is, for the reader to refuse."""
+    with suppress(ArithmeticError, TypeError, ValueError):
+        return None if number is None else Decimal(number if isinstance(number, str) else str(number))
+    return number
+
+
+@sealed
+def ask(
+    spec: Spec,
+    query: OwnQuery,
+    *,
+    table: ArrowStream | None,
+    out: Path,
+    ledger: Path | None,
+    decided_by: DecidedBy | None,
+    entropy: Entropy | None,
+) -> Answer:
+    """Answers a query of one's own and writes it to a file: this spends budget."""
+    spec = require_sound(spec)
+    entropy = noise_for(spec, entropy)
+    _require_free(out)
+    engine = LocalEngine(spec.source_path() if table is None else table)
+    found = ledger_for(engine, spec, ledger)
+    request = _request(spec, query, seeded=entropy.kind != "system")
+    left_in(found, request, decided_by)
+    opened = open_table(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder)
+    public = _PublicColumns.of(opened)
+    attributes = {name: spec.policy.attributes[name] for name in query.attributes}
+    entries = _rehearsed(query, attributes, public)
+    grid = estab_gaussian(entries, query.sensitivity, query.mu, largest=float(query.largest), relative_error=ROUNDING)
+    engine.require_unchanged()
+    recorded = None
+    _claim(out)
+    try:
+        if found is not None:
+            note = f"a query of one's own; sensitivity {query.sensitivity} as stated by whoever asked"
+            own = Ledger.open(found, create=not found.exists())
+            recorded = record(own, engine.files(), request, spec, decided_by, note)
+        noisy = grid.noisy(_true_answer(query, opened, attributes, public, entries, grid, entropy), entropy)
+        answer = _answer(query, attributes, grid, noisy, entropy, recorded)
+        write_text(out, answer_text(answer))
+        if recorded is not None:
+            recorded.ledger.commit(recorded.reservation.release_id, sha256(out))
+    except BaseException as failure:
+        out.unlink(missing_ok=True)
+        if recorded is not None:
+            recorded.fail(out, failure)
+        raise
+    return answer
+
+
+def _require_free(out: Path) -> None:
+    if os.path.lexists(out):
+        raise Refused(f"{out} already exists and nothing was spent. Choose another file")
+    require_writable(out)
+
+
+def _claim(out: Path) -> None:
+    """Takes the name of the file, so that of two who want it the second is refused before it spends anything."""
+    try:
+        with writing(out):
+            out.touch(exist_ok=False)
+    except WriteError:
+        _require_free(out)
+        raise
+
+
+def _request(spec: Spec, query: OwnQuery, *, seeded: bool) -> Request:
+    """One answer over several attributes costs μ once: the ledger has a line for each, the first with the price."""
+    mus = [query.mu, *[Decimal(0)] * (len(query.attributes) - 1)]
+    lines = (PriceLine(query.name, name, PrivacyLoss.of(mu)) for name, mu in zip(query.attributes, mus, strict=True))
+    prices = PriceList(tuple(lines), spec.policy.budget)
+    public = (*spec.data.public, *([spec.data.id] if spec.data.id else []))
+    return Request(prices, spec.policy.attributes, public, spec.data.synthetic, seeded)
+
+
+@dataclass(frozen=True, repr=False)
+class _PublicColumns:
+    """The public columns in the order of the table, and their codes, which put rows into an order that is public."""
+
+    columns: dict[str, npt.NDArray[Any]]
+    codes: tuple[npt.NDArray[np.int32], ...]
+    rows: int
+
+    @classmethod
+    def of(cls, table: ConfidentialTable) -> "_PublicColumns":
+        names, rows = list(table.data.public), table.engine.rows()
+        batches = list(table.engine.scan(coded=names, plain=names)) if names else []
+        if names and sum(batch.plain.num_rows for batch in batches) != rows:
+            raise TableChangedError
+        columns = {
+            name: np.concatenate([batch.plain[name].to_numpy(zero_copy_only=False) for batch in batches])
+            for name in names
+        }
+        codes = tuple(np.concatenate([batch.codes[name] for batch in batches]) for name in names)
+        return cls(columns, codes, rows)
+
+    def order(self, ties: npt.NDArray[Any]) -> IntArray:
+        """The rows by their public columns; those that have the same by `ties`."""
+        return np.lexsort((ties, *self.codes[::-1]))
+
+    def with_values(self, values: Mapping[str, FloatArray], order: IntArray) -> dict[str, npt.NDArray[Any]]:
+        """What a function gets: columns that it cannot change, in this order."""
+        both = {**{name: column[order] for name, column in self.columns.items()}, **values}
+        for column in both.values():
+            column.flags.writeable = False
+        return both
+
+
+def _rehearsed(query: OwnQuery, attributes: Mapping[str, Attribute], public: _PublicColumns) -> int:
+    """The number of entries, found on made-up values; refuses what fails there or contradicts what was stated."""
+    order = public.order(np.arange(public.rows))
+
+    def asked(units: Mapping[str, IntArray]) -> FloatArray:
+        try:
+            return _vector(query, public.with_values(_values(units, attributes), order))
+        except Exception as error:
+            raise QueryFailedError(
+                f"{query.name}: the function failed on made-up values ({type(error).__name__}); nothing was spent. It "
+                "takes columns by name, as arrays of numbers or public codes, and returns a number or a list of numbers"
+            ) from None
+
+    made_up = made_up_values(attributes, public.rows)
+    answer = asked(made_up)
+    problems = list(_form_problems(query, answer))
+    if not problems and not np.array_equal(asked(made_up), answer):
+        problems.append(Fault("query", "it answers the same table in two ways", "Leave randomness to gedp"))
+    if not problems:
+        problems += _moved_too_far(query, answer, (asked(other) for other in neighbors_of(made_up, attributes)))
+    if problems:
+        raise FaultsError(f"the query {query.name}", problems)
+    return answer.size
+
+
+def _form_problems(query: OwnQuery, answer: FloatArray) -> Iterator[Fault]:
+    if not 1 <= answer.size <= MOST_ENTRIES:
+        yield Fault("query", "it gives no entries, or too many", f"Return 1 to {MOST_ENTRIES:,} numbers")
+    elif query.labels and len(query.labels) != answer.size:
+        problem = f"there are {len(query.labels)} for {answer.size} entries"
+        yield Fault("labels", problem, "Give one for each entry, or none")
+    if not np.isfinite(answer).all():
+        yield Fault("query", "on made-up values it gives entries that are missing or infinite", "Return numbers")
+    elif (np.abs(answer) > float(query.largest)).any():
+        problem = f"on made-up values an entry is beyond {query.largest}"
+        yield Fault("largest", problem, "State a bound that holds for every possible table")
+
+
+def _moved_too_far(query: OwnQuery, answer: FloatArray, others: Iterator[FloatArray]) -> list[Fault]:
+    """A contradiction to the stated sensitivity, if the neighbors show one."""
+    moved = 0.0
+    for other in others:
+        if other.shape != answer.shape or not np.isfinite(other).all():
+            problem = "the form of its answer depends on confidential values"
+            return [Fault("query", problem, "Return the same number of finite entries for every table")]
+        moved = max(moved, float(np.linalg.norm(other - answer)))
+    rounding = 2 * ROUNDING * float(query.largest) * answer.size**0.5
+    if moved <= float(query.sensitivity) * (1 + 1e-9) + rounding:
+        return []
+    problem = f"one made-up establishment inside its intervals moved the answer by {moved:.6g}"
+    return [Fault("sensitivity", f"{problem}, more than the {query.sensitivity} that was stated", "Work it out again")]
+
+
+def _true_answer(
+    query: OwnQuery,
+    table: ConfidentialTable,
+    attributes: Mapping[str, Attribute],
+    public: _PublicColumns,
+    entries: int,
+    grid: Grid,
+    entropy: Entropy,
+) -> FloatArray:
+    """The answer from the confidential table, cut off at the stated bound, which never spreads two answers apart."""
+    units = {name: exact(attribute.unit) for name, attribute in attributes.items()}
+    batches = list(table.engine.scan(amounts=units))
+    amounts = {name: np.concatenate([batch.amounts[name] for batch in batches]) for name in attributes}
+    if any(len(column) != public.rows for column in amounts.values()):
+        raise TableChangedError
+    table.engine.require_unchanged()
+    order = public.order(entropy.words(public.rows))
+    shuffled = {name: column[order] for name, column in amounts.items()}
+    failed = f"{query.name}: the function failed on the confidential table, or its answer has another form there"
+    try:
+        answer = _vector(query, public.with_values(_values(shuffled, attributes), order))
+        sound = answer.size == entries and not np.isnan(answer).any()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None
+    except BaseException:  # whatever it says could quote a record, and so could how it says it
+        sound = False
+    if not sound:
+        raise QueryFailedError(f"{failed}. What it said is withheld: it could quote a record")
+    return np.clip(answer, -grid.largest, grid.largest)
+
+
+def _vector(query: OwnQuery, columns: Values) -> FloatArray:
+    answer = np.atleast_1d(np.array(query.function(columns), dtype=np.float64))
+    if answer.ndim != 1:
+        raise ValueError
+    return answer
+
+
+def _values(units: Mapping[str, IntArray], attributes: Mapping[str, Attribute]) -> dict[str, FloatArray]:
+    """Whole units as the values that they stand for."""
+    return {name: np.multiply(column, float(attributes[name].unit), dtype=np.float64) for name, column in units.items()}
+
+
+def _answer(
+    query: OwnQuery,
+    attributes: Mapping[str, Attribute],
+    grid: Grid,
+    noisy: FloatArray,
+    entropy: Entropy,
+    recorded: Record | None,
+) -> Answer:
+    return Answer(
+        gedp=__version__,
+        created=datetime.now(UTC).replace(microsecond=0),
+        release=recorded.reservation.release_id if recorded else None,
+        entropy=entropy.kind,
+        query=query.name,
+        attributes={name: str(attribute.protection) for name, attribute in attributes.items()},
+        mu=query.mu,
+        sensitivity=query.sensitivity,
+        largest=query.largest,
+        std_error=grid.variance**0.5,
+        labels=query.labels or tuple(str(i) for i in range(1, len(noisy) + 1)),
+        values=tuple(noisy.tolist()),
+        together=recorded.together if recorded else None,
+    )
