@@ -19,3 +19,16 @@ def label_codes(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
     labels = sorted(set(texts))
     position = {label: place for place, label in enumerate(labels)}
     return labels, np.array([position[text] for text in texts], dtype=np.int32)
+
+
+def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
+    """The sum of the values of every code from 0 to count − 1."""
+    sums: FloatArray = np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
+    return sums
+
+
+def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
+    """The largest value of every code from 0 to count − 1; −inf where there is none."""
+    largest = np.full(count, -np.inf)
+    np.maximum.at(largest, codes, values)
+    return largest

@@ -32,8 +32,8 @@ from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.mechanisms import ZETA, pnc_range
-from gedp.individual.bounds import clipping_bounds
 from gedp.confidential.table import ConfidentialTable, open_table
+from gedp.individual.bounds import clipping_bounds
 from gedp.microdata import fit_microdata
 from gedp.neighbors import NeighborFunction, Signed
 from gedp.noise.entropy import Entropy

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from gedp.confidential.engines import local
 from gedp.confidential.engines.local import LocalEngine
-from gedp.individual.bounds import clipping_bounds
 from gedp.confidential.table import ConfidentialTable, find_cells, open_table
 from gedp.confidential.tally import Clipping, clipped_excess
 from gedp.errors import GedpError, Refused, TableChangedError
+from gedp.individual.bounds import clipping_bounds
 from gedp.ledger import Ledger
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words

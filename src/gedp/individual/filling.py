@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.arrays import BoolArray, CodeArray, FloatArray, sum_by
 from gedp.individual.rows import Rows
 from gedp.neighbors import Linear, NeighborFunction, Protection, Signed
 from gedp.release.estimates import psi_variance
@@ -46,8 +46,7 @@ class Partition:
 
     def total(self, by_cell: FloatArray) -> FloatArray:
         """The sum over the cells of every group."""
-        sums: FloatArray = np.bincount(self.of_cell, weights=by_cell, minlength=self.count)
-        return sums
+        return sum_by(self.of_cell, by_cell, self.count)
 
 
 def coarse_to_fine(partitions: Sequence[Partition]) -> list[Partition]:
@@ -181,9 +180,7 @@ def _fill_cells(
             known = 1 / alone + 1 / noise.variances(terms, rows.sums[to_group])
             better = known > best
             best = np.where(better, known, best)
-            result = GroupNoise(
-                np.where(better, by_psi, result.by_psi), np.where(better, precision, result.precision)
-            )
+            result = GroupNoise(np.where(better, by_psi, result.by_psi), np.where(better, precision, result.precision))
     return result
 
 

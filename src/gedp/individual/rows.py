@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray, IntArray
+from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
 
 
 @dataclass(frozen=True, repr=False)
@@ -56,22 +56,24 @@ class Rows:
 
         What is left of a budget is decided by the largest, so little changes; a nation becomes six times smaller.
         """
-        times = np.ones(len(self.cell)) if self.times is None else self.times
+        counts = np.ones(len(self.cell)) if self.times is None else self.times
         order = np.lexsort((-self.reach, self.cell))
-        cell, squared, expected, times = (a[order] for a in (self.cell, self.reach_squared, self.expected, times))
-        first = np.zeros(len(cell), dtype=bool)
-        first[self.starts] = True
-        others = ~first
-        counts, squares, sums = (
-            np.bincount(cell[others], weights=part[others], minlength=self.cells)
-            for part in (times, times * squared, times * expected)
+        is_first = np.zeros(len(self.cell), dtype=bool)
+        is_first[self.starts] = True
+        first, others = order[is_first], order[~is_first]
+
+        def merged(values: FloatArray) -> FloatArray:
+            return sum_by(self.cell[others], values[others], self.cells)
+
+        times = merged(counts)
+        has = np.flatnonzero(times > 0)
+        reach = np.sqrt(merged(counts * self.reach_squared)[has] / times[has])
+        expected = merged(counts * self.expected)[has] / times[has]
+        cell = np.concatenate([self.cell[first], has.astype(np.int32)])
+        by_cell = np.argsort(cell, kind="stable")
+        return Rows(
+            cell[by_cell],
+            np.concatenate([self.reach[first], reach])[by_cell],
+            np.concatenate([self.expected[first], expected])[by_cell],
+            np.concatenate([counts[first], times[has]])[by_cell],
         )
-        has = counts > 0
-        merged = [np.flatnonzero(has).astype(np.int32), np.sqrt(squares[has] / counts[has]), sums[has] / counts[has]]
-        both = [
-            np.concatenate(pair)
-            for pair in zip((cell[first], np.sqrt(squared[first]), expected[first]), merged, strict=True)
-        ]
-        order = np.argsort(both[0], kind="stable")
-        weights = np.concatenate([times[first], counts[has]])
-        return Rows(both[0][order], both[1][order], both[2][order], weights[order])

@@ -22,11 +22,11 @@ import pyarrow.compute
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
-from gedp.arrays import BoolArray, FloatArray, IntArray
+from gedp.arrays import BoolArray, FloatArray, IntArray, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import TOTAL_KEY, Cells, PublicRows, keys_of_groups
 from gedp.microdata.problem import PsiNoise, is_exact, noise_of
-from gedp.microdata.solve import require_variances, rows_times, sum_by
+from gedp.microdata.solve import require_variances, rows_times
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
 from gedp.microdata.weights import require_weights, settle
 from gedp.policy import Query

@@ -7,9 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.solve import max_by
 from gedp.neighbors import Log, NeighborFunction, Protection
 from gedp.policy import Attribute, Query
 from gedp.release import ProtectedAnswers

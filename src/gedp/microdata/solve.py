@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, sum_by
 from gedp.errors import DomainError, GedpError
 
 DIRECT_LIMIT = 4_000  # unknowns left after elimination, up to which they are solved directly
@@ -28,19 +28,6 @@ MOST_CG_STEPS = 5_000
 #: Relative to the right-hand side, both scaled by the diagonal: what is left is far below the noise of the answers.
 ACCEPTED_RESIDUAL = 1e-6
 REFINEMENTS = 2
-
-
-def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
-    """The sum of the values of every code from 0 to count − 1."""
-    sums: FloatArray = np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
-    return sums
-
-
-def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
-    """The largest value of every code from 0 to count − 1; −inf where there is none."""
-    largest = np.full(count, -np.inf)
-    np.maximum.at(largest, codes, values)
-    return largest
 
 
 class ConvergenceError(GedpError):
@@ -153,9 +140,9 @@ class MarginalSystem:
         if self._factor is None:
             return MarginalInverse(first, np.zeros((0, len(first))), np.zeros((0, 0)))
         rest = cho_solve(self._factor, np.eye(self.size - len(first)))
-        between = rows_times(first, (self._to_first.T @ rest)).T
-        diagonal = first + first * np.asarray(self._to_first.multiply(between).sum(axis=0), dtype=np.float64)
-        return MarginalInverse(diagonal, between, rest)
+        between = rows_times(first, np.asarray(self._to_first.T @ rest, dtype=np.float64)).T
+        along = sparse.csr_array(self._to_first.multiply(between)).sum(axis=0)
+        return MarginalInverse(first + first * np.asarray(along).astype(np.float64), between, rest)
 
     def _parts(self, by_group: FloatArray) -> list[FloatArray]:
         return [by_group[low:high] for low, high in zip(self.starts[:-1], self.starts[1:], strict=True)]

@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
-from gedp.arrays import FloatArray
+from gedp.arrays import FloatArray, max_by, sum_by
 from gedp.errors import DomainError
 from gedp.microdata.cells import Cells
 from gedp.microdata.problem import AttributeProblem, is_exact
@@ -28,9 +28,7 @@ from gedp.microdata.solve import (
     Marginal,
     fit_cells,
     is_partition,
-    max_by,
     require_variances,
-    sum_by,
 )
 from gedp.release.estimates import psi_variance
 

@@ -180,9 +180,7 @@ def expected_excess(tau: float) -> float:
     return float(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) - tau * ndtr(-tau))
 
 
-def paper_errors(
-    answers: FirstAnswers, rows: Rows, partitions: Sequence[Partition], tau: float
-) -> dict[str, float]:
+def paper_errors(answers: FirstAnswers, rows: Rows, partitions: Sequence[Partition], tau: float) -> dict[str, float]:
     """The mean errors of all tables with equal shares under the paper's rule: clipped at one bound for a whole group.
 
     First answers at the price of a share would have had less noise: the same draws, scaled down.
@@ -196,9 +194,7 @@ def paper_errors(
     upper = PsiAnswers(terms.psi, omega, sigma).upper_bounds(tau)
     reach = answers.clipped_at(upper).sensitivity * float(answers.attribute.unit)
     widest = -rows.least(-reach)
-    noise = {
-        p.query: GroupNoise(np.zeros(p.count, dtype=bool), share / p.least(-widest) ** 2) for p in partitions
-    }
+    noise = {p.query: GroupNoise(np.zeros(p.count, dtype=bool), share / p.least(-widest) ** 2) for p in partitions}
     alone = row_variances(rows, paper, np.zeros(len(rows.cell)))
     return mean_errors(fitted_variances(alone, rows.sums, partitions, paper, noise))
 
@@ -212,9 +208,7 @@ def _set_aside(terms: Terms, partitions: Sequence[Partition], shares: Mapping[st
     return Portions({}, {query: share * scale for query, share in wanted.items()}, second * scale)
 
 
-def _search(
-    rows: Rows, partitions: Sequence[Partition], terms: Terms, aims: Aims, portions: Portions
-) -> Portions:
+def _search(rows: Rows, partitions: Sequence[Partition], terms: Terms, aims: Aims, portions: Portions) -> Portions:
     """The fractions with the best score, by a search over condensed rows."""
     ordered = coarse_to_fine(partitions)
     free = ordered[:-1] if ordered and ordered[-1].count == rows.cells else ordered

@@ -11,6 +11,7 @@ import pyarrow.compute
 from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
+from gedp.arrays import sum_by
 from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import psi_mechanisms, require_sound
 from gedp.confidential.sealing import sealed
@@ -24,7 +25,6 @@ from gedp.lab.evaluate.truth import Truth, truth_of
 from gedp.microdata.cells import Cells, PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.problem import attribute_problem
-from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, sum_by
 from gedp.microdata.problem import AttributeProblem
-from gedp.microdata.solve import Marginal, is_partition, pool, sum_by
+from gedp.microdata.solve import Marginal, is_partition, pool
 from gedp.microdata.weights import AttributeFit
 
 LOOSE = 1e4  # how many times the largest variance of an answer
