@@ -19,7 +19,7 @@ from html import escape
 from pathlib import Path
 
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.measure import answer
 from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import prepare
@@ -147,7 +147,7 @@ def _planned(
 @sealed
 def open_table(spec: Spec, table: ArrowStream | str | Path | None = None) -> ConfidentialTable:
     """The confidential table of a spec, validated: the file that it names, another file, or a table in memory."""
-    engine = LocalEngine(spec.source_path() if table is None else table)
+    engine = engine_for(spec.source_path() if table is None else table)
     return open_engine(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder)
 
 

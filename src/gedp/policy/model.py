@@ -133,6 +133,10 @@ class MicrodataOptions:
     whole: bool = False  # multiples of each attribute's unit
 
 
+#: The constraints on microdata that take no more than their name; each is a field of `MicrodataOptions`.
+CONSTRAINTS = ("nonnegative", "whole")
+
+
 @dataclass(frozen=True)
 class Output:
     """Where the release goes and the confidence of its intervals."""
