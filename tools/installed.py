@@ -26,7 +26,7 @@ def main() -> None:
             python = empty_environment(folder / f"with-{library}")
             install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
             subprocess.run([*install, str(wheel), library], check=True)
-            command = [python.with_name("gedp"), "demo", "--out", "demo"]
+            command = [str(python.with_name("gedp")), "demo", "--out", "demo"]
             subprocess.run(command, cwd=python.parent, check=True, stdout=subprocess.DEVNULL)
             for example in (first_example("README.md"), example_with(library)):
                 subprocess.run([python, "-W", "error", "-c", example], cwd=python.parent, check=True)
