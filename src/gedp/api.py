@@ -27,7 +27,7 @@ from gedp.accounting.composition import Promise
 from gedp.confidential.asking import as_decimal, own_query
 from gedp.confidential.asking import ask as carry_out_own
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
 from gedp.confidential.run import Plan, plan_run
@@ -208,7 +208,7 @@ def _planned(
 @sealed
 def open_table(spec: Spec, table: ArrowStream | str | Path | None = None) -> ConfidentialTable:
     """The confidential table of a spec, validated: the file that it names, another file, or a table in memory."""
-    engine = LocalEngine(spec.source_path() if table is None else table)
+    engine = engine_for(spec.source_path() if table is None else table)
     return open_engine(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder)
 
 

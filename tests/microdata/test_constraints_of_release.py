@@ -178,7 +178,7 @@ def test_all_of_it_where_establishments_have_no_answers(tmp_path: Path) -> None:
         fit_microdata(release, nonnegative=True, whole=True, fixed=fixed)
     public_rows = read_public_rows(release)
     problem = attribute_problem(public_rows, "emp")
-    constraints = read_constraints(public_rows, ["emp"], True, True, [fixed])
+    constraints = read_constraints(public_rows, ["emp"], Constraints(nonnegative=True, whole=True), [fixed])
     fit = constrain(problem, public_rows.spec.policy.attributes["emp"], fit_attribute(problem, "quasi"), constraints)
     assert fit.detail == "undetermined"
     rows_of_cells = public_rows.table.append_column("emp", pa.array(fit.values))

@@ -231,15 +231,8 @@ def fit_microdata(
     for name in with_rows:
         public_rows.cells_of(name)  # once, before threads ask for them
     given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
-    said = public_rows.spec.microdata
-    constraints = read_constraints(
-        public_rows,
-        with_rows,
-        said.nonnegative if nonnegative is None else nonnegative,
-        said.whole if whole is None else whole,
-        given,
-        without,
-    )
+    asked = Constraints.of(public_rows.spec.microdata, nonnegative=nonnegative, whole=whole)
+    constraints = read_constraints(public_rows, with_rows, asked, given, without)
 
     def fit(name: str) -> AttributeFit:
         problem = attribute_problem(public_rows, name)

@@ -135,9 +135,7 @@ def _fitted(prepared: Preparation, public_rows: PublicRows, workflow: Workflow, 
         best = fit_at(problem, prepared.truth.values(attribute))
     else:
         best = fit_attribute(problem, workflow.weights)
-    return constrain(
-        problem, public_rows.spec.policy.attributes[attribute], best, Constraints(said.nonnegative, said.whole)
-    )
+    return constrain(problem, public_rows.spec.policy.attributes[attribute], best, Constraints.of(said))
 
 
 def _errors(
