@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
-from gedp.confidential.answers import Answers, answer_table
+from gedp.confidential.answers import Answers, AnswerWriter, answer_table
 from gedp.confidential.mechanisms import (
     PsiMechanism,
     answer_pnc,
@@ -34,22 +34,6 @@ from gedp.release.rows import Ties
 
 #: Two rows of a nation have the same 128 bits with probability below 1e-24.
 WORDS_FOR_TIES = 2
-
-
-class AnswerWriter(Protocol):
-    """What takes the answers as they are drawn: a release in the making, or a rehearsal."""
-
-    def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
-        """Takes some establishments, to be ordered by `keys` and then by `ties`."""
-
-    def finish_identity(self) -> None:
-        """Hears that there are no more establishments, so that they can be sorted and written."""
-
-    def write_answers(self, query: str, table: pa.Table) -> None:
-        """Takes the answers of one query, as a table in the layout of a release."""
-
-    def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
-        """Takes the group of every code of a grouping that has a map file."""
 
 
 def write_maps(table: ConfidentialTable, writer: AnswerWriter) -> None:

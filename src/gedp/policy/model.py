@@ -34,6 +34,9 @@ TABLE_COLUMNS = (
 )
 #: Follows the name of an attribute in the name of the column with its noisy values of psi.
 PSI_SUFFIX = "__psi"
+#: The same for the second answers of individual accounting, and for the size of their noise.
+SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX = "__psi2", "__sigma2"
+OWN_SUFFIXES = (PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX)
 PSI_NAMES = tuple(BUILT_IN)
 MECHANISMS = ("auto", "psi", "pnc")  # pnc: probably no clipping
 WEIGHTS = ("quasi", "plug-in")

@@ -44,6 +44,22 @@ class PsiAnswers:
         return np.maximum(np.abs(high), np.abs(self.psi.inverse(self.omega - tau * self.sigma)))
 
 
+def combined(
+    psi: NeighborFunction,
+    first: tuple[FloatArray, float],
+    second: tuple[FloatArray, FloatArray],
+    weight: FloatArray | None = None,
+) -> PsiAnswers:
+    """Two noisy values of the same ψ, each with its σ, as one; weighed by their precision unless told otherwise.
+
+    `weight` is that of the first. It must not depend on the noise of either.
+    """
+    (one, sigma), (other, sigmas) = first, second
+    share = sigmas**2 / (sigma**2 + sigmas**2) if weight is None else weight
+    deviation = np.sqrt((share * sigma) ** 2 + ((1 - share) * sigmas) ** 2)
+    return PsiAnswers(psi, share * one + (1 - share) * other, deviation)
+
+
 def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float | FloatArray) -> FloatArray:
     """The variance of the estimate where the truth is x: exact for sqrt, log and linear, else to order σ⁴."""
     x = np.asarray(x, dtype=np.float64)

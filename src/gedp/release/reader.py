@@ -32,6 +32,16 @@ ANSWER_SCHEMA = pa.schema(
 )
 
 
+#: One more column under individual accounting: the standard deviation of the noise, on ψ (psi) or on the sum (pnc).
+NOISE = "noise"
+
+
+def answer_schema(query: Query) -> pa.Schema:
+    """The columns of a table of answers to a query."""
+    own = [(NOISE, pa.float64())] if query.is_individual else []
+    return pa.schema([*((key, pa.string()) for key in query.by), *ANSWER_SCHEMA, *own])
+
+
 class TamperedReleaseError(Refused):
     """A file of a release is not what its manifest says."""
 
@@ -51,9 +61,8 @@ class ReleaseFolder:
     def answers(self, query: str) -> pa.Table:
         """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
         answered = self._answered(query)
-        keys = [(key, pa.string()) for key in answered.query.by]
         table = self._table(answered.file)
-        self._require(answered.file, table.schema.equals(pa.schema([*keys, *ANSWER_SCHEMA])), "other columns")
+        self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
         self._require(answered.file, _is_sound(table, answered), "other rows or values")
         return table
 
