@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +13,7 @@ from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
+from gedp.confidential.individual import WORDS_FOR_TIES, IndividualJob
 from gedp.confidential.mechanisms import (
     PsiMechanism,
     answer_pnc,
@@ -28,12 +28,8 @@ from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.policy import Query, Spec
 from gedp.progress import Progress, silent
-from gedp.release import Answered, AttributeNoise, Manifest
+from gedp.release import Answered, AttributeNoise, Individual, Manifest
 from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
-from gedp.release.rows import Ties
-
-#: Two rows of a nation have the same 128 bits with probability below 1e-24.
-WORDS_FOR_TIES = 2
 
 
 def write_maps(table: ConfidentialTable, writer: AnswerWriter) -> None:
@@ -52,19 +48,31 @@ def draw_answers(
     recorded: Record | None = None,
 ) -> Manifest:
     """Draws every answer into the writer, and says what anybody may know about them."""
-    job = _Job(
-        prepared.table,
-        prepared.spec,
-        prepared.cells,
-        prepared.mechanisms,
-        entropy,
-        zeta,
-        writer,
-        progress or silent,
-    )
     with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
+        if prepared.spec.is_individual:
+            answered, individual = IndividualJob(
+                prepared.table,
+                prepared.spec,
+                prepared.cells,
+                prepared.pools,
+                entropy,
+                zeta,
+                writer,
+                progress or silent,
+            ).draw()
+            return _manifest(prepared, entropy, zeta, recorded, answered, individual)
+        job = _Job(
+            prepared.table,
+            prepared.spec,
+            prepared.cells,
+            prepared.mechanisms,
+            entropy,
+            zeta,
+            writer,
+            progress or silent,
+        )
         answered = job.answer_groups(job.draw_identity())
-    return _manifest(job, recorded, answered)
+    return _manifest(prepared, entropy, zeta if job.identity else None, recorded, answered)
 
 
 @dataclass(frozen=True, repr=False)
@@ -221,23 +229,32 @@ class _Plan:
     bounds: ClippingBounds | None
 
 
-def _manifest(job: _Job, recorded: Record | None, answered: Sequence[Answered]) -> Manifest:
+def _manifest(
+    prepared: Prepared,
+    entropy: Entropy,
+    zeta: Fraction | None,
+    recorded: Record | None,
+    answered: Sequence[Answered],
+    individual: Mapping[str, Individual] | None = None,
+) -> Manifest:
     """What anybody may know about the release. Nothing in it comes from the confidential columns but through noise."""
-    attributes = job.spec.policy.attributes
+    spec = prepared.spec
+    attributes = spec.policy.attributes
     return Manifest(
         gedp=__version__,
         created=datetime.now(UTC).replace(microsecond=0),
         release=recorded.reservation.release_id if recorded else None,
-        entropy=job.entropy.kind,
-        establishments=len(job.cells.of_row),
-        spec=job.spec,
+        entropy=entropy.kind,
+        establishments=len(prepared.cells.of_row),
+        spec=spec,
         queries=tuple(answered),
-        zeta=job.zeta if job.identity else None,
+        zeta=zeta,
         estimates={
             name: "unbiased"
             if attributes[name].protection.psi.is_unbiased
             else "corrected to the second order of the noise; a bias of higher order remains"
-            for name in job.spec.asked
+            for name in spec.asked
         },
         together=recorded.together if recorded else None,
+        individual=individual or {},
     )

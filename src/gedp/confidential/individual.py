@@ -114,9 +114,7 @@ class IndividualJob:
         answered = [self._identity_answered()]
         for done, query in enumerate(self._tables, 1):
             answers = {
-                name: self._answer(
-                    name, planned[name].noise[query.name], groups[query.name], sums[name], clipped[name]
-                )
+                name: self._answer(name, planned[name].noise[query.name], groups[query.name], sums[name], clipped[name])
                 for name in query.attributes
             }
             self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
@@ -155,12 +153,17 @@ class IndividualJob:
         share = largest_share(
             pool.mu**2,
             [
-                *(each.charges(groups[query].of_cell[cell], choice.bounds, pool.varied) for query, each in noise.items()),
+                *(
+                    each.charges(groups[query].of_cell[cell], choice.bounds, pool.varied)
+                    for query, each in noise.items()
+                ),
                 charge(pool.varied.sensitivity, second),
             ],
             pool.pool,
         )
-        return _Planned(omega, _back(choice.bounds.bounds, order), _back(second, order), noise, described(choice, pool, share))
+        return _Planned(
+            omega, _back(choice.bounds.bounds, order), _back(second, order), noise, described(choice, pool, share)
+        )
 
     def _choose(self, answers: FirstAnswers, groups: Mapping[str, Groups]) -> Choice:
         name = answers.attribute.name
@@ -170,9 +173,7 @@ class IndividualJob:
         tau = no_clipping_tau(len(self.cells.of_row), len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau)
 
-    def _second_pass(
-        self, planned: Mapping[str, _Planned], sums: Mapping[str, IntArray]
-    ) -> dict[str, IntArray]:
+    def _second_pass(self, planned: Mapping[str, _Planned], sums: Mapping[str, IntArray]) -> dict[str, IntArray]:
         """Writes the establishments with both answers. Returns the sums of the cells, values clipped at their bounds.
 
         The sums are taken again on the way: if they differ from the first pass, rows and cells no longer belong
@@ -212,9 +213,7 @@ class IndividualJob:
             name: pa.array(both.estimate()),
         }
 
-    def _answer(
-        self, name: str, noise: "_GroupNoise", groups: Groups, sums: IntArray, clipped: IntArray
-    ) -> Answers:
+    def _answer(self, name: str, noise: "_GroupNoise", groups: Groups, sums: IntArray, clipped: IntArray) -> Answers:
         """The answers for the groups of one query: by ψ of their sums, or by clipped sums."""
         unit, confidence = float(self.spec.policy.attributes[name].unit), float(self.spec.output.confidence)
         result = Answers.empty(groups.count)
@@ -252,7 +251,7 @@ def _noise(planned: GroupNoise, varied: VariedPsi) -> _GroupNoise:
     return _GroupNoise(by_psi, of_psi, sum_grid_for(deviation, 1, BITS, MOST_UNITS))
 
 
-def described(choice: Choice, pool: AttributePool, share: float) -> Individual:
+def _described(choice: Choice, pool: AttributePool, share: float) -> Individual:
     """What was chosen and what it predicts, for the manifest."""
     return Individual(
         pool.mu_as_decimal,

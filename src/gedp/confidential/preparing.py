@@ -1,17 +1,23 @@
 """Every check that can be made before anything is spent: the spec, its price, its noise, its table, its groups."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
+from gedp.confidential.individual import AttributePool
+from gedp.confidential.mechanisms import ZETA, PsiMechanism, psi_mechanism
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
+from gedp.confidential.varied import varied_psi
 from gedp.errors import Fault, FaultsError, Refused
+from gedp.individual import Partition
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.policy import Attribute, PriceList, Spec, parse_spec, price, require_within_budget, write_spec
+from gedp.planning.opening import choose_first
+from gedp.policy import Attribute, PriceList, Spec, parse_spec, pools, price, require_within_budget, write_spec
+from gedp.release.estimates import no_clipping_tau
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,20 +27,42 @@ class Prepared:
     table: ConfidentialTable
     spec: Spec
     prices: PriceList
-    mechanisms: Mapping[tuple[str, str], PsiMechanism]
+    mechanisms: Mapping[tuple[str, str], PsiMechanism]  # by query and attribute; empty under individual accounting
     cells: FinestCells
+    pools: Mapping[str, AttributePool] = field(default_factory=dict)  # by attribute; empty under the paper's rule
 
 
 @sealed
 def prepare(table: ConfidentialTable, spec: Spec) -> Prepared:
     """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart."""
     spec = require_sound(spec)
-    if spec.is_individual:
-        raise Refused("individual accounting is not built yet. Give every query a mu")
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
-    return Prepared(table, spec, prices, psi_mechanisms(spec), find_cells(table, spec.queries))
+    cells = find_cells(table, spec.queries)
+    return Prepared(table, spec, prices, psi_mechanisms(spec), cells, open_pools(spec, cells))
+
+
+def open_pools(spec: Spec, cells: FinestCells) -> dict[str, AttributePool]:
+    """For individual accounting what the first answers cost, from public counts, and mechanisms for all answers."""
+    if not spec.is_individual:
+        return {}
+    counts = np.bincount(cells.of_row, minlength=cells.count)
+    tables = [query for query in spec.queries if not query.is_identity]
+    groups = {query.name: cells.groups(query.by) for query in tables}
+    tau = no_clipping_tau(len(cells.of_row), len(spec.asked), ZETA)
+    result, chosen = {}, dict[tuple[object, ...], Decimal]()
+    for name, loss in pools(spec).items():
+        attribute, pool = spec.policy.attributes[name], loss.mu_squared
+        asked = {query.name: float(query.importance[name]) for query in tables if name in query.importance}
+        alike = (attribute.closeness, attribute.at_least, attribute.signed, attribute.typical, pool, *asked.items())
+        if alike not in chosen:
+            partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
+            chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau)
+        mu = chosen[alike]
+        first = psi_mechanism(attribute, exact(mu))
+        result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))
+    return result
 
 
 def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, FloatArray, IntArray
-from gedp.confidential.mechanisms import BITS, RAISE
+from gedp.confidential.mechanisms import BITS
 from gedp.errors import DomainError
+from gedp.individual.bounds import RAISE
 from gedp.individual.filling import LEAST_FRACTION, LEAST_LEFT, LEAST_SECOND
 from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.noise.entropy import Entropy

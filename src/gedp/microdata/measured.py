@@ -28,7 +28,7 @@ from gedp.microdata.cells import TOTAL_KEY, Cells, PublicRows, keys_of_groups
 from gedp.microdata.problem import PsiNoise, is_exact, noise_of
 from gedp.microdata.solve import require_variances, rows_times
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
-from gedp.microdata.weights import require_weights, settle
+from gedp.microdata.weights import Weighed, require_weights, settle
 from gedp.policy import Query
 
 MOST_AGREEMENTS = 2_000  # groups in which queries are made to agree, the coarsest groupings first
@@ -209,13 +209,14 @@ def fit_measured(public_rows: PublicRows, attribute: str, weights: str) -> Measu
     if exact or weights == "plug-in":
         return MeasuredFit(measurements, agreement, totals, tuple(plug_in), exact)
 
-    def variances_at(at: Sequence[FloatArray]) -> list[FloatArray]:
-        return [each.variances_at(values) for each, values in zip(measurements, at, strict=True)]
+    def weighed(at: Sequence[FloatArray]) -> Weighed:
+        variances = [each.variances_at(values) for each, values in zip(measurements, at, strict=True)]
+        return Weighed(answers, plug_in, variances)
 
-    settled = settle(answers, plug_in, totals, variances_at, agreement.fit)
-    totals = agreement.fit(answers, settled.variances)
+    settled = settle(weighed, totals, agreement.fit)
+    variances = tuple(settled.weighed.variances)
     how = settled.rounds, settled.change, settled.largest_change
-    return MeasuredFit(measurements, agreement, totals, tuple(settled.variances), exact, *how)
+    return MeasuredFit(measurements, agreement, agreement.fit(answers, variances), variances, exact, *how)
 
 
 def _measurement(public_rows: PublicRows, query: Query, attribute: str) -> Measurement:

@@ -43,7 +43,7 @@ CLIPPED_PART = 0.02
 LEAST_TAU = 2.5
 #: Rows beyond which the search looks at fewer fractions of the finest cells, and fewer times.
 LARGE = 200_000
-EVALUATIONS = 60
+EVALUATIONS = 40
 EVALUATIONS_IF_LARGE = 24
 START = 0.6  # of what is left, where the search begins
 WORSE = 30.0  # how much a table weighs that would be worse than with equal shares
@@ -131,6 +131,7 @@ def choose(
     importance: Mapping[str, float],
     tau_of_paper: float,
     shares: Mapping[str, float] | None = None,
+    evaluations: int | None = None,
 ) -> Choice:
     """τ and the fractions that make predicted errors small, and how everything is then filled.
 
@@ -143,7 +144,7 @@ def choose(
     attempts = [Portions({})] if shares is None else []
     attempts.append(_set_aside(terms, partitions, shares))
     for attempt in attempts:
-        portions = _search(rows, partitions, terms, aims, attempt)
+        portions = _search(rows, partitions, terms, aims, attempt, evaluations)
         filling = fill(rows, partitions, terms, portions)
         errors = mean_errors(predicted_variances(rows, partitions, terms, filling))
         if aims.is_met(errors):
@@ -208,7 +209,14 @@ def _set_aside(terms: Terms, partitions: Sequence[Partition], shares: Mapping[st
     return Portions({}, {query: share * scale for query, share in wanted.items()}, second * scale)
 
 
-def _search(rows: Rows, partitions: Sequence[Partition], terms: Terms, aims: Aims, portions: Portions) -> Portions:
+def _search(
+    rows: Rows,
+    partitions: Sequence[Partition],
+    terms: Terms,
+    aims: Aims,
+    portions: Portions,
+    evaluations: int | None,
+) -> Portions:
     """The fractions with the best score, by a search over condensed rows."""
     ordered = coarse_to_fine(partitions)
     free = ordered[:-1] if ordered and ordered[-1].count == rows.cells else ordered
@@ -233,7 +241,7 @@ def _search(rows: Rows, partitions: Sequence[Partition], terms: Terms, aims: Aim
         method="Nelder-Mead",
         options={
             "initial_simplex": np.vstack([start, start + np.eye(len(free))]),
-            "maxfev": EVALUATIONS_IF_LARGE if is_large else EVALUATIONS,
+            "maxfev": evaluations or (EVALUATIONS_IF_LARGE if is_large else EVALUATIONS),
             "xatol": 0.02,
             "fatol": 5e-4,
         },

@@ -23,6 +23,7 @@ SPREAD = 1.5  # of the logarithms of sizes
 STEPS_TO_ZERO = 4  # of γ, from the median to 0
 MEDIAN_WITHOUT_ZERO = 100  # units, where ψ has no value at 0
 MOST_ROWS = 5_000  # that are looked at
+EVALUATIONS = 15
 #: Fractions of multiples of these fill the unit square evenly (Roberts' sequence).
 _STEPS = (0.7548776662466927, 0.5698402909980532)
 _DIGITS = Context(prec=6, rounding=ROUND_FLOOR)
@@ -87,7 +88,8 @@ def choose_first(
         mu = _decimal(share * Fraction(candidate))
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
-        found = choose(first_answers_at(attribute, cell, sizes, terms), smaller, importance, tau_of_paper)
+        answers = first_answers_at(attribute, cell, sizes, terms)
+        found = choose(answers, smaller, importance, tau_of_paper, evaluations=EVALUATIONS)
         score = Aims(importance, found.floor).score(found.errors)
         if score < best:
             best, chosen = score, mu
@@ -96,4 +98,5 @@ def choose_first(
 
 def _decimal(mu_squared: Fraction) -> Decimal:
     """μ as a decimal of six digits, rounded down."""
-    return _DIGITS.create_decimal(_DIGITS.sqrt(_DIGITS.divide(mu_squared.numerator, mu_squared.denominator)))
+    root = _DIGITS.plus(Context(prec=30).sqrt(Decimal(mu_squared.numerator) / Decimal(mu_squared.denominator)))
+    return root if Fraction(root) ** 2 <= mu_squared else root.next_minus(_DIGITS)

@@ -29,6 +29,7 @@ TABLE_COLUMNS = (
     "ci_high",
     "mechanism",
     "variance_kind",
+    "noise",
     "cell",
     "one",
 )
@@ -131,6 +132,11 @@ class Query:
             {a: n for a, n in numbers.items() if a in attributes} for numbers in (self.mu, self.importance)
         )
         return replace(self, mu=mu, importance=importance)
+
+    @property
+    def is_individual(self) -> bool:
+        """Whether it has no price of its own, but is paid for by individual accounting."""
+        return not self.mu
 
     @property
     def is_identity(self) -> bool:

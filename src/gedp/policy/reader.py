@@ -16,6 +16,7 @@ from gedp.policy.model import (
     CONSTRAINTS,
     ESTABLISHMENT,
     MOST_CONFIDENCE,
+    OWN_SUFFIXES,
     PSI_NAMES,
     PSI_SUFFIX,
     TABLE_COLUMNS,
@@ -273,8 +274,8 @@ def _check_columns(root: Section, data: Data, groupers: dict[str, Grouper], attr
             problem = f"{name!r} and {other!r} are one name where case or the spelling of accents does not count"
             root.faults.add(path, problem, "Rename one of the columns")
     for name in attributes:
-        if yours := first.get(folded(name + PSI_SUFFIX)):
-            problem = f"the release has a column {name + PSI_SUFFIX!r} of its own, and {yours!r} is one of yours"
+        if yours := next(filter(None, (first.get(folded(name + suffix)) for suffix in OWN_SUFFIXES)), None):
+            problem = f"the release has columns of its own called {name}{PSI_SUFFIX} or the like, as {yours!r} is"
             root.faults.add(("attributes", name), problem, "Rename one of the columns")
 
 

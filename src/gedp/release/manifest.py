@@ -17,6 +17,7 @@ from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
 from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
 from gedp.policy.section import Faults, Section
+from gedp.release.individual import Individual, individual_content, read_individual
 
 MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
@@ -39,7 +40,7 @@ class AttributeNoise:
     `psi` is the ψ-mechanism, `pnc` (probably no clipping) the sums of clipped values.
     """
 
-    sigma_psi: float
+    sigma_psi: float | None  # None for the groups of individual accounting, each of which has its own noise
     groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
 
 
@@ -92,6 +93,7 @@ class Manifest:
     estimates: Mapping[str, str]
     together: Together | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    individual: Mapping[str, Individual] = field(default_factory=dict)  # by attribute; empty under the paper's rule
 
     @property
     def is_seeded(self) -> bool:
@@ -178,6 +180,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "estimates": dict(manifest.estimates),
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
         "prices": _prices(spec),
+        "individual": {name: individual_content(each) for name, each in manifest.individual.items()},
         "queries": [_query_content(answered) for answered in manifest.queries],
         "spec": write_spec(spec),
         "files": dict(manifest.files),
@@ -252,6 +255,8 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     together = None if is_null(root, "together") else together_in(root.table("together"))
     files = texts(root.table("files"))
     entries = root.tables("queries")
+    terms = root.table("individual")
+    individual = {name: read_individual(terms.table(name)) for name in terms.content}
     for name in ("synthetic", "promise", "prices"):
         root.has(name)
     root.finish()
@@ -265,11 +270,14 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
     if zeta is not None and spec.zeta is not None and zeta != Fraction(spec.zeta):
         root.fault("clipping", "it is not that of the spec", _FRESH)
+    if individual.keys() != (set(spec.asked) if spec.is_individual else set()):
+        root.fault("individual", "its attributes are not those of the spec", _FRESH)
     queries = _queries(root, entries, spec)
     for name in sorted(expected_files(spec) ^ files.keys()):
         problem = "it is listed, but is not a file of this release" if name in files else "it is not listed"
         faults.add(("files", name), problem, _FRESH)
-    return Manifest(version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files)
+    said = version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files
+    return Manifest(*said, individual)
 
 
 def _spec(root: Section) -> Spec | None:
@@ -299,9 +307,12 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
             attribute = attributes.table(name)
             for key, number in _asked(query, name).items():
                 _require(attribute, key, number)
-            sigma = attribute.converted("sigma_psi", _positive, "a number above 0")
+            has_own = query.is_individual and not query.is_identity
+            if has_own:
+                _require(attribute, "sigma_psi", None)
+            sigma = None if has_own else attribute.converted("sigma_psi", _positive, "a number above 0") or 1.0
             by_mechanism = {mechanism: attribute.whole(f"groups_{mechanism}", 0) for mechanism in MECHANISMS}
-            noise[name] = AttributeNoise(sigma or 1.0, by_mechanism)
+            noise[name] = AttributeNoise(sigma, by_mechanism)
             attribute.finish()
         found = Answered(query, groups, noise)
         if noise.keys() != set(query.attributes):

@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, regular, sha256
+from gedp.policy import Query
+from gedp.policy.model import OWN_SUFFIXES, PSI_SUFFIX
 from gedp.release.derived import DERIVED
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, MECHANISMS, Answered, Manifest, read_manifest
 
@@ -74,7 +76,7 @@ class ReleaseFolder:
             for query in self.manifest.spec.queries
             if query.is_identity
             for attribute in query.attributes
-            for name in (f"{attribute}__psi", attribute)
+            for name in (*(attribute + s for s in (OWN_SUFFIXES if query.is_individual else [PSI_SUFFIX])), attribute)
         ]
         wanted = [*([data.id] if data.id else []), *data.public, *noisy] if columns is None else list(columns)
         table = self._table(IDENTITY, wanted)
@@ -158,11 +160,12 @@ def _is_sound(table: pa.Table, answered: Answered) -> bool:
     if counts != dict.fromkeys(answered.noise, answered.groups) or any(column.null_count for column in table.columns):
         return False
     known = {"mechanism": MECHANISMS, "variance_kind": VARIANCE_KINDS}
-    numbers = [name for name in ANSWER_SCHEMA.names if ANSWER_SCHEMA.field(name).type == pa.float64()]
+    numbers = [field.name for field in table.schema if field.type == pa.float64()]
     return (
         all(set(table[name].unique().to_pylist()) <= set(texts) for name, texts in known.items())
         and not any(pa.compute.any(pa.compute.is_nan(table[name])).as_py() for name in numbers)
         and pa.compute.min(table["variance"]).as_py() >= 0
+        and (NOISE not in table.column_names or pa.compute.min(table[NOISE]).as_py() > 0)
     )
 
 
