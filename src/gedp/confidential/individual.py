@@ -150,20 +150,12 @@ class IndividualJob:
         choice = self._choose(FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(pool.rest)), groups)
         noise = {query: _noise(each, pool.varied) for query, each in choice.filling.noise.items()}
         second = pool.varied.sigma(choice.filling.left)
-        share = largest_share(
-            pool.mu**2,
-            [
-                *(
-                    each.charges(groups[query].of_cell[cell], choice.bounds, pool.varied)
-                    for query, each in noise.items()
-                ),
-                charge(pool.varied.sensitivity, second),
-            ],
-            pool.pool,
-        )
-        return _Planned(
-            omega, _back(choice.bounds.bounds, order), _back(second, order), noise, described(choice, pool, share)
-        )
+        charges = [
+            each.charges(groups[query].of_cell[cell], choice.bounds, pool.varied) for query, each in noise.items()
+        ]
+        share = largest_share(pool.mu**2, [*charges, charge(pool.varied.sensitivity, second)], pool.pool)
+        bounds, described = _back(choice.bounds.bounds, order), _described(choice, pool, share)
+        return _Planned(omega, bounds, _back(second, order), noise, described)
 
     def _choose(self, answers: FirstAnswers, groups: Mapping[str, Groups]) -> Choice:
         name = answers.attribute.name

@@ -15,13 +15,13 @@ from gedp.individual import clipping_bounds
 from gedp.policy import Attribute
 from gedp.release.estimates import PsiAnswers, combined
 
-#: How far the weights may be from those of the precisions as drawn: beyond it, an answer that hardly exists would count.
+#: How far weights may be from those of the precisions as drawn: an answer that hardly exists must hardly count.
 FURTHEST = 4.0
 
 
 @dataclass(frozen=True, repr=False)
 class GroupPrice:
-    """What the members of every group of a query pay: alike for ψ of the sum, by what they can move for clipped sums."""
+    """What the members of a query's groups pay: alike for ψ of the sum, by what they can move for clipped sums."""
 
     of_row: CodeArray
     by_psi: BoolArray
