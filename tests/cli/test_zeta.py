@@ -7,8 +7,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gedp
-from tests.helpers.runs import gedp as command
 from tests.helpers.runs import SYNTHETIC, small_table, write_spec
+from tests.helpers.runs import gedp as command
 
 
 @pytest.fixture
@@ -54,6 +54,6 @@ def test_two_different_ones_are_refused(folder: Path) -> None:
     table = gedp.open_table(spec)
     with pytest.raises(gedp.GedpError, match="the spec gives another zeta"):
         gedp.measure(table, spec, out=folder / "out", zeta=Fraction(1, 100))
-    with pytest.raises(gedp.FaultsError, match="clipping.zeta: 2.* does not fit"):
+    with pytest.raises(gedp.FaultsError, match=r"clipping\.zeta: 2.* does not fit"):
         gedp.run(spec, out=folder / "out", zeta=2)
     assert not (folder / "out").exists()
