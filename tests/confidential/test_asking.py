@@ -294,3 +294,23 @@ def test_every_fault_of_an_answer_on_file_is_named(asked: Asked) -> None:
 
 def test_prices_are_kept_as_they_are_written(asked: Asked) -> None:
     assert asked(mu=0.1).mu == Decimal("0.1")
+
+
+def test_synthetic_tables_need_no_ledger(tmp_path: Path) -> None:
+    asked = Asked(tmp_path, spec_of(synthetic=True))
+    answer = asked(ledger=None)
+    assert (answer.release, answer.together) == (None, None)
+    assert asked.spent == 0
+
+
+def test_of_two_who_want_one_file_the_second_is_refused_before_it_spends(asked: Asked) -> None:
+    out = asked.folder / "one.json"
+
+    def overtaken(columns: Columns) -> Any:
+        out.touch()  # somebody else, after the name was found to be free
+        return by_size(columns)
+
+    with pytest.raises(gedp.GedpError, match="already exists and nothing was spent"):
+        asked(overtaken, out=out)
+    assert asked.spent == 0
+    assert out.exists()
