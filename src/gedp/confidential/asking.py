@@ -22,7 +22,7 @@ from gedp._version import __version__
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.made_up import made_up_values, neighbors_of
 from gedp.confidential.mechanisms import estab_gaussian
 from gedp.confidential.preparing import noise_for, require_sound
@@ -108,7 +108,7 @@ def ask(
     spec = require_sound(spec)
     entropy = noise_for(spec, entropy)
     _require_free(out)
-    engine = LocalEngine(spec.source_path() if table is None else table)
+    engine = engine_for(spec.source_path() if table is None else table)
     found = ledger_for(engine, spec, ledger)
     request = _request(spec, query, seeded=entropy.kind != "system")
     left_in(found, request, decided_by)

@@ -5,6 +5,7 @@ neither added, dropped nor given another meaning.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from gedp.accounting.translations import translations
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
@@ -26,6 +28,8 @@ FORMAT = 3
 #: That a query can be answered by; a spec may also leave the choice to "auto".
 MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 ENTROPIES = ("system", "seeded")
+
+UNREADABLE = (OSError, ValueError, RecursionError)
 
 _FRESH = "Get a fresh copy of the release"
 
@@ -128,13 +132,19 @@ def manifest_text(manifest: Manifest) -> str:
     return json.dumps(_content(manifest), indent=2, ensure_ascii=False) + "\n"
 
 
+def is_release(folder: Path) -> bool:
+    """Whether a folder is a release, even one with faults in its manifest."""
+    try:
+        return {"queries", "files"} <= _raw(folder).keys()
+    except UNREADABLE:
+        return False
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest in a folder; every fault in one error."""
     try:
-        content = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError
-    except (OSError, ValueError, RecursionError):
+        content = _raw(folder)
+    except UNREADABLE:
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
     if content.get("format") != FORMAT:
@@ -148,8 +158,15 @@ def read_manifest(folder: Path) -> Manifest:
     return manifest
 
 
+def _raw(folder: Path) -> dict[str, Any]:
+    content = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError
+    return content
+
+
 def _content(manifest: Manifest) -> dict[str, Any]:
-    spec, total = manifest.spec, manifest.prices.total
+    spec = manifest.spec
     return {
         "format": FORMAT,
         "gedp": manifest.gedp,
@@ -158,7 +175,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "entropy": manifest.entropy,
         "synthetic": spec.data.synthetic,
         "establishments": manifest.establishments,
-        "promise": {"mu": total.mu, **_promise(spec)},
+        "promise": {**_promise(spec), "in_words": list(translations(manifest.prices.total).sentences)},
         "together": None if manifest.together is None else together_content(manifest.together),
         "estimates": dict(manifest.estimates),
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
@@ -170,8 +187,15 @@ def _content(manifest: Manifest) -> dict[str, Any]:
 
 
 def _promise(spec: Spec) -> dict[str, Any]:
+    total = price(spec).total
+    translated = translations(total)
     return {
-        "mu_squared": str(price(spec).total.mu_squared),
+        "mu": total.mu,
+        "mu_squared": str(total.mu_squared),
+        "rho": str(total.rho),
+        "renyi": {str(order): divergence for order, divergence in translated.renyi},
+        "epsilon_by_delta": {f"{delta:g}": epsilon for delta, epsilon in translated.epsilons},
+        "missed_by_false_alarms": {f"{alarms:g}": least for alarms, least in translated.trade_off},
         "budget_mu": str(spec.policy.mu),
         "attributes": {name: str(spec.policy.attributes[name].protection) for name in spec.asked},
     }
@@ -244,7 +268,7 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         return None
     _require(root, "synthetic", spec.data.synthetic)
     _require(root, "prices", _prices(spec))
-    if _without_mu(root.content.get("promise")) != _promise(spec):
+    if not _is_promise(root.content.get("promise"), _promise(spec)):
         root.fault("promise", "it is not that of the spec", _FRESH)
     if any(query.is_identity for query in spec.queries) == (zeta is None):
         root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
@@ -336,9 +360,18 @@ def _require(section: Section, key: str, expected: object) -> None:
         section.fault(key, "it is not that of the spec", _FRESH)
 
 
-def _without_mu(promise: object) -> object:
-    """The promise without μ as a float, which its square states exactly."""
-    return {key: value for key, value in promise.items() if key != "mu"} if isinstance(promise, dict) else promise
+def _is_promise(found: object, expected: Mapping[str, Any]) -> bool:
+    """Whether a promise is the expected one, in words that may be others."""
+    return isinstance(found, dict) and _agree(found, {**expected, "in_words": found.get("in_words")})
+
+
+def _agree(found: Any, expected: Any) -> bool:
+    """Whether two contents are the same; floats may differ in the last digits, which are the machine's."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(_agree(found[key], expected[key]) for key in expected)
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=1e-9)
+    return bool(found == expected)
 
 
 def _chance(value: object) -> Fraction:
