@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.accounting.composition import PrivacyLoss
+from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.accounting.semantics import (
     Statement,
     establishment,
@@ -15,10 +15,11 @@ from gedp.accounting.semantics import (
     hidden_existence,
     membership_mu,
     person,
+    record_distance,
     record_mu,
 )
 from gedp.errors import DomainError
-from gedp.neighbors import Log, Protection, Sqrt
+from gedp.neighbors import Log, Protection, Signed, Sqrt
 from tests.helpers.strategies import protections, values
 
 WAGES = Protection(Sqrt(), 100)
@@ -74,3 +75,43 @@ def test_what_hides_from_nothing_in_k_steps_is_within_k_steps(protection: Protec
     assert membership_mu(protection, LOSS, largest) <= k * LOSS.mu * (1 + 1e-12)
     if math.isfinite(protection.psi.at_zero):
         assert membership_mu(protection, LOSS, 1.001 * largest) > k * LOSS.mu
+
+
+PROMISE = Promise({"emp": Protection(Sqrt(), 0.5), "wage": WAGES}, LOSS)
+
+
+def test_records_are_as_far_apart_as_the_attribute_that_differs_most() -> None:
+    apart = record_distance(PROMISE, {"emp": 36, "wage": 500_000}, {"emp": 40, "wage": 1_000_000})
+    assert apart.steps_of == {"emp": 1, "wage": 3}
+    assert (apart.steps, apart.furthest, apart.mu, apart.is_close) == (3, ("wage",), 1.5, False)
+    close = record_distance(PROMISE, {"emp": 36, "wage": 500_000}, {"emp": 40, "wage": 600_000})
+    assert (close.steps, close.furthest, close.mu, close.is_close) == (1, ("emp", "wage"), 0.5, True)
+    same = record_distance(PROMISE, {"emp": 0, "wage": 1}, {"emp": 0, "wage": 1})
+    assert (same.steps, same.furthest, same.mu, same.is_close) == (0, (), 0.0, True)
+    log = Promise({"emp": Protection(Log(), 0.1)}, LOSS)
+    assert record_distance(log, {"emp": 0}, {"emp": 1}).mu == math.inf
+    assert record_distance(log, {"emp": 0}, {"emp": 0}).mu == 0
+
+
+@given(protections, protections, values, values, values, values)
+def test_the_metric_is_that_of_the_definition(
+    first: Protection, second: Protection, a: float, b: float, c: float, d: float
+) -> None:
+    """The largest ⌈|ψ(x) − ψ(y)|/γ⌉, symmetric; close if and only if every attribute is."""
+    promise = Promise({"a": first, "b": second}, LOSS)
+    x, y = {"a": a, "b": b}, {"a": c, "b": d}
+    apart = record_distance(promise, x, y)
+    assert apart == record_distance(promise, y, x)
+    assert apart.steps == max(float(first.steps(a, c)), float(second.steps(b, d)))
+    assert apart.is_close == bool(first.is_close(a, c) and second.is_close(b, d))
+    if math.isfinite(apart.steps):
+        assert apart.mu == pytest.approx(apart.steps * LOSS.mu)
+
+
+def test_every_fault_of_two_records_is_named_at_once() -> None:
+    with pytest.raises(DomainError) as refused:
+        record_distance(PROMISE, {"emp": -1, "pay": 3}, {"emp": math.nan, "wage": 3})
+    for part in ("pay is not an attribute", "wage has no value", "emp is not signed", "emp must be a finite number"):
+        assert part in str(refused.value)
+    signed = Promise({"emp": Protection(Signed(Sqrt()), 0.5)}, LOSS)
+    assert record_distance(signed, {"emp": -1}, {"emp": 1}).steps == 4

@@ -9,6 +9,8 @@ import pytest
 
 from gedp import __version__
 from gedp.cli import COMMANDS
+from gedp.explain.facts import all_publishers
+from gedp.policy import parse_spec
 from tests.policy.test_spec import GOOD, changed
 
 
@@ -99,6 +101,38 @@ def test_two_publishers(tmp_path: Path) -> None:
     assert (refused.returncode, "emp: confidential in one spec" in refused.stderr) == (1, True)
     three = gedp("explain", "ours.toml", "--with", "other.toml", "--with", "ours.toml", cwd=tmp_path)
     assert "All 3 releases together promise mu = 2.4249" in three.stdout[three.stdout.index("Together with") :]
+
+
+def test_three_publishers_that_differ_promise_the_narrowest_intervals(tmp_path: Path) -> None:
+    for name, gamma, mu in (("a", "0.5", "0.7"), ("b", "0.25", "0.3"), ("c", "2", "0.1")):
+        text = changed(("gamma = 0.5", f"gamma = {gamma}"), ("mu = 0.7\n", f"mu = {mu}\n"))
+        (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
+    result = gedp("explain", "a.toml", "--with", "b.toml", "--with", "c.toml", cwd=tmp_path)
+    said = result.stdout[result.stdout.index("Together with b.toml, c.toml") :]
+    assert "All 3 releases together promise mu = 2.0" in said  # √(2·(0.7² + 0.3² + 0.1²) + 6·0.7²) is 2.0298
+    specs = [parse_spec((tmp_path / f"{name}.toml").read_text(encoding="utf-8")) for name in "abc"]
+    low, high = all_publishers(specs).protections["emp"].interval(36)
+    assert (low, high) == pytest.approx((33.0625, 39.0625))  # those of gamma = 0.25
+
+
+def test_one_record_is_explained_against_another(tmp_path: Path) -> None:
+    (tmp_path / "p.toml").write_text(changed(("gamma = 50", "gamma = 50, person = 12000")), encoding="utf-8")
+    pair = ["--record", "emp=36,wage=500000", "--against", "emp=40, wage=620000"]
+    result = gedp("explain", "p.toml", *pair, "--html", "p.html", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    said = " ".join(result.stdout.split())
+    assert "wage │ 500,000 │ 620,000 │ 2 │" in said
+    assert "They are not close: 2 steps apart, by wage." in said
+    assert "One record against another" in (tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "μ = 4.2" in said  # a person within 3 steps
+    assert "100% of the region's people if they may be asked twice, and 50% if not" in said
+    assert "Rényi" in said
+    for wrong in ("emp", "emp=x,wage=1", "emp=1,emp=2", ""):
+        assert gedp("explain", "p.toml", "--record", wrong, "--against", wrong, cwd=tmp_path).returncode == 2
+    missing = gedp("explain", "p.toml", "--record", "emp=1", "--against", "emp=1,pay=2", cwd=tmp_path)
+    assert missing.returncode == 2
+    assert "wage has no value; pay is not an attribute" in missing.stderr
+    assert gedp("explain", "p.toml", "--record", "emp=1,wage=1", cwd=tmp_path).returncode == 2
 
 
 def test_bad_usage_ends_with_exit_code_2(tmp_path: Path) -> None:

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 import gedp
-from gedp.cli import main
 from gedp.confidential.asking import QueryFailedError
 from tests.helpers.canaries import CANARY, sings
+from tests.helpers.runs import gedp as command
 
 Columns = Mapping[str, Any]
 EDGES = [1, 10, 100, 1000, 10**9]
@@ -57,7 +56,7 @@ class Asked:
         self.count += 1
         given = {"name": "size", "attributes": ["jobs"], "mu": 0.5, "sensitivity": ROOT_2, "largest": 1e7, **options}
         out = self.folder / f"answer {self.count}.json"
-        return gedp.ask(self.spec, query, table=self.table, ledger=self.ledger.path, **{"out": out, **given})
+        return gedp.ask(self.spec, query, table=self.table, **{"out": out, "ledger": self.ledger.path, **given})
 
     @property
     def spent(self) -> Fraction:
@@ -79,13 +78,11 @@ def test_an_answer_is_priced_recorded_sealed_and_read_again(asked: Asked) -> Non
     assert "sensitivity 1.4142135623730951 as stated" in release.reserve.note
     assert answer.table()["label"][0] == "1 to 9"
     assert answer.std_error == pytest.approx(ROOT_2 / 0.5, rel=1e-3)
-    said = CliRunner().invoke(main, ["ledger", "verify", str(asked.ledger.path), "--release", str(path)])
-    assert "is the one that was sealed" in said.output
+    said = command("ledger", "verify", str(asked.ledger.path), "--release", str(path), folder=asked.folder)
+    assert "is the one that was sealed" in said.out
     path.write_text(path.read_text().replace('"query": "size"', '"query": "sise"'))
-    said = CliRunner().invoke(main, ["ledger", "verify", str(asked.ledger.path), "--release", str(path)])
-    assert said.exit_code == 1
-    shown = CliRunner().invoke(main, ["ledger", "show", str(asked.ledger.path)])
-    assert "size" in shown.output
+    assert command("ledger", "verify", "x.ledger", "--release", str(path), folder=asked.folder).code == 1
+    assert "size" in command("ledger", "show", "x.ledger", folder=asked.folder).out
 
 
 def test_several_attributes_cost_once_and_all_enter_the_promise(asked: Asked) -> None:
@@ -252,9 +249,7 @@ def test_seeded_noise_is_for_synthetic_tables(asked: Asked, tmp_path: Path) -> N
 
 def test_an_answer_needs_a_ledger_and_a_free_name(asked: Asked) -> None:
     with pytest.raises(gedp.GedpError, match="needs a ledger"):
-        asked.ledger, kept = gedp.Ledger(None, ""), asked.ledger  # type: ignore[arg-type]
-        asked()
-    asked.ledger = kept
+        asked(ledger=None)
     taken = asked.folder / "taken.json"
     taken.write_text("mine")
     with pytest.raises(gedp.GedpError, match="already exists and nothing was spent"):
@@ -299,3 +294,23 @@ def test_every_fault_of_an_answer_on_file_is_named(asked: Asked) -> None:
 
 def test_prices_are_kept_as_they_are_written(asked: Asked) -> None:
     assert asked(mu=0.1).mu == Decimal("0.1")
+
+
+def test_synthetic_tables_need_no_ledger(tmp_path: Path) -> None:
+    asked = Asked(tmp_path, spec_of(synthetic=True))
+    answer = asked(ledger=None)
+    assert (answer.release, answer.together) == (None, None)
+    assert asked.spent == 0
+
+
+def test_of_two_who_want_one_file_the_second_is_refused_before_it_spends(asked: Asked) -> None:
+    out = asked.folder / "one.json"
+
+    def overtaken(columns: Columns) -> Any:
+        out.touch()  # somebody else, after the name was found to be free
+        return by_size(columns)
+
+    with pytest.raises(gedp.GedpError, match="already exists and nothing was spent"):
+        asked(overtaken, out=out)
+    assert asked.spent == 0
+    assert out.exists()

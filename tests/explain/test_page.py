@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page
 
 from gedp import numbers
 from gedp.accounting.composition import PrivacyLoss, power
+from gedp.accounting.sampling import gamma_for_sampling, sampling_fraction
 from gedp.explain.facts import power_rows
 from gedp.explain.page import explain_page
 from gedp.lab.reproduce.context import Context
@@ -97,6 +98,26 @@ def test_the_page_computes_what_the_library_computes(
         ours = Protection(protection, gamma).interval(number(shown[0]))
         assert shown[1:4] == [*numbers.interval(float(ours.low), float(ours.high))]
         assert shown[4] == numbers.percent(float(ours.width) / number(shown[0]))
+    assert errors == []
+
+
+def test_the_survey_follows_gamma_and_gamma_the_survey(browser: Browser, tmp_path: Path) -> None:
+    page, _, errors = opened(browser, tmp_path / "p.html", explain_page(find_spec("paper-equal"), "paper-equal"))
+    text = page.locator("#sampling")
+    assert "ask 100% of the region's people if they may be asked twice, and 50% if not" in text.inner_text()
+    page.locator("#gamma-number").fill("2")
+    sample = sampling_fraction(2.0)
+    assert page.locator("#sample").input_value() == f"{100 * sample.with_replacement:.3g}"
+    assert numbers.short_share(sample.without_replacement) in text.inner_text()
+    page.locator("#sample").fill("25")
+    assert page.locator("#gamma-number").input_value() == f"{gamma_for_sampling(0.25):g}"
+    page.locator("#sample").fill("0")  # ignored
+    assert page.locator("#sample").get_attribute("aria-invalid") == "true"
+    assert page.locator("#gamma-number").input_value() == "1"
+    page.locator("#psi").select_option("log")
+    assert not page.locator("#sample").is_visible()
+    page.locator("#attribute").select_option("1")  # wages, of which a person has 12,500
+    assert "more of the region's people than there are (130%)" in text.inner_text()  # 125% to two digits
     assert errors == []
 
 

@@ -265,7 +265,8 @@ def sections(draw: st.DrawFn) -> dict[str, Any]:
     ]
     if draw(st.booleans()):
         identity: dict[str, Any] = {"name": "identity", "by": "establishment"}
-        identity |= draw(st.just({}) | importances.map(lambda given: {"importance": given}))
+        if draw(st.booleans()):
+            identity["importance"] = draw(importances)
         queries.insert(draw(st.integers(0, len(queries))), identity)
     mu = draw(amounts)
     spend = draw(st.none() | st.decimals("0.0001", mu, places=4))

@@ -112,7 +112,7 @@ def changed(folder: Path, path: Sequence[str | int], value: object) -> None:
 
 ABSENT = object()
 WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
-    ("format",): [1, 3, "2", None, ABSENT],
+    ("format",): [1, 2, 4, "3", None, ABSENT],
     ("gedp",): [None, 7, "", ABSENT],
     ("created",): ["yesterday", None, 5, ABSENT],
     ("release",): [7, ABSENT],
@@ -126,6 +126,12 @@ WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
     ("estimates",): [None, {"emp": 5}, ABSENT],
     ("clipping",): [None, [], {"zeta": "abc"}, {"zeta": "1/0"}, {"zeta": "2"}, {"zeta": 0.01}, ABSENT],
     ("prices",): [[], None, ABSENT],
+    ("promise", "mu"): [0.1, "1", ABSENT],
+    ("promise", "rho"): ["1/3", 1, ABSENT],
+    ("promise", "renyi", "2"): [0.1, None, ABSENT],
+    ("promise", "epsilon_by_delta"): [{}, {"1e-06": 0.1}, ABSENT],
+    ("promise", "missed_by_false_alarms", "0.05"): [0.99, ABSENT],
+    ("promise", "in_words"): [ABSENT],
     ("prices", 0, "mu"): ["2"],
     ("queries",): [{}, None, [], ["q"], ABSENT],
     ("queries", 0, "name"): ["county", "other", 7, ABSENT],

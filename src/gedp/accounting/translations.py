@@ -8,6 +8,7 @@
 Only the last two say as much as μ does; from ρ or a Rényi curve less can be concluded. All are about close records.
 """
 
+import math
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -16,6 +17,7 @@ import mpmath
 
 from gedp.accounting.composition import PrivacyLoss, exact, mu_for_epsilon_delta
 from gedp.errors import DomainError
+from gedp.numbers import percent, strength
 
 ORDERS = (2, 4, 8, 16, 32)
 DELTAS = (1e-6, 1e-9)
@@ -33,6 +35,25 @@ class Translations:
     renyi: tuple[tuple[int, float], ...]  # order, divergence
     epsilons: tuple[tuple[float, float], ...]  # δ, ε
     trade_off: tuple[tuple[float, float], ...]  # chance of a false alarm, least chance of a missed one
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Each with what it means. What bounds an attacker is rounded up, what they miss at least is rounded down."""
+        renyi = ", ".join(f"{strength(value)} of order {order}" for order, value in self.renyi)
+        epsilons = "; ".join(f"ε = {strength(epsilon)} at δ = {delta:g}" for delta, epsilon in self.epsilons)
+        missed = ", ".join(
+            f"{math.floor(1000 * least + 1e-9) / 10:.1f}% at {percent(alarms)}" for alarms, least in self.trade_off
+        )
+        return (
+            "All of these are about close records, which differ within their uncertainty intervals.",
+            f"ρ-zCDP: ρ = {strength(float(self.rho))}, which is μ²/2. It adds up over releases, as μ² does.",
+            f"Rényi differential privacy: αρ for every order α: {renyi}. It bounds how much more likely an outcome can "
+            "be on average, with more weight on rare telling outcomes as the order grows.",
+            f"(ε, δ): {epsilons}. But for a chance of δ, no outcome is more than e^ε times as likely for one record as "
+            "for the other. Each pair is one point of a curve; μ has all of them.",
+            f"Trade-off: an attacker misses a true difference with a chance of at least {missed} false alarms. The "
+            "whole curve is Φ(−Φ⁻¹(false alarms) − μ).",
+        )
 
 
 def translations(loss: PrivacyLoss) -> Translations:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from gedp.accounting.composition import power
 from gedp.accounting.sampling import SampleAlike
 from gedp.accounting.semantics import RecordDistance
-from gedp.accounting.translations import Translations
 from gedp.explain.facts import ExistenceRow, OtherAccounting, ProtectionGroup, sample_alike, without_existence
 from gedp.neighbors import Signed
-from gedp.numbers import bound, chance, fixed, percent, short_share, size, strength
+from gedp.numbers import bound, chance, percent, short_share, size, strength
 from gedp.policy import PriceList
 
 
@@ -55,27 +54,6 @@ def _at_most(group: ProtectionGroup, most: float) -> str:
     return f"{', '.join(group.names)} of {amount}{' each' if len(group.names) > 1 else ''}"
 
 
-def translation_sentences(translated: Translations) -> list[str]:
-    """One loss in other terms, each with what it means. What bounds an attacker is rounded up."""
-    rho = strength(float(translated.rho))
-    renyi = ", ".join(f"{strength(value)} of order {order}" for order, value in translated.renyi)
-    epsilons = "; ".join(f"ε = {strength(epsilon)} at δ = {delta:g}" for delta, epsilon in translated.epsilons)
-    missed = ", ".join(
-        f"{fixed(math.floor(1000 * least + 1e-9) / 10, 1)}% at {percent(alarms)}"
-        for alarms, least in translated.trade_off
-    )
-    return [
-        "All of these are about close records, which differ within their uncertainty intervals.",
-        f"ρ-zCDP: ρ = {rho}, which is μ²/2. It adds up over releases, as μ² does.",
-        f"Rényi differential privacy: αρ for every order α: {renyi}. It bounds how much more likely an outcome can be "
-        "on average, with more weight on rare telling outcomes as the order grows.",
-        f"(ε, δ): {epsilons}. But for a chance of δ, no outcome is more than e^ε times as likely for one record as for "
-        "the other. Each pair is one point of a curve; μ has all of them.",
-        f"Trade-off: an attacker misses a true difference with a chance of at least {missed} false alarms. The whole "
-        "curve is Φ(−Φ⁻¹(false alarms) − μ).",
-    ]
-
-
 def sampling_sentences(groups: Sequence[ProtectionGroup]) -> list[str]:
     """For each group with a square root, which survey would tell an attacker as much as its intervals leave open."""
     alike = [(group, sample_alike(group)) for group in groups]
@@ -114,7 +92,7 @@ def record_sentence(apart: RecordDistance) -> str:
 
 def other_accounting_sentences(other: OtherAccounting) -> list[str]:
     """The same promise in the terms of other frameworks, and what ρ-zCDP and ε-DP would cost."""
-    said = translation_sentences(other.translated)
+    said = list(other.translated.sentences)
     if other.variance_ratios is None:
         said.append("At this μ an attacker all but succeeds, so a comparison with ρ-zCDP and ε-DP says nothing.")
     else:

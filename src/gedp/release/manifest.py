@@ -5,6 +5,7 @@ neither added, dropped nor given another meaning.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -12,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from gedp.accounting.translations import translations
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
@@ -166,7 +168,7 @@ def _raw(folder: Path) -> dict[str, Any]:
 
 
 def _content(manifest: Manifest) -> dict[str, Any]:
-    spec, total = manifest.spec, manifest.prices.total
+    spec = manifest.spec
     return {
         "format": FORMAT,
         "gedp": manifest.gedp,
@@ -175,7 +177,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "entropy": manifest.entropy,
         "synthetic": spec.data.synthetic,
         "establishments": manifest.establishments,
-        "promise": {"mu": total.mu, **_promise(spec)},
+        "promise": {**_promise(spec), "in_words": list(translations(manifest.prices.total).sentences)},
         "together": None if manifest.together is None else together_content(manifest.together),
         "estimates": dict(manifest.estimates),
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
@@ -188,8 +190,15 @@ def _content(manifest: Manifest) -> dict[str, Any]:
 
 
 def _promise(spec: Spec) -> dict[str, Any]:
+    total = price(spec).total
+    translated = translations(total)
     return {
-        "mu_squared": str(price(spec).total.mu_squared),
+        "mu": total.mu,
+        "mu_squared": str(total.mu_squared),
+        "rho": str(total.rho),
+        "renyi": {str(order): divergence for order, divergence in translated.renyi},
+        "epsilon_by_delta": {f"{delta:g}": epsilon for delta, epsilon in translated.epsilons},
+        "missed_by_false_alarms": {f"{alarms:g}": least for alarms, least in translated.trade_off},
         "budget_mu": str(spec.policy.mu),
         "attributes": {name: str(spec.policy.attributes[name].protection) for name in spec.asked},
     }
@@ -264,7 +273,7 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         return None
     _require(root, "synthetic", spec.data.synthetic)
     _require(root, "prices", _prices(spec))
-    if _without_mu(root.content.get("promise")) != _promise(spec):
+    if not _is_promise(root.content.get("promise"), _promise(spec)):
         root.fault("promise", "it is not that of the spec", _FRESH)
     if any(query.is_identity for query in spec.queries) == (zeta is None):
         root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
@@ -362,9 +371,18 @@ def _require(section: Section, key: str, expected: object) -> None:
         section.fault(key, "it is not that of the spec", _FRESH)
 
 
-def _without_mu(promise: object) -> object:
-    """The promise without μ as a float, which its square states exactly."""
-    return {key: value for key, value in promise.items() if key != "mu"} if isinstance(promise, dict) else promise
+def _is_promise(found: object, expected: Mapping[str, Any]) -> bool:
+    """Whether a promise is the expected one, in words that may be others."""
+    return isinstance(found, dict) and _agree(found, {**expected, "in_words": found.get("in_words")})
+
+
+def _agree(found: Any, expected: Any) -> bool:
+    """Whether two contents are the same; floats may differ in the last digits, which are the machine's."""
+    if isinstance(found, dict) and isinstance(expected, dict):
+        return found.keys() == expected.keys() and all(_agree(found[key], expected[key]) for key in expected)
+    if isinstance(found, float) and isinstance(expected, float):
+        return math.isclose(found, expected, rel_tol=1e-9)
+    return bool(found == expected)
 
 
 def _chance(value: object) -> Fraction:
