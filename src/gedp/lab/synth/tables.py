@@ -133,7 +133,8 @@ def sources_table(result: "RouteResult") -> Table:
 
 def fits_table(result: "RouteResult") -> Table:
     """How well the two regressions fit."""
-    table = _table("Regressions", ("model", "R²", "observations", "outliers", "terms", "residual sd"))
+    states = len(result.fitted_states)
+    table = _table(f"Regressions, fitted on {states} state{'s' if states > 1 else ''}", ("model", "R²", "observations", "outliers", "terms", "residual sd"))
     for fit, unit in ((result.employment_fit, "jobs"), (result.wage_fit, "√$")):
         counts = (f"{fit.observations:,}", f"{fit.outliers_removed}", f"{fit.coefficients}")
         table.add_row(fit.name, f"{fit.r_squared:.4f}", *counts, f"{fit.residual_sd:,.1f} {unit}")

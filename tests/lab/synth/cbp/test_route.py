@@ -1,8 +1,10 @@
 from collections import defaultdict
+from dataclasses import fields
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from gedp.lab.synth.cbp import EmploymentOptions, RouteResult, Sources, cells_from_sources, read_sources
@@ -206,8 +208,22 @@ def test_the_joins_agree_with_looking_everything_up(sources: Sources, gathered: 
     same(gathered.naics6.establishments, [cbp[key]["est"] for key in finest])
 
 
-def test_a_state_alone_has_the_counties_of_that_state(world: TruthAndFiles) -> None:
+def test_a_state_alone_is_the_same_as_among_others(world: TruthAndFiles, result: RouteResult) -> None:
+    """Both regressions learn from every state of the files, whichever is written."""
     _, files = world
-    alone = cells_from_sources(read_sources(files.cbp, files.qwi, files.efsy, states=["RI"]))
-    assert set(alone.cells["state"].to_pylist()) == {"44"}
-    assert alone.employment_fit.coefficients < 25
+    alone = cells_from_sources(read_sources(files.cbp, files.qwi, files.efsy, states=["RI"]), seed=1)
+    assert alone.cells.equals(result.cells.filter(pc.equal(result.cells["state"], "44")))
+    assert alone.employment_fit == result.employment_fit
+    assert alone.wage_fit == result.wage_fit
+    assert alone.fitted_states == ("34", "44")
+
+
+def test_provenance_counts_the_wanted_states(world: TruthAndFiles, result: RouteResult) -> None:
+    _, files = world
+    parts = [
+        cells_from_sources(read_sources(files.cbp, files.qwi, files.efsy, states=[state])).provenance
+        for state in ("RI", "NJ")
+    ]
+    for field in fields(result.provenance):
+        assert sum(getattr(part, field.name) for part in parts) == getattr(result.provenance, field.name)
+    assert min(part.naics4_cells for part in parts) > 0

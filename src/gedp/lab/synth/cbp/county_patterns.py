@@ -6,7 +6,6 @@ The imputed CBP (Eckert, Fort, Schott and Yang) has the same rows with an employ
 """
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,9 +36,9 @@ def efsy_year(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def read_cbp(path: Path, states: Sequence[str], faults: list[Fault]) -> pa.Table | None:
+def read_cbp(path: Path, faults: list[Fault]) -> pa.Table | None:
     """Rows (state, cnty, code, est, emp, qp1): employees, dollars of payroll, null where withheld."""
-    table = _read(CsvSource(path, CBP_COLUMNS), states, faults)
+    table = _read(CsvSource(path, CBP_COLUMNS), faults)
     if table is None:
         return None
     columns = _area(table, path, faults)
@@ -51,20 +50,17 @@ def read_cbp(path: Path, states: Sequence[str], faults: list[Fault]) -> pa.Table
     return pa.table(columns)
 
 
-def read_efsy(path: Path, states: Sequence[str], faults: list[Fault]) -> pa.Table | None:
+def read_efsy(path: Path, faults: list[Fault]) -> pa.Table | None:
     """Rows (state, cnty, code, emp) of the imputed CBP; no employment figure is missing."""
-    table = _read(CsvSource(path, EFSY_COLUMNS), states, faults)
+    table = _read(CsvSource(path, EFSY_COLUMNS), faults)
     if table is None:
         return None
     return pa.table(_area(table, path, faults) | {"emp": whole_numbers(table, "emp", path, faults)})
 
 
-def _read(source: CsvSource, states: Sequence[str], faults: list[Fault]) -> pa.Table | None:
+def _read(source: CsvSource, faults: list[Fault]) -> pa.Table | None:
     before = len(faults)
-    wanted = pa.array([*states, *(state.lstrip("0") for state in states)], pa.string())
-    batches = [
-        batch.filter(pc.is_in(batch["fipstate"], wanted)) if states else batch for batch in read_batches(source, faults)
-    ]
+    batches = list(read_batches(source, faults))
     if not batches:
         if len(faults) == before:
             faults.append(Fault(str(source.path), "has no rows", "Download the file again"))

@@ -25,7 +25,8 @@ class Gathered:
     wages: WageInput
     naics6: Naics6Input
     naics6_keys: pa.Table  # state, cnty, naics
-    left_out_cells: int  # CBP's NAICS-4 cells that QWI or the imputed CBP lacks, or without NAICS-6 cells
+    # CBP's NAICS-4 cells in the wanted states that QWI or the imputed CBP lacks, or without NAICS-6 cells
+    left_out_cells: int
     left_out_establishments: int
 
 
@@ -89,12 +90,12 @@ ORDER BY cbp.state, cbp.cnty, cbp.code
 
 _LEFT_OUT = """
 SELECT count(*), coalesce(sum(est), 0)
-FROM cbp ANTI JOIN naics4 USING (state, cnty, code) WHERE length(code) = 4
+FROM cbp ANTI JOIN naics4 USING (state, cnty, code) WHERE length(code) = 4 AND (len($states) = 0 OR state IN $states)
 """
 
 
 def gather(sources: Sources) -> Gathered:
-    """Cells in QWI, CBP and the imputed CBP, ordered by state, county and industry."""
+    """Cells of all states in QWI, CBP and the imputed CBP, ordered by state, county and industry."""
     with database() as connection:
         tables = {"cbp": sources.cbp, "efsy": sources.efsy, "qwi": sources.qwi.cells}
         for name, table in (tables | {"qwi_counties": sources.qwi.counties}).items():
@@ -103,7 +104,7 @@ def gather(sources: Sources) -> Gathered:
         naics4 = _arrow(connection, "SELECT * FROM naics4 ORDER BY index")
         counties = _arrow(connection, _COUNTIES)
         naics6 = _arrow(connection, _NAICS6)
-        left_out = connection.execute(_LEFT_OUT).fetchone() or (0, 0)
+        left_out = connection.execute(_LEFT_OUT, {"states": [*sources.states]}).fetchone() or (0, 0)
     state, sector = texts(naics4, "state"), texts(naics4, "sector")
     area = np.char.add(state, texts(naics4, "cnty"))
     return Gathered(
