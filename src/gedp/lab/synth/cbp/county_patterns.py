@@ -6,14 +6,17 @@ The imputed CBP (Eckert, Fort, Schott and Yang) has the same rows with an employ
 """
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gedp.errors import Fault
 from gedp.lab.synth.cbp.codes import industry_digits
 from gedp.lab.synth.cbp.csvfile import CsvSource, read_batches, whole_numbers
+from gedp.lab.synth.sizes import CBP_CLASSES
 
 CBP_COLUMNS = ("fipstate", "fipscty", "naics", "emp_nf", "emp", "qp1_nf", "qp1", "est")
 EFSY_COLUMNS = ("fipstate", "fipscty", "naics", "emp")
@@ -36,18 +39,32 @@ def efsy_year(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def read_cbp(path: Path, faults: list[Fault]) -> pa.Table | None:
-    """Rows (state, cnty, code, est, emp, qp1): employees, dollars of payroll, null where withheld."""
-    table = _read(CsvSource(path, CBP_COLUMNS), faults)
+def read_cbp(path: Path, faults: list[Fault], *, size_classes: bool = False) -> pa.Table | None:
+    """Rows (state, cnty, code, est, emp, qp1): employees, dollars of payroll, null where withheld. If asked,
+    also the establishments by size class (`CBP_CLASSES`), which CBP never withholds."""
+    classes = (*CBP_CLASSES,) if size_classes else ()
+    table = _read(CsvSource(path, (*CBP_COLUMNS, *classes)), faults)
     if table is None:
         return None
     columns = _area(table, path, faults)
-    columns["est"] = whole_numbers(table, "est", path, faults)
+    for name in ("est", *classes):
+        columns[name] = whole_numbers(table, name, path, faults)
+    if size_classes:
+        faults += _class_faults(path, columns)
     for name, scale in (("emp", 1.0), ("qp1", DOLLARS_PER_UNIT)):
         withheld = pc.is_in(pc.utf8_upper(table[f"{name}_nf"]), pa.array(WITHHELD))
         figures = pc.multiply(whole_numbers(table, name, path, faults), scale)
         columns[name] = pc.if_else(withheld, pa.scalar(None, pa.float64()), figures)
     return pa.table(columns)
+
+
+def _class_faults(path: Path, columns: Mapping[str, pa.ChunkedArray]) -> list[Fault]:
+    inside = np.sum([columns[name].to_numpy() for name in CBP_CLASSES], axis=0)
+    others = int((np.abs(inside - columns["est"].to_numpy()) > 0).sum())  # malformed numbers are faults already
+    if not others:
+        return []
+    problem = f"{others} row{'s have' if others > 1 else ' has'} size classes that do not add up to est"
+    return [Fault(str(path), problem, "Download it again, or use another spread than classes")]
 
 
 def read_efsy(path: Path, faults: list[Fault]) -> pa.Table | None:

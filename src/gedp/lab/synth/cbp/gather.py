@@ -8,13 +8,17 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from gedp.arrays import FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import parent_sql, sector_sql
+from gedp.lab.synth.cbp.divide import group_sum
 from gedp.lab.synth.cbp.employment import EmploymentInput
 from gedp.lab.synth.cbp.inputs import Sources
 from gedp.lab.synth.cbp.naics6 import Naics6Input
 from gedp.lab.synth.cbp.wages import WageInput
+from gedp.lab.synth.cells import class_counts
 from gedp.lab.synth.columns import floats, integers, texts
 from gedp.lab.synth.database import database
+from gedp.lab.synth.sizes import possible_jobs
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,7 @@ GROUP BY naics4.state, naics4.cnty ORDER BY naics4.state, naics4.cnty
 """
 
 _NAICS6 = """
-SELECT naics4.index AS parent, cbp.state, cbp.cnty, cbp.code AS naics, cbp.est, cbp.qp1, efsy.emp
+SELECT naics4.index AS parent, cbp.* EXCLUDE (code, emp), cbp.code AS naics, efsy.emp
 FROM cbp JOIN efsy USING (state, cnty, code)
 JOIN naics4 ON naics4.state = cbp.state AND naics4.cnty = cbp.cnty AND naics4.code = substr(cbp.code, 1, 4)
 WHERE length(cbp.code) = 6 AND cbp.est > 0
@@ -107,6 +111,8 @@ def gather(sources: Sources) -> Gathered:
         left_out = connection.execute(_LEFT_OUT, {"states": [*sources.states]}).fetchone() or (0, 0)
     state, sector = texts(naics4, "state"), texts(naics4, "sector")
     area = np.char.add(state, texts(naics4, "cnty"))
+    parent = integers(naics6, "parent")
+    classes = class_counts(naics6) if sources.size_classes else None
     return Gathered(
         EmploymentInput(
             state=state,
@@ -119,6 +125,7 @@ def gather(sources: Sources) -> Gathered:
             imputed_emp=floats(naics4, "imputed"),
             county_emp=floats(counties, "Emp"),
             county_emp_elsewhere=floats(counties, "elsewhere"),
+            **_month_three_bounds(parent, classes, naics4.num_rows),
         ),
         WageInput(
             state=state,
@@ -135,15 +142,24 @@ def gather(sources: Sources) -> Gathered:
             known_in_county=floats(naics4, "known2"),
         ),
         Naics6Input(
-            parent=integers(naics6, "parent"),
+            parent=parent,
             establishments=floats(naics6, "est"),
             imputed_emp=floats(naics6, "emp"),
             payroll=floats(naics6, "qp1"),
+            classes=classes,
         ),
         naics6.select(["state", "cnty", "naics"]),
         int(left_out[0]),
         int(left_out[1]),
     )
+
+
+def _month_three_bounds(parent: IntArray, classes: IntArray | None, parents: int) -> dict[str, FloatArray]:
+    """What the size classes inside NAICS-4 cells say of their month 3; nothing if they are not used."""
+    if classes is None:
+        return {}
+    least, most = possible_jobs(classes)
+    return {"least_m3": group_sum(least, parent, parents), "most_m3": group_sum(most, parent, parents)}
 
 
 def _arrow(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:

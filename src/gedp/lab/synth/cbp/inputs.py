@@ -12,6 +12,7 @@ from gedp.lab.synth.cbp.codes import LEVELS, parent_sql
 from gedp.lab.synth.cbp.county_patterns import cbp_year, efsy_year, read_cbp, read_efsy
 from gedp.lab.synth.cbp.workforce import Workforce, read_qwi
 from gedp.lab.synth.database import database
+from gedp.lab.synth.sizes import CBP_CLASSES
 from gedp.lab.synth.states import find_states
 from gedp.progress import NextStep, silent
 
@@ -31,6 +32,11 @@ class Sources:
     qwi: Workforce
     states: tuple[str, ...] = ()
 
+    @property
+    def size_classes(self) -> bool:
+        """Whether CBP was read with its establishments by size class."""
+        return set(CBP_CLASSES) <= set(self.cbp.column_names)
+
 
 def read_sources(
     cbp: Path,
@@ -39,13 +45,15 @@ def read_sources(
     *,
     states: Sequence[str] = (),
     year: int | None = None,
+    size_classes: bool = False,
     progress: NextStep = silent,
 ) -> Sources:
     """Reads the CBP county file, the folder of QWI extracts and the imputed CBP.
 
     `states` are the postal or FIPS codes of those whose cells are wanted, none meaning all; the others are
-    read for the regressions. `year` is needed only where the CBP file's name lacks it. Raises FaultsError
-    with every fault of the three.
+    read for the regressions. `year` is needed only where the CBP file's name lacks it. With
+    `size_classes` CBP's establishments by size class are read too, and cells will carry them. Raises
+    FaultsError with every fault of the three.
     """
     faults: list[Fault] = []
     wanted, state_faults = find_states(states)
@@ -54,7 +62,7 @@ def read_sources(
     if faults:
         raise FaultsError("the request", faults)
     progress(f"reading {cbp.name}")
-    cbp_table = read_cbp(cbp, faults)
+    cbp_table = read_cbp(cbp, faults, size_classes=size_classes)
     progress(f"reading {efsy.name}")
     efsy_table = read_efsy(efsy, faults)
     workforce = read_qwi(qwi, the_year, QUARTER, faults, progress)

@@ -14,7 +14,8 @@ from gedp.lab.synth.cbp.inputs import Sources
 from gedp.lab.synth.cbp.naics6 import Naics6Cells, naics6_cells
 from gedp.lab.synth.cbp.regression import FitSummary
 from gedp.lab.synth.cbp.wages import Wages, wages_naics4
-from gedp.lab.synth.cells import CELL_SCHEMA
+from gedp.lab.synth.cells import CELL_SCHEMA, CLASS_SCHEMA
+from gedp.lab.synth.sizes import CBP_CLASSES
 from gedp.progress import NextStep, silent
 
 PRIVATE = "5"
@@ -39,12 +40,13 @@ class Provenance:
 
 @dataclass(frozen=True)
 class RouteResult:
-    """Cells in CELL_SCHEMA, the fit of the two regressions, and where the figures came from."""
+    """Cells in CELL_SCHEMA (or CLASS_SCHEMA, where the sources have size classes), the fits of the two regressions,
+    and where the figures came from."""
 
     cells: pa.Table
-    fitted_states: tuple[str, ...]  # FIPS, those that the regressions learned from
-    employment_fit: FitSummary
-    wage_fit: FitSummary
+    fitted_states: tuple[str, ...]  # FIPS, those that the imputation learned from
+    employment_fit: FitSummary | None  # neither is there if withheld figures came from donors
+    wage_fit: FitSummary | None
     provenance: Provenance
 
 
@@ -64,7 +66,7 @@ def cells_from_sources(
     progress("employment by county and NAICS-4")
     employment = employment_naics4(gathered.employment, for_employment, options)
     progress("wages by county and NAICS-4")
-    wages = wages_naics4(gathered.wages, employment, for_wages, options.noise, options.outliers)
+    wages = wages_naics4(gathered.wages, employment, for_wages, options)
     progress("dividing into NAICS-6")
     imputed = gathered.employment.imputed_emp
     figures = naics6_cells(gathered.naics6, imputed, employment, wages.wage, for_naics6)
@@ -93,7 +95,11 @@ def _cell_table(gathered: Gathered, figures: Naics6Cells) -> pa.Table:
         "m3emp": figures.m3,
         "wage": figures.wage,
     }
-    return pa.table([columns[name] for name in CELL_SCHEMA.names], schema=CELL_SCHEMA)
+    classes = gathered.naics6.classes
+    if classes is None:
+        return pa.table([columns[name] for name in CELL_SCHEMA.names], schema=CELL_SCHEMA)
+    columns |= dict(zip(CBP_CLASSES, classes.T, strict=True))
+    return pa.table([columns[name] for name in CLASS_SCHEMA.names], schema=CLASS_SCHEMA)
 
 
 def _provenance(gathered: Gathered, employment: Employment, wages: Wages, states: Sequence[str]) -> Provenance:
