@@ -15,18 +15,17 @@ from gedp.cli.synth.output import PATH, POSITIVE, EstablishmentsFile, makes_esta
 @click.option("--year", type=int, help="Year of the CBP file, if its name does not show it.")
 @click.option(
     "--impute",
-    type=click.Choice(["regression", "donors"]),
-    default="regression",
+    type=click.Choice(["donors", "regression"]),
+    default="donors",
     show_default=True,
-    help="Withheld figures: draws from the paper's regressions, or ratios of published cells of the same sector and "
-    "size, which recover them better.",
+    help="Withheld figures: ratios of published cells of the same sector and size, or draws from the paper's "
+    "regressions, which miss by more.",
 )
 @click.option(
     "--noise",
     type=click.Choice(["prediction", "mean"]),
-    default="prediction",
-    show_default=True,
-    help="Error added to a figure from a regression: that of one prediction, or of the fitted mean.",
+    help="Error added to a figure from a regression: that of one prediction, or of the fitted mean; only with "
+    "--impute regression.  [default: prediction]",
 )
 @click.option(
     "--eta", type=POSITIVE, default=1.69, show_default=True, help="Noise in month 2 of a county's NAICS-4 industry."
@@ -44,8 +43,8 @@ def command(
     qwi: Path,
     efsy: Path,
     year: int | None,
-    impute: Literal["regression", "donors"],
-    noise: Literal["prediction", "mean"],
+    impute: Literal["donors", "regression"],
+    noise: Literal["prediction", "mean"] | None,
     eta: float,
     county_adjustment: str,
     states: tuple[str, ...],
@@ -63,20 +62,18 @@ def command(
     \b
     Examples:
       gedp synth cbp --cbp cbp16co.txt --qwi qwi/ --efsy efsy_cbp_2016.csv --state RI --out ri.parquet
-    With the imputation that recovers withheld figures best:
-      gedp synth cbp --cbp cbp16co.txt --qwi qwi/ --efsy efsy_cbp_2016.csv --impute donors --out us.parquet
-    With the spread and the county adjustment as printed in the paper:
+    With the regressions, the county adjustment and the spread that the paper prints:
       gedp synth cbp --cbp cbp16co.txt --qwi qwi/ --efsy efsy_cbp_2016.csv --out paper.parquet \\
-        --spread paper --county-adjustment printed
+        --impute regression --county-adjustment printed --spread paper --gamma 10 200
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.lab.synth.cbp import EmploymentOptions, cells_from_sources, read_sources
     from gedp.lab.synth.tables import fits_table, left_out_notes, sources_table, totals_table
 
-    if noise == "mean" and impute == "donors":
-        raise click.UsageError("--noise is for --impute regression: leave it out")
-    options = EmploymentOptions(eta, impute, noise, as_printed=county_adjustment == "printed")
+    if noise is not None and impute == "donors":
+        raise click.UsageError("--noise is for --impute regression: leave it out, or choose that")
+    options = EmploymentOptions(eta, impute, noise or "prediction", as_printed=county_adjustment == "printed")
     by_class = output.spread == "classes"
     with steps() as at:
         sources = read_sources(cbp, qwi, efsy, states=states, year=year, size_classes=by_class, progress=at.step)

@@ -146,7 +146,7 @@ def divide_classes(cells: Cells, draws: FloatArray) -> Attributes:
     """Month 3 by the cell's size classes: as many establishments in each as are published, in random order.
 
     Sizes begin as draws from Zipf's law inside the class, and move up or down in it until the cell's total is
-    reached. The least class begins at 1 job; only where the total is too small for that do some of it have none.
+    reached. Those of the least class have a job, unless the total is too small even for that.
     Months 1 and 2 follow month 3 with the trend of `skewed`, wages the jobs.
     """
     if cells.classes is None:
@@ -158,22 +158,18 @@ def divide_classes(cells: Cells, draws: FloatArray) -> Attributes:
     size_class[np.lexsort((in_place, member))] = np.repeat(
         np.tile(np.arange(len(LEAST_JOBS)), len(estabs)), cells.classes.ravel()
     )
-    lower, begin = _least_jobs(cells, size_class, member)
-    upper = np.where(np.isinf(MOST_JOBS[size_class]), np.maximum(totals.m3emp[member], lower), MOST_JOBS[size_class])
-    m3emp = apportion_within(totals.m3emp, zipf(begin, upper, in_class), lower, upper.astype(np.int64), estabs)
+    with_a_job = np.maximum(LEAST_JOBS[size_class], 1)
+    most = MOST_JOBS[size_class]
+    upper = np.where(np.isinf(most), np.maximum(totals.m3emp[member], with_a_job), most)
+    enough = (np.bincount(member, weights=with_a_job) <= totals.m3emp)[member]
+    lower = np.where(enough, with_a_job, LEAST_JOBS[size_class])
+    wanted = np.where(enough, zipf(with_a_job, upper, in_class), with_a_job)
+    m3emp = apportion_within(totals.m3emp, wanted, lower, upper.astype(np.int64), estabs)
     size = np.maximum(m3emp, IDLE_WEIGHT)
     half_growth = np.exp((GROWTH_SPREAD / 2) * growth)
     m1emp = apportion(totals.m1emp, size / half_growth**2, estabs)
     m2emp = apportion(totals.m2emp, size / half_growth, estabs)
     return Attributes(m1emp, m2emp, m3emp, _paid(cells, m1emp + m2emp + m3emp, pay, size))
-
-
-def _least_jobs(cells: Cells, size_class: IntArray, member: IntArray) -> tuple[IntArray, IntArray]:
-    """Lower bounds of the establishments, and the same with a job at least, which hold where the total allows."""
-    lower = LEAST_JOBS[size_class]
-    with_a_job = np.maximum(lower, 1)
-    enough = np.bincount(member, weights=with_a_job, minlength=len(cells.estabs)) <= cells.totals.m3emp
-    return np.where(enough[member], with_a_job, lower), with_a_job
 
 
 def zipf(least: IntArray, most: FloatArray, uniform: FloatArray) -> FloatArray:

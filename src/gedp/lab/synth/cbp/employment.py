@@ -18,7 +18,7 @@ from gedp.lab.synth.cbp.divide import group_sum
 from gedp.lab.synth.cbp.donors import donors_among
 from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, PredictionNoise, columns_at, fit_regression
 
-Imputation = Literal["regression", "donors"]
+Imputation = Literal["donors", "regression"]
 ETA_NAICS4 = 1.69
 
 
@@ -42,13 +42,13 @@ class EmploymentInput:
 
 @dataclass(frozen=True)
 class EmploymentOptions:
-    """`impute`: withheld figures come from a regression, as in the paper, or from donors. `noise`: add the error
+    """`impute`: withheld figures come from donors, or from a regression, as in the paper. `noise`: add the error
     of a single prediction of the regression, or only that of the fitted mean. `as_printed`: the county
     adjustment of the paper to the letter.
     """
 
     eta: float = ETA_NAICS4
-    impute: Imputation = "regression"
+    impute: Imputation = "donors"
     noise: PredictionNoise = "prediction"
     as_printed: bool = False
     outliers: OutlierRule = field(default_factory=OutlierRule)
