@@ -20,6 +20,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from rich.console import Console
 from rich.table import Table
 
@@ -34,7 +35,7 @@ from gedp.lab.synth.establishments import write_establishments
 from gedp.lab.synth.publish import PublishedFiles, publish
 from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
 from gedp.lab.synth.sizes import CBP_CLASSES, cbp_class
-from gedp.lab.synth.spreads import SPREADS
+from gedp.lab.synth.spreads import SPREADS, SpreadSettings
 from gedp.lab.synth.states import POSTAL_OF_FIPS
 from gedp.lab.synth.tables import fits_table, sources_table, withheld_table
 
@@ -151,7 +152,7 @@ def shares(truth: Path, sources: Sources, states: list[str], folder: Path) -> No
     table = Table("state", *SPREADS, title=f"Largest difference of a share by size class; truth: {truth.stem}")
     made = {}
     for spread, way in SPREADS.items():
-        by_class = way.__name__ == "_classes"
+        by_class = way(SpreadSettings()).by_class
         cells = cells_from_sources(sources if by_class else without_classes(sources)).cells
         made[spread] = folder / f"made {spread}.parquet"
         write_establishments(cells, made[spread], year=sources.year, quarter=1, seed=0, spread=spread)
@@ -160,8 +161,9 @@ def shares(truth: Path, sources: Sources, states: list[str], folder: Path) -> No
         published = np.array([pc.sum(rows[name]).as_py() for name in CBP_CLASSES])
         differences = []
         for path in made.values():
-            jobs = duckdb.sql(f"SELECT m3emp FROM read_parquet('{path}') WHERE state = '{state}'").fetchnumpy()
-            counts = np.bincount(cbp_class(jobs["m3emp"]), minlength=len(CBP_CLASSES))
+            rows = pq.read_table(path, columns=["state", "m3emp"])
+            jobs = rows.filter(pc.equal(rows["state"], state))["m3emp"].to_numpy()
+            counts = np.bincount(cbp_class(jobs), minlength=len(CBP_CLASSES))
             differences.append(np.abs(counts / counts.sum() - published / published.sum()).max())
         table.add_row(POSTAL_OF_FIPS[state], *(f"{difference:.4f}" for difference in differences))
     console.print(table)

@@ -144,19 +144,14 @@ def test_published_figures_come_through_unchanged(sources: Sources, result: Rout
     assert checked > 50
 
 
-def test_a_cell_that_qwi_lacks_is_left_out_and_counted(sources: Sources) -> None:
+def test_a_cell_that_qwi_lacks_is_left_out_and_counted_in_its_state(sources: Sources) -> None:
     cells = sources.qwi.cells
-    shorter = Sources(
-        sources.year,
-        sources.quarter,
-        sources.cbp,
-        sources.efsy,
-        type(sources.qwi)(sources.qwi.counties, cells.slice(0, cells.num_rows - 3)),
-    )
-    provenance = cells_from_sources(shorter, seed=1).provenance
+    kept = replace(sources.qwi, cells=cells.slice(0, cells.num_rows - 3))
     dropped = {(row["state"], row["cnty"], row["code"]) for row in cells.slice(cells.num_rows - 3).to_pylist()}
     counted = [row["est"] for row in sources.cbp.to_pylist() if (row["state"], row["cnty"], row["code"]) in dropped]
-    assert (provenance.left_out_cells, provenance.left_out_establishments) == (len(counted), sum(counted))
+    for states, expected in (((), counted), (("44",), counted), (("34",), [])):
+        provenance = cells_from_sources(replace(sources, qwi=kept, states=states), seed=1).provenance
+        assert (provenance.left_out_cells, provenance.left_out_establishments) == (len(expected), sum(expected))
 
 
 def same(fast: np.ndarray, slow: list[float | None]) -> None:
