@@ -1,4 +1,4 @@
-"""Cells to establishments: both spreads add up, and spread as they say."""
+"""Cells to establishments: all spreads add up, and spread as they say."""
 
 import math
 
@@ -12,7 +12,7 @@ from gedp.arrays import IntArray
 from gedp.errors import GedpError
 from gedp.lab.synth.draws import BLOCK, Stream
 from gedp.lab.synth.sizes import LEAST_JOBS, cbp_class, possible_jobs
-from gedp.lab.synth.spreads import SPREADS, Attributes, Cells, SpreadSettings, draw_skewed, month2, zipf
+from gedp.lab.synth.spreads import SPREADS, Attributes, DividedCells, SpreadSettings, draw_skewed, month2, zipf
 
 cell = st.tuples(st.integers(1, 12), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(0, 10**6))
 
@@ -28,7 +28,7 @@ def make(
     estabs, *totals = (np.array(column) for column in zip(*cells, strict=True))
     way = SPREADS[spread](settings or SpreadSettings())
     draws = Stream(seed, 34).draw(way.recipe, 0, int(estabs.sum()))
-    return way.divide(Cells(Attributes(*totals), estabs, classes), draws)
+    return way.divide(DividedCells(Attributes(*totals), estabs, classes), draws)
 
 
 @pytest.mark.parametrize("spread", ["paper", "skewed"])

@@ -20,7 +20,7 @@ from gedp.industries import sector_of, supersector_of
 from gedp.lab.synth.cells import ATTRIBUTES, check_cells, class_counts
 from gedp.lab.synth.draws import Stream
 from gedp.lab.synth.sizes import count_by_size
-from gedp.lab.synth.spreads import SPREADS, Attributes, Cells, Spread, SpreadSettings
+from gedp.lab.synth.spreads import SPREADS, Attributes, DividedCells, Spread, SpreadSettings
 from gedp.progress import Advance
 
 SCHEMA = pa.schema(
@@ -166,7 +166,7 @@ class _Work:
         draws = stream.draw(self.spread.recipe, in_state, count)
         totals = Attributes(**{name: values[cells] for name, values in self.totals.items()})
         classes = None if self.classes is None else self.classes[cells]
-        made = self.spread.divide(Cells(totals, estabs, classes), draws)
+        made = self.spread.divide(DividedCells(totals, estabs, classes), draws)
         columns: dict[str, pa.Array] = {name: coded.repeat(cells, estabs) for name, coded in self.codes.items()}
         columns |= {name: pa.array(getattr(made, name)) for name in ATTRIBUTES}
         columns["year"] = pa.array(np.full(count, self.year, np.int16))

@@ -55,7 +55,7 @@ class Attributes:
 
 
 @dataclass(frozen=True)
-class Cells:
+class DividedCells:
     """Cells to divide: their totals, their numbers of establishments, and how many of these are in each of CBP's
     size classes (a row per cell), where that is known."""
 
@@ -69,7 +69,7 @@ class Spread:
     """A way to divide cells: what to draw, and how to divide cells by the draws (a column per establishment)."""
 
     recipe: Recipe
-    divide: Callable[[Cells, FloatArray], Attributes]
+    divide: Callable[[DividedCells, FloatArray], Attributes]
     by_class: bool = False  # whether it needs the size classes of the cells
 
 
@@ -83,7 +83,7 @@ def draw_paper(settings: SpreadSettings, generator: np.random.Generator, count: 
     return np.vstack([months_and_wage, generator.standard_normal((1, count))])
 
 
-def divide_paper(settings: SpreadSettings, cells: Cells, draws: FloatArray) -> Attributes:
+def divide_paper(settings: SpreadSettings, cells: DividedCells, draws: FloatArray) -> Attributes:
     """The paper's Employment and Wages Microdata algorithm, in whole numbers, with the cell's month 2 kept.
 
     Month 2 comes from the Month 2 Employment algorithm and is then brought to the cell's total in proportion.
@@ -116,7 +116,7 @@ def draw_skewed(generator: np.random.Generator, count: int) -> FloatArray:
     return generator.standard_normal((3, count))
 
 
-def divide_skewed(settings: SpreadSettings, cells: Cells, draws: FloatArray) -> Attributes:
+def divide_skewed(settings: SpreadSettings, cells: DividedCells, draws: FloatArray) -> Attributes:
     """Lognormal shares, so that a few establishments hold most of a cell.
 
     One size for all months, a small trend from month 1 to month 3, and wages in proportion to the jobs an
@@ -131,7 +131,7 @@ def divide_skewed(settings: SpreadSettings, cells: Cells, draws: FloatArray) -> 
     return Attributes(m1emp, m2emp, m3emp, _paid(cells, m1emp + m2emp + m3emp, draws[2], size))
 
 
-def _paid(cells: Cells, jobs: IntArray, normal: FloatArray, size: FloatArray) -> IntArray:
+def _paid(cells: DividedCells, jobs: IntArray, normal: FloatArray, size: FloatArray) -> IntArray:
     """Wages in proportion to jobs times a lognormal pay level: no jobs, no wages, unless nobody in the cell has
     a job."""
     return apportion(cells.totals.wage, np.exp(PAY_SPREAD * normal) * jobs, cells.estabs, fallback=size)
@@ -142,7 +142,7 @@ def draw_classes(generator: np.random.Generator, count: int) -> FloatArray:
     return np.vstack([generator.random((2, count)), generator.standard_normal((2, count))])
 
 
-def divide_classes(cells: Cells, draws: FloatArray) -> Attributes:
+def divide_classes(cells: DividedCells, draws: FloatArray) -> Attributes:
     """Month 3 by the cell's size classes: as many establishments in each as are published, in random order.
 
     Sizes begin as draws from Zipf's law inside the class, and move up or down in it until the cell's total is
