@@ -5,19 +5,18 @@ from gedp.lab.reproduce.results import SKIPPED, Item, Result, ResultTable
 
 ROWS = (
     (
-        "signed differences, scatter plots and box plots of a state's QCEW",
-        "the data is confidential; synthetic states instead",
+        "signed differences, scatter plots and box plots of a state's confidential QCEW",
+        "the data is confidential; the same of synthetic states is in differences and scatter",
     ),
     (
-        "suppressed values in CBP and QWI",
-        "the national files of CBP and QWI are not among the data; `gedp synth cbp` reads them",
+        "suppressed values in County Business Patterns and Quarterly Workforce Indicators",
+        "the national files are not among the data; `gedp synth cbp` reads them and counts what is missing",
     ),
-    ("synthetic states from CBP, imputed CBP and QWI", "the same; ours are made from the published QCEW"),
     (
-        "proportions of the Dirichlet divider for nine Gamma distributions",
-        "the nine pairs of parameters are not printed",
+        "Syn-NJ and Syn-RI as made from these files",
+        "the same; ours are made from the published QCEW, and stand beside the printed summaries",
     ),
-    ("table of notation, example of suppression, algorithms", "nothing to compute"),
+    ("tables of notation and of variables", "nothing to compute"),
 )
 
 
