@@ -222,5 +222,5 @@ ITEM = Item(
     45,
     run,
     is_printed=True,
-    simulation=Simulation("trials", 1_000_000, least=100_000),
+    simulation=Simulation("trials", 200_000, least=100_000),
 )

@@ -71,8 +71,8 @@ def run(context: Context) -> Result:
         for state in context.states
     ]
     return Result(
-        "Quartiles by level for the confidential QCEW of a state that may not be named, μ = 2.28; its total −6,198 with "
-        "sqrt, −118 with pnc",
+        "Quartiles by level for the confidential QCEW of a state that may not be named, μ = 2.28; its total −6,198 "
+        "with sqrt, −118 with pnc",
         f"Mean error of the total with sqrt and with pnc: {'; '.join(totals)}",
         verdict_of([each.outcome for each in claims]),
         "The paper's state is confidential, so only the pattern can agree. Its means by county lie far outside the "

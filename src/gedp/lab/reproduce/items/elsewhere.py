@@ -10,7 +10,7 @@ ROWS = (
     ),
     (
         "suppressed values in County Business Patterns and Quarterly Workforce Indicators",
-        "the national files are not among the data; `gedp synth cbp` reads them and counts what is missing",
+        "the national files are not among the data; `gedp synth cbp` reads them",
     ),
     (
         "Syn-NJ and Syn-RI as made from these files",

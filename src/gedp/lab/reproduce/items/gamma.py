@@ -75,11 +75,11 @@ def run(context: Context) -> Result:
     across, over = expected[CHOSEN]
     return Result(
         "Box plots of proportions for nine pairs of shape and scale; the pairs are not printed",
-        f"With shape 10 and scale 200 the proportions of ten establishments differ by {across:.0%} of their mean, those "
-        f"of repetitions by {over:.0%}",
+        f"With shape 10 and scale 200, proportions differ by {across:.0%} of their mean across establishments and by "
+        f"{over:.0%} over repetitions",
         verdict_of([each.outcome for each in claims]),
-        "The scale cancels in a proportion: it decides how much repetitions differ, and the shape how much establishments "
-        "do. So a high shape alone makes establishments alike.",
+        "The scale cancels in a proportion: it decides how much repetitions differ, and the shape how much "
+        "establishments do. So a high shape alone makes establishments alike.",
         claims=claims,
         tables=[_table(expected, found)],
         figures=[Figure(_drawn(found), f"Proportions of ten establishments over {repetitions:,} repetitions")],
