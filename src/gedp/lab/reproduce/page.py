@@ -44,7 +44,7 @@ def index_page(context: Context, outcomes: Sequence[Outcome]) -> str:
         "<p>Webb, Protivash, Durrell, Slavković, Kifer, Toth: <em>Statistics-Friendly Confidentiality Protection for "
         "Establishment Data, with Applications to the QCEW</em>. Its tables, figures and claims, ours beside what is "
         "printed; the last item lists what is left out. Where we differ, the page says so with the numbers; nothing "
-        "was tuned. The checks of a claim often look at the same releases, so each says how many independent ones there "
+        "was tuned. The checks of a claim may look at the same releases, so each says how many independent ones there "
         "are.</p>",
         f'<p class="soft">{_about(context)}</p>',
         *(f"<p><strong>{escape(text)}</strong></p>" for text in _warnings(context)),
