@@ -23,7 +23,7 @@ SHARES = {
     "within": "within:county x naics5:wage=0.015,0.1,0.3,0.6",
 }
 LEVELS = {"county total": ("cnty",), "NAICS-3": ("naics3",), "county x NAICS-5": ("cnty", "naics5")}
-MOST_REPLICATES = 10
+MOST_REPLICATES = 5
 
 
 def run(context: Context) -> Result:
