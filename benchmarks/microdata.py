@@ -25,7 +25,8 @@ from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
 from gedp.arrays import FloatArray
-from gedp.microdata.cells import AttributeProblem, read_public_rows
+from gedp.microdata.cells import read_public_rows
+from gedp.microdata.problem import AttributeProblem, attribute_problem
 from gedp.microdata.weights import fit_attribute
 from gedp.release import read_release
 
@@ -44,7 +45,7 @@ run(plan_run(find_spec(sys.argv[1]), Path(sys.argv[1]).parent, Path(sys.argv[2])
 def fit(folder: Path, runs: int, with_lsmr: bool) -> None:
     """Prints what one case took, as JSON."""
     began = time.perf_counter()
-    problem = read_public_rows(read_release(folder, check=False)).problem(ATTRIBUTE)
+    problem = attribute_problem(read_public_rows(read_release(folder, check=False)), ATTRIBUTE)
     read = time.perf_counter() - began
     plug_in, quasi = [], []
     for _ in range(runs):

@@ -1,7 +1,7 @@
 """The program as others get it: `python -m tools.installed` builds a wheel and tries it in an empty environment.
 
-Versions are those of requirements.lock. The example is the first one on the page about Python (docs/python.md), run
-with a table of pandas and with one of polars; the command is `gedp examples`.
+Versions are those of requirements.lock. The first example on the page about Python (docs/python.md) runs with a table
+of pandas and with one of polars; the command is `gedp demo`, and the first example of the README runs on what it wrote.
 """
 
 import re
@@ -26,10 +26,11 @@ def main() -> None:
             python = empty_environment(folder / f"with-{library}")
             install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
             subprocess.run([*install, str(wheel), library], check=True)
-            example = example_with(library)
-            subprocess.run([python, "-W", "error", "-c", example], cwd=python.parent, check=True)
-            subprocess.run([python.with_name("gedp"), "examples"], check=True, stdout=subprocess.DEVNULL)
-            print(f"installed from the wheel, with {library}: the example and the command work")
+            command = [str(python.with_name("gedp")), "demo", "--out", "demo"]
+            subprocess.run(command, cwd=python.parent, check=True, stdout=subprocess.DEVNULL)
+            for example in (first_example("README.md"), example_with(library)):
+                subprocess.run([python, "-W", "error", "-c", example], cwd=python.parent, check=True)
+            print(f"installed from the wheel, with {library}: the examples and the command work")
 
 
 def build_wheel(folder: Path) -> Path:
@@ -54,11 +55,18 @@ def empty_environment(folder: Path) -> Path:
 
 def example_with(library: str) -> str:
     """The first example on the page about Python, for a table of one library."""
-    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
-    found = re.search(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
-    if found is None or "import pandas" not in found[1]:
+    example = first_example("docs/python.md")
+    if "import pandas" not in example:
         raise SystemExit("docs/python.md begins with no example that imports pandas")
-    return found[1].replace("pandas", library)
+    return example.replace("pandas", library)
+
+
+def first_example(page: str) -> str:
+    """The first piece of Python on a page."""
+    found = re.search(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    if found is None:
+        raise SystemExit(f"{page} has no example")
+    return found[1]
 
 
 if __name__ == "__main__":

@@ -18,10 +18,11 @@ from fractions import Fraction
 from html import escape
 from pathlib import Path
 
-from gedp.confidential import measure as confidential
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.measure import answer
 from gedp.confidential.mechanisms import ZETA
+from gedp.confidential.preparing import prepare
 from gedp.confidential.run import Plan, plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
@@ -146,10 +147,11 @@ def _planned(
 @sealed
 def open_table(spec: Spec, table: ArrowStream | str | Path | None = None) -> ConfidentialTable:
     """The confidential table of a spec, validated: the file that it names, another file, or a table in memory."""
-    engine = LocalEngine(spec.source_path() if table is None else table)
+    engine = engine_for(spec.source_path() if table is None else table)
     return open_engine(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder)
 
 
+@sealed
 def measure(
     table: ConfidentialTable,
     spec: Spec,
@@ -164,12 +166,14 @@ def measure(
 ) -> Release:
     """Answers the queries of a spec about an open table and writes the release: the step below `run`.
 
+    The price is on disk in `ledger` before the first draw. Only a table declared synthetic can do without a ledger or
+    with another source of randomness than the system's. `decided_by` names who decided that the release may promise
+    less than earlier ones from the same data.
     `zeta` is the chance, over all establishments and attributes, that clipping cuts some value at all.
     """
-    release = confidential.measure(
-        table,
-        spec,
-        out=out,
+    release = answer(
+        prepare(table, spec),
+        out=Path(out),
         ledger=ledger,
         entropy=entropy,
         zeta=zeta,

@@ -60,7 +60,7 @@ def test_another_spelling_of_the_data_is_the_same_dataset(alias: str, tmp_path: 
     assert [path.name for path in tmp_path.rglob("*.ledger")] == [LEDGER]
     assert spent(tmp_path) == PRICE
     write_spec(tmp_path, ("t.parquet", alias))
-    decided = ("--decided-by", "A. Weber", "--reason", "memo 12")
+    decided = ("--decided-by", "the registrar", "--reason", "memo 12")
     ended = gedp("run", "spec.toml", "--answers-only", "--out", "again", *decided, folder=tmp_path)
     assert ended.code == 0, ended.err
     assert "new ledger" not in ended.out

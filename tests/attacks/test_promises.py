@@ -16,7 +16,7 @@ from gedp.release import read_release
 from tests.helpers.ledgers import edit
 from tests.helpers.runs import PRICE, gedp, small_table, spent, write_case, write_spec
 
-DECIDED = ("--decided-by", "A. Weber <3", "--reason", "memo 12: the law changed")
+DECIDED = ("--decided-by", "the registrar <3", "--reason", "memo 12: the law changed")
 NARROW = ('emp = { psi = "sqrt", gamma = 0.5 }', 'emp = { psi = "sqrt", gamma = 0.00001 }')
 WIDE = ('emp = { psi = "sqrt", gamma = 0.5 }', 'emp = { psi = "sqrt", gamma = 0.9 }')
 ELSEWHERE = ('emp = { psi = "sqrt", gamma = 0.5 }', 'emp = { psi = "linear", gamma = 3 }')
@@ -49,16 +49,16 @@ def test_promising_less_takes_a_decision_that_everybody_sees(
     assert spent(tmp_path) == 2 * PRICE
     entries = Ledger.open(tmp_path / "t.parquet.ledger").verify().entries
     assert [entry.kind for entry in entries] == ["reserve", "commit", "permit", "reserve", "commit"]
-    assert entries[2].event == Permit("A. Weber <3", "memo 12: the law changed", (said,))
+    assert entries[2].event == Permit("the registrar <3", "memo 12: the law changed", (said,))
     for shown in (gedp("ledger", "show", "t.parquet.ledger", folder=tmp_path).out.replace("\n", " "),):
-        assert "A. Weber <3" in shown
+        assert "the registrar <3" in shown
         assert said in shown
     page = (tmp_path / "less" / "report.html").read_text("utf-8")
     assert said in page
-    assert "A. Weber &lt;3" in page
+    assert "the registrar &lt;3" in page
     together = read_release(tmp_path / "less").manifest.together
     assert together is not None
-    assert (together.releases, together.mu, [d.by for d in together.decisions]) == (2, "0.4", ["A. Weber <3"])
+    assert (together.releases, together.mu, [d.by for d in together.decisions]) == (2, "0.4", ["the registrar <3"])
 
 
 @pytest.mark.parametrize("change", [WIDE, WIDER, SIGNED, ("mu = 1\n", "mu = 0.9\n")])
@@ -112,7 +112,7 @@ def test_values_that_may_no_longer_be_negative_are_promised_less(tmp_path: Path)
     assert (ended.code, "emp: intervals narrowed" in ended.err) == (1, True)
 
 
-@pytest.mark.parametrize("given", [["--decided-by", "A. Weber"], ["--reason", "memo 12"]])
+@pytest.mark.parametrize("given", [["--decided-by", "the registrar"], ["--reason", "memo 12"]])
 def test_a_decision_has_a_name_and_a_reason(given: list[str], tmp_path: Path) -> None:
     write_case(tmp_path)
     assert gedp("run", "spec.toml", *given, folder=tmp_path).code == 2
@@ -125,7 +125,7 @@ def test_a_decision_is_one_line_of_text(name: str) -> None:
     with pytest.raises(DomainError, match="one line of printable text"):
         DecidedBy(name, "memo 12")
     with pytest.raises(DomainError, match="one line of printable text"):
-        DecidedBy("A. Weber", name)
+        DecidedBy("the registrar", name)
 
 
 def test_what_a_damaged_entry_promised_is_not_forgotten_in_silence(tmp_path: Path) -> None:
@@ -133,14 +133,15 @@ def test_what_a_damaged_entry_promised_is_not_forgotten_in_silence(tmp_path: Pat
     assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0
     ledger = tmp_path / "t.parquet.ledger"
     edit(ledger, lambda connection: connection.execute("UPDATE entries SET body = 'x' WHERE sequence = 1"))
-    assert gedp("ledger", "decide", str(ledger), "--note", "A. Weber: see memo 13", folder=tmp_path).code == 0
+    assert gedp("ledger", "decide", str(ledger), "--note", "the registrar: see memo 13", folder=tmp_path).code == 0
     write_spec(tmp_path, NARROW)
     ended = gedp("run", "spec.toml", "--out", "less", folder=tmp_path)
     assert (ended.code, "the ledger was damaged" in ended.err) == (1, True), ended
     assert gedp("run", "spec.toml", "--out", "less", *DECIDED, folder=tmp_path).code == 0
     together = read_release(tmp_path / "less").manifest.together
     assert together is not None
-    assert [decision.reason for decision in together.decisions] == ["A. Weber: see memo 13", "memo 12: the law changed"]
+    reasons = [decision.reason for decision in together.decisions]
+    assert reasons == ["the registrar: see memo 13", "memo 12: the law changed"]
 
 
 def test_nothing_is_promised_about_what_is_not_released(tmp_path: Path) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from gedp.api import measure
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query

@@ -80,13 +80,13 @@ def test_show_says_what_holds_when_releases_differ(gedp: Run) -> None:
     ledger = Ledger.open(LEDGER)
     other = Attribute("emp", Closeness("linear", Decimal(20)))
     prices = price_list("2.31", "0.1")
-    decision = DecidedBy("A. Weber", "memo 12")
+    decision = DecidedBy("the registrar", "memo 12")
     ledger.reserve(Request(prices, {"emp": other}), spec_digest=SPEC, decided_by=decision)
     rewritten = gedp("ledger", "show", LEDGER)
     assert "emp within psi = narrowed from (sqrt(x))/0.5 and (x)/20" in rewritten.said
-    assert rewritten.said.count("A. Weber") == 1  # a decision is shown once, with its reason
+    assert rewritten.said.count("the registrar") == 1  # a decision is shown once, with its reason
     assert "memo 12" in rewritten.said
-    assert "A. Weber decided to promise less" in ledger.promise().statement
+    assert "the registrar decided to promise less" in ledger.promise().statement
 
 
 def test_show_counts_the_versions_of_the_data(gedp: Run, tmp_path: Path) -> None:
@@ -134,13 +134,13 @@ def test_a_broken_ledger_ends_every_command_with_1_until_somebody_decides(gedp: 
         assert result.code == 1, arguments
         assert "entry 5: its content does not match its hash" in result.err
         assert "nobody can tell" not in result.out
-    decided = gedp("ledger", "decide", LEDGER, "--note", "A. Weber: memo 12", "--add-mu", "0.1")
+    decided = gedp("ledger", "decide", LEDGER, "--note", "the registrar: memo 12", "--add-mu", "0.1")
     assert decided.code == 0, decided.err
-    assert "counting mu = 0.1 more: A. Weber: memo 12" in decided.said
+    assert "counting mu = 0.1 more: the registrar: memo 12" in decided.said
     verified = gedp("ledger", "verify", LEDGER)
     assert verified.code == 0
     assert "decided: entry 5: its content does not match its hash" in verified.out
-    assert "A. Weber: memo 12" in gedp("ledger", "show", LEDGER).out
+    assert "the registrar: memo 12" in gedp("ledger", "show", LEDGER).out
     again = gedp("ledger", "decide", LEDGER, "--note", "once more")
     assert again.code == 1
     assert "nothing to decide" in again.err

@@ -36,7 +36,7 @@ def spend(ledger: Ledger, budget: str | Decimal, *mus: str | Decimal, attribute:
     try:
         return ledger.reserve(request, spec_digest=SPEC)
     except LessPromisedError:
-        return ledger.reserve(request, spec_digest=SPEC, decided_by=DecidedBy("A. Weber", "memo 12"))
+        return ledger.reserve(request, spec_digest=SPEC, decided_by=DecidedBy("the registrar", "memo 12"))
 
 
 def history(path: Path) -> Ledger:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gedp.confidential.measure import measure, rehearse
+from gedp.api import measure
+from gedp.confidential.measure import rehearse
 from gedp.confidential.table import ConfidentialTable
 from gedp.policy import MicrodataOptions, Output, Policy, Query, Spec
 from gedp.release import ReleaseFolder

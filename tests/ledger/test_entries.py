@@ -40,7 +40,7 @@ EVENTS: dict[str, Event] = {
     "commit": Commit(RELEASE, MANIFEST),
     "abandon": Abandon(RELEASE, before_noise=False, note="disk full"),
     "decision": Decision("memo 12", (Break(2, "its text was changed", "b" * 64),), PrivacyLoss.of("0.1")),
-    "permit": Permit("A. Weber", "memo 13", ("emp: intervals narrowed",)),
+    "permit": Permit("the registrar", "memo 13", ("emp: intervals narrowed",)),
 }
 
 

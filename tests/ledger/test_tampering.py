@@ -291,7 +291,7 @@ def break_it(path: Path) -> None:
 def test_a_decision_names_the_break_and_lets_work_go_on(path: Path) -> None:
     break_it(path)
     ledger = Ledger.open(path)
-    decision = ledger.decide("A. Weber: restored by hand, memo 12")
+    decision = ledger.decide("the registrar: restored by hand, memo 12")
     verification = ledger.verify()
     assert verification.ok
     assert [str(b) for b in verification.decided] == ["entry 5: its content does not match its hash"]

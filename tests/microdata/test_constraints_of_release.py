@@ -22,6 +22,7 @@ from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
+from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import fit_attribute
 from gedp.policy import MicrodataOptions, parse_spec, write_spec
 from gedp.policy.examples import find_spec
@@ -68,7 +69,7 @@ def test_without_identity_answers_cells_are_bounded(tmp_path: Path, cells: bool)
     release = release_of(rows, queries, tmp_path, 3)
     public_rows = read_public_rows(release)
     assert public_rows.has_rows == cells
-    problem, attribute = public_rows.problem("area"), public_rows.spec.policy.attributes["area"]
+    problem, attribute = attribute_problem(public_rows, "area"), public_rows.spec.policy.attributes["area"]
     free = fit_attribute(problem, "quasi")
     fit = constrain(problem, attribute, free, Constraints(nonnegative=True))
     assert (free.values < 0).any()
@@ -176,8 +177,8 @@ def test_all_of_it_where_establishments_have_no_answers(tmp_path: Path) -> None:
     with pytest.raises(FaultsError, match="emp: the answers determine no microdata that could be held to totals"):
         fit_microdata(release, nonnegative=True, whole=True, fixed=fixed)
     public_rows = read_public_rows(release)
-    problem = public_rows.problem("emp")
-    constraints = read_constraints(public_rows, ["emp"], True, True, [fixed])
+    problem = attribute_problem(public_rows, "emp")
+    constraints = read_constraints(public_rows, ["emp"], Constraints(nonnegative=True, whole=True), [fixed])
     fit = constrain(problem, public_rows.spec.policy.attributes["emp"], fit_attribute(problem, "quasi"), constraints)
     assert fit.detail == "undetermined"
     rows_of_cells = public_rows.table.append_column("emp", pa.array(fit.values))

@@ -25,6 +25,7 @@ from gedp.errors import GedpError
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.measured import fit_measured
+from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
@@ -158,7 +159,7 @@ def test_clipped_sums_do_not_make_the_fit_trust_answers_that_came_out_high(tmp_p
     differences = []
     for seed in range(12):
         (tmp_path / str(seed)).mkdir()
-        problem = read_public_rows(release_of(rows, queries, tmp_path / str(seed), seed)).problem("emp")
+        problem = attribute_problem(read_public_rows(release_of(rows, queries, tmp_path / str(seed), seed)), "emp")
         oracle = fit_at(problem, np.full(400, 30.0)).totals.sum()
         released = replace(problem, clipped=None)
         differences.append([fit_attribute(p, "quasi").totals.sum() - oracle for p in (problem, released)])
@@ -421,7 +422,7 @@ def test_weights_that_have_not_settled_are_said_to(tmp_path: Path, monkeypatch: 
 @pytest.mark.parametrize("weight", [-1.0, np.nan, np.inf])
 def test_public_weights_are_numbers_of_0_or_more(weight: float, tmp_path: Path) -> None:
     queries = [query("identity", ["establishment"], "area"), query("cells", ["cnty", "naics"], "emp")]
-    problem = read_public_rows(release_of(some_rows(40), queries, tmp_path)).problem("emp")
+    problem = attribute_problem(read_public_rows(release_of(some_rows(40), queries, tmp_path)), "emp")
     weights = np.full(40, 2.0)
     assert fit_attribute(problem, "quasi", weights).detail == "cells"
     weights[3] = weight

@@ -22,6 +22,7 @@ from gedp.cli import cli
 from gedp.cli.tabulate import _show
 from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
+from gedp.microdata.problem import attribute_problem
 from gedp.policy import Query
 from gedp.publish import publish
 from gedp.release import ReleaseFolder, read_release
@@ -33,7 +34,7 @@ GROUPINGS = [(), ("cnty",), ("naics3",), ("cnty", "naics2"), ("floor",), ("floor
 
 def dense_covariance(microdata: Microdata, attribute: str) -> FloatArray:
     """Of all establishments: the inverse of the weighted normal equations, at the variances that the fit ended with."""
-    fit, problem = microdata.fits[attribute], microdata.public_rows.problem(attribute)
+    fit, problem = microdata.fits[attribute], attribute_problem(microdata.public_rows, attribute)
     assert fit.row_variances is not None
     assert problem.noise is not None
     precision = np.diag(1 / fit.row_variances)

@@ -1,14 +1,15 @@
 """The constraint options of commands that fit microdata, and sentences about the effect of each constraint."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 SUSPICIOUS = 5  # standard errors
-F = TypeVar("F", bound=Callable[..., Any])
 
+_NAMES = ("nonnegative", "whole", "fixed")
 _OPTIONS = (
     click.option(
         "--nonnegative/--no-nonnegative",
@@ -29,11 +30,17 @@ _OPTIONS = (
 )
 
 
-def constraint_options(command: F) -> F:
-    """Adds --nonnegative, --whole and --fixed."""
+def constraint_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Adds --nonnegative, --whole and --fixed, which the command takes together, as `constraints`."""
+
+    @wraps(command)
+    def taking(**given: Any) -> None:
+        constraints = {name: given.pop(name) for name in _NAMES}
+        command(**given, constraints=constraints)
+
     for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        taking = option(taking)
+    return taking
 
 
 def sentences(constrained: Mapping[str, Any]) -> Iterator[str]:

@@ -177,7 +177,7 @@ def decide(path: Path, note: str, add_mu: str | None) -> None:
 
     \b
     Examples:
-      gedp ledger decide ri.parquet.ledger --note "A. Weber: entry 3 edited by mistake, see memo 12"
+      gedp ledger decide ri.parquet.ledger --note "the registrar: entry 3 edited by mistake, see memo 12"
       gedp ledger decide ri.parquet.ledger --note "back to Monday's copy; one release lost" --add-mu 0.7
     """
     from gedp.ledger.amounts import mu_up

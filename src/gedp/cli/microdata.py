@@ -1,6 +1,8 @@
 """`gedp microdata`: one protected table from all the answers of a release."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,9 +26,7 @@ def command(
     weights: str | None,
     out: Path | None,
     share_by: str | None,
-    nonnegative: bool | None,
-    whole: bool | None,
-    fixed: tuple[Path, ...],
+    constraints: Mapping[str, Any],
 ) -> None:
     """Fit one protected value for every establishment and attribute to all the answers of the release in DIR.
 
@@ -57,9 +57,7 @@ def command(
             release,
             weights=weights,
             share_by=share_by,
-            nonnegative=nonnegative,
-            whole=whole,
-            fixed=fixed,
+            **constraints,
         )
         microdata.require_rows()
         at.step("writing")

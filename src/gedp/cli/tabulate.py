@@ -1,9 +1,9 @@
 """`gedp tabulate`: a custom table from the microdata of a release."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -70,9 +70,7 @@ def command(
     weights: str | None,
     share_by: str | None,
     out: Path | None,
-    nonnegative: bool | None,
-    whole: bool | None,
-    fixed: tuple[Path, ...],
+    constraints: Mapping[str, Any],
 ) -> None:
     """Make a custom table: estimate, standard error, coefficient of variation and interval for every group.
 
@@ -126,9 +124,7 @@ def command(
             weights=weights,
             attributes=list(dict.fromkeys(needed)) or None,
             share_by=share_by,
-            nonnegative=nonnegative,
-            whole=whole,
-            fixed=fixed,
+            **constraints,
         )
         at.step("tabulating")
         if agglvl is None:
@@ -140,11 +136,11 @@ def command(
         click.echo(f"Empty, because the release says nothing about them: {', '.join(empty)}.", err=True)
     if left := [name for name in microdata.attributes if not microdata.allows(keys, name)]:
         click.echo(f"Left out, because no answers determine them by these keys: {', '.join(left)}.", err=True)
-    if (nonnegative or whole) and microdata.measured:
+    if any(value is True for value in constraints.values()) and microdata.measured:
         click.echo(f"Constraints do not change measured groups: {', '.join(microdata.measured)}.", err=True)
     if is_on_file(release) and not microdata.is_on_file:
         click.echo("This table is not made from the microdata on file, which were fitted with other options.", err=True)
-    if agglvl and (microdata.constraints.nonnegative or microdata.constraints.whole):
+    if agglvl and microdata.constraints.named:
         click.echo("Errors are those of the fit without --nonnegative and --whole.", err=True)
     warn_if_seeded(release.manifest, err=True)
 

@@ -153,7 +153,7 @@ class _Job:
         return [*self._identity_answered(), *answered]
 
     def _plan(self, query: Query, name: str, groups: Groups, tally: CellTally) -> "_Plan":
-        """For every group its mechanism and, for pnc, its bound: from public identity answers alone."""
+        """Each group's mechanism and, for pnc (probably no clipping), its bound: from public identity answers alone."""
         attribute = self.spec.policy.attributes[name]
         psi_only = name not in self.identity or query.mechanism == "psi"
         if psi_only:

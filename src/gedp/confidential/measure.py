@@ -23,37 +23,6 @@ LARGEST_DENOMINATOR = 10**30  # of zeta
 
 
 @sealed
-def measure(
-    table: ConfidentialTable,
-    spec: Spec,
-    *,
-    out: str | Path,
-    ledger: Ledger | None = None,
-    entropy: Entropy | None = None,
-    zeta: Fraction = ZETA,
-    replace: bool = False,
-    decided_by: DecidedBy | None = None,
-    progress: Progress | None = None,
-) -> ReleaseFolder:
-    """Answers the queries of the spec about the table and writes the release to the folder `out`.
-
-    The price is on disk in `ledger` before the first draw. Only a table declared synthetic can do without a ledger or
-    with another source of randomness than the system's. `decided_by` names who decided that the release may promise
-    less than earlier ones from the same data.
-    """
-    return answer(
-        prepare(table, spec),
-        out=Path(out),
-        ledger=ledger,
-        entropy=entropy,
-        zeta=zeta,
-        replace=replace,
-        decided_by=decided_by,
-        progress=progress,
-    )
-
-
-@sealed
 def answer(
     prepared: Prepared,
     *,
@@ -66,7 +35,12 @@ def answer(
     decided_by: DecidedBy | None = None,
     progress: Progress | None = None,
 ) -> ReleaseFolder:
-    """Answers what was prepared and writes the release: this spends budget. Paths to `keep` are never replaced."""
+    """Answers what was prepared and writes the release to the folder `out`: this spends budget.
+
+    The price is on disk in `ledger` before the first draw. Only a table declared synthetic can do without a ledger or
+    with another source of randomness than the system's. `decided_by` names who decided that the release may promise
+    less than earlier ones from the same data. Paths to `keep` are never replaced.
+    """
     spec, files = prepared.spec, prepared.table.engine.files()
     if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
@@ -93,7 +67,7 @@ def answer(
 def rehearse(
     table: ConfidentialTable, spec: Spec, *, entropy: Entropy | None = None, zeta: Fraction = ZETA
 ) -> Rehearsal:
-    """Answers as `measure` would give, to be compared with the truth and thrown away: no ledger knows of them.
+    """Answers as `answer` would give, to be compared with the truth and thrown away: no ledger knows of them.
 
     So nothing of it may be published. It stays in memory, where no reader could take it for a release.
     """

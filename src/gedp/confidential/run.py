@@ -8,7 +8,7 @@ from pathlib import Path
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import Prepared, noise_for, prepare
 from gedp.confidential.recording import files_meant
@@ -62,7 +62,7 @@ def plan_run(
     prices = price(spec)
     require_within_budget(prices)
     out = out or spec.folder / spec.output.dir
-    engine = LocalEngine(spec.source_path() if table is None else table)
+    engine = engine_for(spec.source_path() if table is None else table)
     files = engine.files()
     found = find_ledger(files_meant(engine, spec), ledger)
     if found is None and not spec.data.synthetic:

@@ -1,6 +1,7 @@
 """One protected table that fits all the answers of a release best. Sees the release and nothing else.
 
-cells     the reduction: rows, finest cells, groups
+cells     rows, their keys, finest cells and groups
+problem   what the release says about one attribute
 solve     weighted least squares over the cells
 weights   plug-in and quasi
 measured  groups that determine no cells, made to agree

@@ -1,4 +1,4 @@
-"""From a release to a small problem: rows, finest cells, and which cells are in which groups of which query.
+"""The rows of a release, their keys and finest cells, and which cells are in which groups of which query.
 
 The rows are the establishments of the identity query. A release without one lists no establishments; then its rows are
 the groups of a query from which the groups of all others follow. Where there is no such query, nothing says which rows
@@ -6,22 +6,18 @@ there are: see `measured` for what can be published then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from dataclasses import dataclass, field
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray, label_codes
+from gedp.arrays import CodeArray, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.industries import ancestor_of
-from gedp.microdata.solve import max_by
-from gedp.neighbors import Log, NeighborFunction, Protection
-from gedp.policy import Attribute, Grouper, Query, Spec
+from gedp.policy import Grouper, Query, Spec
 from gedp.release import ProtectedAnswers
-from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
 from gedp.sql import quoted_name
 
 MOST_JOINED_CELLS = 50_000_000
@@ -31,46 +27,6 @@ SECTOR_DIGITS = 2  # of a NAICS code that say all of these
 TOTAL_KEY = "cell"  # the only column of the one group that everything is in
 
 
-@dataclass(frozen=True)
-class PsiNoise:
-    """The noise of the answers that the ψ-mechanism gave to one query for one attribute."""
-
-    psi: NeighborFunction
-    sigma: float
-    least: float = 0.0  # no sum is below: the unit where ψ has no value at 0
-
-    def variance(self, x: FloatArray) -> FloatArray:
-        """The variance of an answer where the truth is x, or the least possible value if x is below it."""
-        return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
-
-
-@dataclass(frozen=True)
-class ClippedNoise:
-    """The noise of clipped sums: a bound from the noisy answer of the group's largest establishment sets its scale."""
-
-    protection: Protection
-    sigma: float  # of the answers for establishments
-    tau: float
-
-    def sensitivity(self, omega: FloatArray) -> FloatArray:
-        """How far one establishment can move the sum of a group whose largest ψ of an establishment is omega."""
-        upper = PsiAnswers(self.protection.psi, omega, self.sigma).upper_bounds(self.tau)
-        return upper - self.protection.interval(upper).low
-
-
-@dataclass(frozen=True, repr=False)
-class GroupAnswers:
-    """One query's answers for one attribute, as released, and the group of every finest cell."""
-
-    query: str
-    of_cell: CodeArray
-    answers: FloatArray
-    variances: FloatArray  # as released: exact for pnc, at the estimate for psi
-    by_psi: BoolArray
-    noise: PsiNoise
-    sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
-
-
 @dataclass(frozen=True, repr=False)
 class Cells:
     """The combinations of some grouping keys that occur, and the one of every row."""
@@ -78,18 +34,6 @@ class Cells:
     count: int
     of_row: CodeArray
     codes: Mapping[str, CodeArray]  # of every cell, for every key
-
-
-@dataclass(frozen=True, repr=False)
-class AttributeProblem:
-    """Everything a release says about one attribute."""
-
-    name: str
-    cells: Cells
-    groups: tuple[GroupAnswers, ...]
-    estimates: FloatArray | None  # of the rows; None without an identity query for this attribute
-    noise: PsiNoise | None  # of the identity answers
-    clipped: ClippedNoise | None = None  # None where nothing is clipped, or values have both signs
 
 
 @dataclass(repr=False)
@@ -219,29 +163,6 @@ class PublicRows:
         asked = [query for query in self.spec.queries if attribute in query.mu and not query.is_identity]
         return self.cells(list(dict.fromkeys(key for query in asked for key in query.by)))
 
-    def problem(self, name: str) -> AttributeProblem:
-        """What the release says about one attribute."""
-        asked = [query for query in self.spec.queries if name in query.mu]
-        attribute = self.spec.policy.attributes[name]
-        cells = self.cells_of(name)
-        groups = tuple(self._group_answers(query, attribute, cells) for query in asked if not query.is_identity)
-        for query in asked:
-            if query.is_identity:
-                noise = noise_of(self.source, query.name, attribute)
-                omega = self.source.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
-                estimates = PsiAnswers(noise.psi, omega, noise.sigma).estimate()
-                if attribute.signed or all(group.by_psi.all() for group in groups):
-                    return AttributeProblem(name, cells, groups, estimates, noise)
-                clipped = ClippedNoise(attribute.protection, noise.sigma, self._tau())
-                largest = max_by(cells.of_row, omega, cells.count)
-                noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
-                groups = tuple(
-                    replace(group, sensitivity=clipped.sensitivity(omega))
-                    for group, omega in zip(groups, noisy, strict=True)
-                )
-                return AttributeProblem(name, cells, groups, estimates, noise, clipped)
-        return AttributeProblem(name, cells, groups, None, None)
-
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
         """The answers of a query for one attribute, and the place among them of every cell."""
         table = self.source.answers(query.name)
@@ -259,22 +180,6 @@ class PublicRows:
             lost = Fault(f"query {query.name!r}", "some establishments are in none of its groups", "Get a fresh copy")
             raise FaultsError(self.source.name, [lost])
         return table, order[found].astype(np.int32)
-
-    def _group_answers(self, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
-        table, of_cell = self.answers(query, attribute.name, cells)
-        return GroupAnswers(
-            query.name,
-            of_cell,
-            table["estimate"].to_numpy(),
-            table["variance"].to_numpy(),
-            pa.compute.equal(table["mechanism"], "psi").to_numpy(),
-            noise_of(self.source, query.name, attribute),
-        )
-
-    def _tau(self) -> float:
-        """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
-        identities = sum(len(query.mu) for query in self.spec.queries if query.is_identity)
-        return no_clipping_tau(self.count, identities, self.source.manifest.zeta or Fraction(0))
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, each different text once."""
@@ -346,19 +251,6 @@ def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
 
 def _length(grouper: Grouper) -> int:
     return grouper.prefix or 0
-
-
-def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute) -> PsiNoise:
-    """The noise of the answers of a query that the ψ-mechanism gave for an attribute."""
-    answered = next(a for a in source.manifest.queries if a.query.name == query)
-    psi = attribute.protection.psi
-    least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
-    return PsiNoise(psi, answered.noise[attribute.name].sigma_psi, least)
-
-
-def is_exact(noise: PsiNoise) -> bool:
-    """Whether the variance is the same whatever the truth."""
-    return noise.psi.has_constant_variance
 
 
 def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:

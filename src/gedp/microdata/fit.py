@@ -20,6 +20,7 @@ from gedp.microdata.cells import PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.measured import MeasuredFit, fit_measured
+from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
 from gedp.release import MANIFEST, ProtectedAnswers, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
@@ -230,18 +231,11 @@ def fit_microdata(
     for name in with_rows:
         public_rows.cells_of(name)  # once, before threads ask for them
     given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
-    said = public_rows.spec.microdata
-    constraints = read_constraints(
-        public_rows,
-        with_rows,
-        said.nonnegative if nonnegative is None else nonnegative,
-        said.whole if whole is None else whole,
-        given,
-        without,
-    )
+    asked = Constraints.of(public_rows.spec.microdata, nonnegative=nonnegative, whole=whole)
+    constraints = read_constraints(public_rows, with_rows, asked, given, without)
 
     def fit(name: str) -> AttributeFit:
-        problem = public_rows.problem(name)
+        problem = attribute_problem(public_rows, name)
         best = fit_attribute(problem, chosen, row_weights)
         return constrain(problem, public_rows.spec.policy.attributes[name], best, constraints, row_weights)
 

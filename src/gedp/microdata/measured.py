@@ -24,7 +24,8 @@ from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import TOTAL_KEY, Cells, PsiNoise, PublicRows, is_exact, keys_of_groups, noise_of
+from gedp.microdata.cells import TOTAL_KEY, Cells, PublicRows, keys_of_groups
+from gedp.microdata.problem import PsiNoise, is_exact, noise_of
 from gedp.microdata.solve import require_variances, rows_times, sum_by
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
 from gedp.microdata.weights import require_weights, settle

@@ -17,7 +17,7 @@ from gedp.microdata.constraints.fixed import Given, read_totals
 from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
 from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
-from gedp.policy.model import WEIGHTS
+from gedp.policy.model import CONSTRAINTS, WEIGHTS
 from gedp.release import MANIFEST, ReleaseFolder, TamperedReleaseError
 from gedp.release.derived import MICRODATA, MICRODATA_JSON
 
@@ -101,8 +101,7 @@ def _options(release: ReleaseFolder, described: Mapping[str, Any]) -> dict[str, 
     return {
         "weights": described["weights"],
         "share_by": described["public_weights"] if described["public_weights"] in columns else None,
-        "nonnegative": constraints["nonnegative"],
-        "whole": constraints["whole"],
+        **{name: constraints[name] for name in CONSTRAINTS},
     }
 
 
@@ -140,7 +139,7 @@ def read_description(release: ReleaseFolder) -> Mapping[str, Any]:
         constraints = described["constraints"]
         if described["weights"] not in WEIGHTS or not isinstance(described["public_weights"], str):
             raise ValueError
-        if not all(isinstance(constraints[name], bool) for name in ("nonnegative", "whole")):
+        if not all(isinstance(constraints[name], bool) for name in CONSTRAINTS):
             raise ValueError
         constraints["fixed"], [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
         digest = sha256(release.folder / MICRODATA)

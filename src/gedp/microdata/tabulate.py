@@ -11,6 +11,7 @@ from gedp.microdata.fit import Microdata
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, parse_ratios
 from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
+from gedp.policy.model import CONSTRAINTS
 
 
 def tabulate(
@@ -156,8 +157,8 @@ def _needed(microdata: Microdata, ratios: Sequence[Ratio]) -> list[str]:
 def _totals(microdata: Microdata, name: str, groups: Cells) -> Totals:
     fit, public_rows = microdata.fits[name], microdata.public_rows
     variance = group_variances(fit, public_rows.cells_of(name), groups)
-    is_bounded = bool(fit.constrained.keys() & {"nonnegative", "whole"})
-    kind = "unconstrained" if is_bounded else "exact" if fit.exact else "estimated"
+    is_changed = any(name in fit.constrained for name in CONSTRAINTS)  # after the fit, from which errors come
+    kind = "unconstrained" if is_changed else "exact" if fit.exact else "estimated"
     return Totals(sum_by(groups.of_row, fit.values, groups.count), variance, kind)
 
 

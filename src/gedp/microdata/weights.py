@@ -20,7 +20,8 @@ from scipy.sparse.linalg import lsmr
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.microdata.cells import AttributeProblem, Cells, is_exact
+from gedp.microdata.cells import Cells
+from gedp.microdata.problem import AttributeProblem, is_exact
 from gedp.microdata.solve import (
     CellFit,
     ConvergenceError,

@@ -33,7 +33,7 @@ TABLE_COLUMNS = (
 #: Follows the name of an attribute in the name of the column with its noisy values of psi.
 PSI_SUFFIX = "__psi"
 PSI_NAMES = tuple(BUILT_IN)
-MECHANISMS = ("auto", "psi", "pnc")
+MECHANISMS = ("auto", "psi", "pnc")  # pnc: probably no clipping
 WEIGHTS = ("quasi", "plug-in")
 #: Of an interval; beyond it they soon have no ends.
 MOST_CONFIDENCE = 0.999999999
@@ -131,6 +131,10 @@ class MicrodataOptions:
     weights: str = "quasi"
     nonnegative: bool = False
     whole: bool = False  # multiples of each attribute's unit
+
+
+#: The constraints on microdata that take no more than their name; each is a field of `MicrodataOptions`.
+CONSTRAINTS = ("nonnegative", "whole")
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from gedp.errors import Fault, FaultsError
 from gedp.policy.model import (
+    CONSTRAINTS,
     ESTABLISHMENT,
     MECHANISMS,
     MOST_CONFIDENCE,
@@ -325,13 +326,12 @@ def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:
 
 def _microdata(section: Section, attributes: dict[str, Attribute]) -> MicrodataOptions:
     weights = section.text("weights", MicrodataOptions().weights, WEIGHTS)
-    nonnegative = section.flag("nonnegative", default=False)
-    whole = section.flag("whole", default=False)
+    asked = {name: section.flag(name, default=False) for name in CONSTRAINTS}
     signed = [attribute.name for attribute in attributes.values() if attribute.signed]
-    if nonnegative and signed:
+    if asked["nonnegative"] and signed:
         section.fault("nonnegative", f"the values of {', '.join(signed)} have both signs", "Remove one of the two")
     section.finish()
-    return MicrodataOptions(weights, nonnegative, whole)
+    return MicrodataOptions(weights, **asked)
 
 
 def _mu(section: Section, attributes: dict[str, Attribute], names: set[str] | None) -> dict[str, Decimal]:

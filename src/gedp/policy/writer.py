@@ -5,7 +5,7 @@ from typing import Any
 
 import tomli_w
 
-from gedp.policy.model import ESTABLISHMENT, Attribute, Closeness, Query, Spec
+from gedp.policy.model import CONSTRAINTS, ESTABLISHMENT, Attribute, Closeness, Query, Spec
 
 
 def write_spec(spec: Spec) -> str:
@@ -30,8 +30,7 @@ def write_spec(spec: Spec) -> str:
                 "microdata": _given(
                     {
                         "weights": spec.microdata.weights,
-                        "nonnegative": spec.microdata.nonnegative or None,
-                        "whole": spec.microdata.whole or None,
+                        **{name: getattr(spec.microdata, name) or None for name in CONSTRAINTS},
                     }
                 ),
                 "output": {"dir": spec.output.dir, "confidence": _number(spec.output.confidence)},

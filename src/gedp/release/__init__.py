@@ -1,4 +1,4 @@
-"""A release: the protected answers, frozen, with a manifest that says what was promised and sums every file.
+"""A release: the protected answers, frozen, with a manifest that states the promise and the checksum of every file.
 
 Everything here is public. This package and all that comes after it never see the confidential table.
 
@@ -7,7 +7,7 @@ protected  what a release and a rehearsal have in common
 reader     the release as it lies in its folder; derived: what is made of it there; signing
 rehearsal  answers to be thrown away, in memory alone
 estimates  what a noisy value says: estimate, variance, interval
-writer     a release in the making; rows: in which order; claim: by whom
+writer     a release in the making; rows: in which order
 """
 
 from gedp.folders import PlaceTakenError

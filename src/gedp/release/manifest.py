@@ -27,6 +27,8 @@ FORMAT = 2
 MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 ENTROPIES = ("system", "seeded")
 
+UNREADABLE = (OSError, ValueError, RecursionError)
+
 _FRESH = "Get a fresh copy of the release"
 
 
@@ -128,13 +130,19 @@ def manifest_text(manifest: Manifest) -> str:
     return json.dumps(_content(manifest), indent=2, ensure_ascii=False) + "\n"
 
 
+def is_release(folder: Path) -> bool:
+    """Whether a folder is a release, even one with faults in its manifest."""
+    try:
+        return {"queries", "files"} <= _raw(folder).keys()
+    except UNREADABLE:
+        return False
+
+
 def read_manifest(folder: Path) -> Manifest:
     """The manifest in a folder; every fault in one error."""
     try:
-        content = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
-        if not isinstance(content, dict):
-            raise ValueError
-    except (OSError, ValueError, RecursionError):
+        content = _raw(folder)
+    except UNREADABLE:
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
     if content.get("format") != FORMAT:
@@ -146,6 +154,13 @@ def read_manifest(folder: Path) -> Manifest:
     if manifest is None or faults.found:
         raise FaultsError(f"{folder / MANIFEST}", faults.found)
     return manifest
+
+
+def _raw(folder: Path) -> dict[str, Any]:
+    content = json.loads(regular(folder / MANIFEST).read_text(encoding="utf-8"))
+    if not isinstance(content, dict):
+        raise ValueError
+    return content
 
 
 def _content(manifest: Manifest) -> dict[str, Any]:

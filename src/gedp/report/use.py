@@ -6,6 +6,8 @@ from html import escape
 from gedp.microdata import Microdata
 from gedp.release.derived import MICRODATA
 
+IN_WORDS = {"nonnegative": "no value is below 0", "whole": "all values are whole"}
+
 
 def texts(microdata: Microdata) -> dict[str, str]:
     """The parts of the page about the microdata, as HTML."""
@@ -43,8 +45,8 @@ def constrained(microdata: Microdata) -> list[str]:
             f"Totals of {', '.join(constraints.fixed)} {where} were public before and are held at "
             "their public values: they carry no noise, and margins account for that."
         )
-    if constraints.nonnegative or constraints.whole:
-        how = ["no value is below 0"] * constraints.nonnegative + ["all values are whole"] * constraints.whole
+    if constraints.named:
+        how = [IN_WORDS[name] for name in constraints.named]
         said.append(
             f"For plausibility, {' and '.join(how)} in the microdata. This changes sums a little, but the margins are "
             "those from before, so slightly fewer intervals than stated may contain the true value."

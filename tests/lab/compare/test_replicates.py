@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp._version import __version__
+from gedp.api import measure
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import measure
 from gedp.confidential.table import open_table
 from gedp.errors import DomainError, FaultsError, GedpError, Refused
 from gedp.lab.compare import Comparison, compare

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gedp._version import __version__
-from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import require_sound
 from gedp.confidential.table import ConfidentialTable, open_table
@@ -56,7 +56,7 @@ class ComparisonPlan:
     def open_table(self) -> ConfidentialTable:
         """Opens the table and refuses one that cannot be released."""
         spec = self.spec
-        return open_table(LocalEngine(self.source), spec.data, spec.policy.attributes, spec.groupers, self.folder)
+        return open_table(engine_for(self.source), spec.data, spec.policy.attributes, spec.groupers, self.folder)
 
     def described(self) -> dict[str, Any]:
         """What is compared, for the index and the page, in words that need no other file."""
@@ -75,7 +75,7 @@ class ComparisonPlan:
 
         Keyed, since a plain hash of the table could confirm a guess. The key stays in the folder of the comparison.
         """
-        files = LocalEngine(self.source).files()
+        files = engine_for(self.source).files()
         maps = [self.folder / grouper.map for grouper in self.spec.groupers.values() if grouper.map]
         parts = [
             __version__,

@@ -23,6 +23,7 @@ from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.lab.evaluate.truth import Truth, truth_of
 from gedp.microdata.cells import Cells, PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain
+from gedp.microdata.problem import attribute_problem
 from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
@@ -129,14 +130,12 @@ def _compared(
 
 def _fitted(prepared: Preparation, public_rows: PublicRows, workflow: Workflow, attribute: str) -> AttributeFit:
     """As the microdata of a release, with the constraints of the spec. The variances are those without them."""
-    problem, said = public_rows.problem(attribute), public_rows.spec.microdata
+    problem, said = attribute_problem(public_rows, attribute), public_rows.spec.microdata
     if workflow.weights == ORACLE:
         best = fit_at(problem, prepared.truth.values(attribute))
     else:
         best = fit_attribute(problem, workflow.weights)
-    return constrain(
-        problem, public_rows.spec.policy.attributes[attribute], best, Constraints(said.nonnegative, said.whole)
-    )
+    return constrain(problem, public_rows.spec.policy.attributes[attribute], best, Constraints.of(said))
 
 
 def _errors(

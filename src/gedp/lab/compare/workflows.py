@@ -3,7 +3,7 @@
 | name | groups | weights | |
 |---|---|---|---|
 | psi | ψ-mechanism | plug-in | the paper's first workflow |
-| pnc | clipped sums | plug-in | the paper's second |
+| pnc (probably no clipping) | clipped sums | plug-in | the paper's second |
 | auto | the better of both, group by group | quasi | ours |
 | gdp | Gaussian DP: noise for the largest establishment | exact | what a formal guarantee used to cost |
 

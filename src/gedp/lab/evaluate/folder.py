@@ -24,7 +24,7 @@ from gedp.csvfiles import write_csv
 from gedp.errors import Refused
 from gedp.files import private_file, sha256, writing
 from gedp.folders import Claim, make_private
-from gedp.release import MANIFEST
+from gedp.release.manifest import is_release
 
 INDEX = "results.json"
 STAGING = ".writing"
@@ -132,7 +132,7 @@ def require_private(target: Path) -> None:
     """Refuses a folder inside a release."""
     resolved = target.resolve()
     for folder in (resolved, *resolved.parents):
-        if _is_release(folder):
+        if is_release(folder):
             raise FolderTakenError(f"{target} is inside the release {folder}, which is public. Choose another folder")
 
 
@@ -184,12 +184,3 @@ def _index_of(target: Path) -> Mapping[str, Any] | None:
 def _is_left_over(target: Path) -> bool:
     """Whether there is nothing but what a killed run left."""
     return [path.name for path in target.iterdir()] == [STAGING]
-
-
-def _is_release(folder: Path) -> bool:
-    """Whether a folder is a release, also one whose manifest is damaged."""
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and {"queries", "files"} <= manifest.keys()

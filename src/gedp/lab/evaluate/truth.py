@@ -17,7 +17,7 @@ import pyarrow.compute
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
@@ -47,7 +47,7 @@ class Truth:
 @sealed
 def read_truth(public_rows: PublicRows, source: str | Path | ArrowStream, attributes: Sequence[str]) -> Truth:
     """The true values of some attributes, from a file (or a table in memory) like the one that was released."""
-    engine = LocalEngine(source)
+    engine = engine_for(source)
     spec = public_rows.spec
     asked = {name: spec.policy.attributes[name] for name in attributes}
     keys = (

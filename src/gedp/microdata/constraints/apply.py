@@ -11,16 +11,18 @@ from scipy.optimize import LinearConstraint, milp
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import AttributeProblem, Cells, PublicRows
+from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.fixed import Given, read_fixed, read_totals
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
 from gedp.microdata.constraints.rounding import Grouping, round_rows
+from gedp.microdata.problem import AttributeProblem
 from gedp.microdata.solve import CellFit, ConvergenceError, Marginal, sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit
-from gedp.policy import Attribute
+from gedp.policy import Attribute, MicrodataOptions
+from gedp.policy.model import CONSTRAINTS
 
 NEARLY_WHOLE = 1e-6  # of a unit
 
@@ -42,12 +44,22 @@ class Constraints:
     fixed: Mapping[str, tuple[Held, ...]] = field(default_factory=dict)  # by attribute
     totals: tuple[pa.Table, ...] = ()  # the fixed totals as they were given, all columns as text
 
+    @classmethod
+    def of(cls, options: MicrodataOptions, **chosen: bool | None) -> "Constraints":
+        """Those that a spec asks for, but for what is chosen otherwise."""
+        said: dict[str, Any] = {name: getattr(options, name) for name in CONSTRAINTS}
+        return cls(**said | {name: value for name, value in chosen.items() if value is not None})
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Those that took no more than their name: they change the values of a fit, but not its errors."""
+        return tuple(name for name in CONSTRAINTS if getattr(self, name))
+
     def described(self) -> dict[str, Any]:
         """Which constraints hold, for the file beside the microdata."""
         groupings = {held.fixed.by for every in self.fixed.values() for held in every}
         return {
-            "nonnegative": self.nonnegative,
-            "whole": self.whole,
+            **{name: getattr(self, name) for name in CONSTRAINTS},
             "fixed": [list(by) for by in sorted(groupings)],
         }
 
@@ -55,12 +67,11 @@ class Constraints:
 def read_constraints(
     public_rows: PublicRows,
     names: Sequence[str],
-    nonnegative: bool,
-    whole: bool,
+    asked: Constraints,
     given: Sequence[Given],
     without: Sequence[str] = (),
 ) -> Constraints:
-    """The constraints on some attributes, or everything that speaks against them.
+    """What is asked of some attributes, with the totals that are given, or everything that speaks against it.
 
     Attributes `without` microdata can be held to nothing.
     """
@@ -75,7 +86,7 @@ def read_constraints(
     if held_in_vain := [name for name in without if found.pop(name)]:
         faults.append(_nothing_to_hold(held_in_vain))
     signed = [name for name in names if attributes[name].signed]
-    if nonnegative and signed:
+    if asked.nonnegative and signed:
         problem = f"the values of {', '.join(signed)} have both signs"
         faults.append(Fault("nonnegative", problem, "Fit the other attributes, or allow negative values"))
     fixed: dict[str, tuple[Held, ...]] = {}
@@ -90,7 +101,7 @@ def read_constraints(
     if faults:
         raise FaultsError("constraints", faults)
     stated = {name: held for name, held in fixed.items() if held}
-    return Constraints(nonnegative, whole, stated, tuple(tables.values()) if stated else ())
+    return replace(asked, fixed=stated, totals=tuple(tables.values()) if stated else ())
 
 
 def _nothing_to_hold(names: Sequence[str]) -> Fault:
@@ -110,7 +121,7 @@ def constrain(
     Its covariance is that of the fit with the fixed totals. What non-negativity and rounding do is not in it.
     """
     held = constraints.fixed.get(attribute.name, ())
-    if not (held or constraints.nonnegative or constraints.whole):
+    if not (held or constraints.named):
         return fit
     base = reduced(problem, fit, row_weights)
     fixed = [each.fixed.marginal(each.independent, base.by_cell(base.variances)) for each in held]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import CodeArray, FloatArray
-from gedp.microdata.cells import AttributeProblem
+from gedp.microdata.problem import AttributeProblem
 from gedp.microdata.solve import Marginal, is_partition, pool, sum_by
 from gedp.microdata.weights import AttributeFit
 

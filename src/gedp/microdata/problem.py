@@ -1,0 +1,124 @@
+"""What a release says about one attribute, as a small problem to solve: estimates, answers of groups, their noise."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.solve import max_by
+from gedp.neighbors import Log, NeighborFunction, Protection
+from gedp.policy import Attribute, Query
+from gedp.release import ProtectedAnswers
+from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
+
+
+@dataclass(frozen=True)
+class PsiNoise:
+    """The noise of the answers that the ψ-mechanism gave to one query for one attribute."""
+
+    psi: NeighborFunction
+    sigma: float
+    least: float = 0.0  # no sum is below: the unit where ψ has no value at 0
+
+    def variance(self, x: FloatArray) -> FloatArray:
+        """The variance of an answer where the truth is x, or the least possible value if x is below it."""
+        return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
+
+
+@dataclass(frozen=True)
+class ClippedNoise:
+    """The noise of clipped sums: a bound from the noisy answer of the group's largest establishment sets its scale."""
+
+    protection: Protection
+    sigma: float  # of the answers for establishments
+    tau: float
+
+    def sensitivity(self, omega: FloatArray) -> FloatArray:
+        """How far one establishment can move the sum of a group whose largest ψ of an establishment is omega."""
+        upper = PsiAnswers(self.protection.psi, omega, self.sigma).upper_bounds(self.tau)
+        return upper - self.protection.interval(upper).low
+
+
+@dataclass(frozen=True, repr=False)
+class GroupAnswers:
+    """One query's answers for one attribute, as released, and the group of every finest cell."""
+
+    query: str
+    of_cell: CodeArray
+    answers: FloatArray
+    variances: FloatArray  # as released: exact for pnc, at the estimate for psi
+    by_psi: BoolArray
+    noise: PsiNoise
+    sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
+
+
+@dataclass(frozen=True, repr=False)
+class AttributeProblem:
+    """Everything a release says about one attribute."""
+
+    name: str
+    cells: Cells
+    groups: tuple[GroupAnswers, ...]
+    estimates: FloatArray | None  # of the rows; None without an identity query for this attribute
+    noise: PsiNoise | None  # of the identity answers
+    clipped: ClippedNoise | None = None  # None where nothing is clipped, or values have both signs
+
+
+def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute) -> PsiNoise:
+    """The noise of the answers of a query that the ψ-mechanism gave for an attribute."""
+    answered = next(a for a in source.manifest.queries if a.query.name == query)
+    psi = attribute.protection.psi
+    least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
+    return PsiNoise(psi, answered.noise[attribute.name].sigma_psi, least)
+
+
+def is_exact(noise: PsiNoise) -> bool:
+    """Whether the variance is the same whatever the truth."""
+    return noise.psi.has_constant_variance
+
+
+def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
+    """What the release says about one attribute."""
+    source, spec = public_rows.source, public_rows.spec
+    asked = [query for query in spec.queries if name in query.mu]
+    attribute = spec.policy.attributes[name]
+    cells = public_rows.cells_of(name)
+    groups = tuple(_group_answers(public_rows, query, attribute, cells) for query in asked if not query.is_identity)
+    for query in asked:
+        if query.is_identity:
+            noise = noise_of(source, query.name, attribute)
+            omega = source.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
+            estimates = PsiAnswers(noise.psi, omega, noise.sigma).estimate()
+            if attribute.signed or all(group.by_psi.all() for group in groups):
+                return AttributeProblem(name, cells, groups, estimates, noise)
+            clipped = ClippedNoise(attribute.protection, noise.sigma, _tau(public_rows))
+            largest = max_by(cells.of_row, omega, cells.count)
+            noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
+            groups = tuple(
+                replace(group, sensitivity=clipped.sensitivity(omega))
+                for group, omega in zip(groups, noisy, strict=True)
+            )
+            return AttributeProblem(name, cells, groups, estimates, noise, clipped)
+    return AttributeProblem(name, cells, groups, None, None)
+
+
+def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
+    table, of_cell = public_rows.answers(query, attribute.name, cells)
+    return GroupAnswers(
+        query.name,
+        of_cell,
+        table["estimate"].to_numpy(),
+        table["variance"].to_numpy(),
+        pa.compute.equal(table["mechanism"], "psi").to_numpy(),
+        noise_of(public_rows.source, query.name, attribute),
+    )
+
+
+def _tau(public_rows: PublicRows) -> float:
+    """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
+    identities = sum(len(query.mu) for query in public_rows.spec.queries if query.is_identity)
+    return no_clipping_tau(public_rows.count, identities, public_rows.source.manifest.zeta or Fraction(0))
