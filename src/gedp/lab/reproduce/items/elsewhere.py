@@ -1,4 +1,4 @@
-"""List what the paper shows and public data does not allow."""
+"""List what the paper shows and is left out here, with the reason."""
 
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import SKIPPED, Item, Result, ResultTable
@@ -31,4 +31,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("elsewhere", "What public data does not allow", 1000, run)
+ITEM = Item("elsewhere", "What is left out, and why", 1000, run)
