@@ -210,6 +210,12 @@ def test_every_attribute_has_its_share_of_what_is_spent() -> None:
     assert (prices.is_individual, prices.answers) == (True, 8)
 
 
+def test_an_attribute_that_nobody_asks_for_costs_nothing() -> None:
+    spec = parse_spec(changed(("by = []", "by = []\nimportance = { emp = 1 }")))
+    each = Fraction("0.36") / 3
+    assert pools(spec) == {"emp": PrivacyLoss(each), "wage": PrivacyLoss(2 * each)}
+
+
 def test_a_budget_in_rho_is_spent_in_rho() -> None:
     spec = parse_spec(changed(("mu = 1.4\nspend = 0.6", "rho = 0.9\nspend = 0.3")))
     assert price(spec).total == PrivacyLoss(Fraction("0.6"))
