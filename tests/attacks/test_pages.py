@@ -22,7 +22,7 @@ from gedp.explain.page import explain_page
 from gedp.explain.wording import existence_sentences
 from gedp.numbers import bound
 from gedp.policy import Spec, parse_spec, price
-from gedp.policy.examples import find_spec
+from gedp.policy.examples import example_names, find_spec
 from tests.helpers.runs import gedp as command
 from tests.helpers.runs import small_table, write_case
 from tests.helpers.strategies import gammas
@@ -145,7 +145,7 @@ def test_the_terminal_and_the_report_remark_it_too(gamma: str, tmp_path: Path) -
 
 
 def test_neither_are_the_specs_that_come_with_gedp() -> None:
-    for name in ("paper-equal", "paper-baseline"):
+    for name in example_names():
         assert warnings(find_spec(name), price(find_spec(name)).total) == []
 
 

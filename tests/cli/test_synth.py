@@ -188,12 +188,12 @@ def test_bad_paths(
 
 def test_ctrl_c_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     program = (
-        "import signal, sys, time, gedp.lab.synth.spreads as s, gedp.lab.synth.establishments as e\n"
+        "import functools, signal, sys, time, gedp.lab.synth.spreads as s, gedp.lab.synth.establishments as e\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job starts with it ignored
         "def slow(*a, made=s.divide_skewed):\n"
         "    time.sleep(0.2)\n"
         "    return made(*a)\n"
-        "e.SPREADS['skewed'] = s.Spread(s.draw_skewed, slow)\n"
+        "e.SPREADS['skewed'] = lambda settings: s.Spread(s.draw_skewed, functools.partial(slow, settings))\n"
         "from pathlib import Path\n"
         "from gedp.lab.synth.demo import demo_cells\n"
         "e.write_establishments(demo_cells(), Path(sys.argv[1]), year=2016, quarter=1, seed=0, batch=200,\n"

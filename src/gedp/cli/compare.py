@@ -23,7 +23,8 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option(
     "--sweep",
-    help="Vary the budget, as mu=0.5,1,2.31,5, or a share of it, as query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3.",
+    help="Vary the budget, as mu=0.5,1,2.31,5; a share of it, as query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3; or an "
+    "attribute's share of one query, as within:QUERY:ATTRIBUTE=0.1,0.3.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Draw repeatable noise; for synthetic data only.")
 @click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-comparison.")

@@ -18,6 +18,7 @@ def command(name: str | None) -> None:
     if name:
         click.echo(example_text(name), nl=False)
         return
-    for known in example_names():
+    names = example_names()
+    for known in names:
         first_line = example_text(known).splitlines()[0].removeprefix("# ")
-        click.echo(f"{known:16} {first_line}")
+        click.echo(f"{known:{max(map(len, names))}}  {first_line}")

@@ -66,12 +66,12 @@ class _ItemGroup(LazyGroup):
     cls=_ItemGroup,
     package=__name__,
     summaries={
-        ALL: "Run every table and figure of the paper that public data allows.",
+        ALL: "Run all items: the paper's tables, figures and claims, as far as the data allows.",
         **{name: summary(name) for name in item_names()},
     },
 )
 def command() -> None:
-    """Reproduce the paper's tables and figures, and set ours beside the printed ones.
+    """Reproduce the paper's tables, figures and claims, and set ours beside the printed ones.
 
     `all` runs every item and writes pages. A single item writes pages too or, where it needs no data (intervals,
     coverage and others), prints its result and ends with exit code 1 if that disagrees with the paper.
@@ -83,6 +83,7 @@ def command() -> None:
       gedp reproduce semantics
       gedp reproduce frameworks --html frameworks.html
       gedp reproduce bias
+      gedp reproduce cases
       gedp reproduce coverage
     """
 
@@ -93,7 +94,9 @@ def command() -> None:
 )
 @_with_options
 def everything(only: tuple[str, ...], **options: Any) -> None:
-    """Run every table and figure of the paper that public data allows, check its claims, and write pages.
+    """Run all items of the paper, check its claims, and write pages.
+
+    The last item lists what is left out, and why. docs/paper.md has a table of everything in the paper.
 
     Writes index.html, one page per item, results.json and Parquet files. An interrupted run resumes where it stopped.
     Without the published QCEW it uses the demonstration state where it can, and reports what it skipped.

@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
@@ -61,6 +61,28 @@ def test_a_share_is_of_mu_squared_at_the_same_total(
         assert max(factors) == pytest.approx(min(factors), rel=1e-3)
 
 
+@given(queries, shares, st.data())
+def test_a_share_within_a_query_moves_budget_inside_that_query_alone(
+    found: list[dict[str, Decimal]], share: Decimal, data: st.DataObject
+) -> None:
+    spec = spec_of(found)
+    several = [(query.name, name) for query in spec.queries for name in query.mu if len(query.mu) > 1]
+    assume(several)
+    query, name = data.draw(st.sampled_from(several))
+    (setting,) = settings_of(spec, f"within:{query}:{name}={share}")
+    before, after = squares(spec), squares(setting.spec)
+    assert {key: square for key, square in after.items() if key[0] != query} == {
+        key: square for key, square in before.items() if key[0] != query
+    }
+    whole = sum(square for key, square in after.items() if key[0] == query)
+    had = sum(square for key, square in before.items() if key[0] == query)
+    assert float(after[query, name] / whole) == pytest.approx(float(share), rel=1e-4)
+    assert float(whole) == pytest.approx(float(had), rel=1e-5)
+    assert whole <= had * (1 + Fraction(1, 10**24))
+    factors = [float(after[key] / before[key]) for key in before if key[0] == query and key[1] != name]
+    assert max(factors) == pytest.approx(min(factors), rel=1e-3)
+
+
 def test_the_share_that_it_has_changes_nothing_and_is_within_the_budget() -> None:
     spec = spec_of([{"emp": Decimal("0.1")}, {"wage": Decimal("0.7")}])
     (setting,) = settings_of(spec, "query:q0=0.02")
@@ -93,6 +115,9 @@ def test_without_a_sweep_there_is_the_spec_itself() -> None:
         ("nonsense:q0=0.1", "cannot sweep"),
         ("query:q0=1", "between 0 and 1"),
         ("attribute:area=0.1", "nothing or everything"),
+        ("within:q0:emp=0.1", "nothing or everything"),
+        ("within:q0:wage=0.1", "cannot sweep"),
+        ("within:q0=0.1", "cannot sweep"),
     ],
 )
 def test_bad_sweeps_are_one_message(sweep: str, message: str) -> None:

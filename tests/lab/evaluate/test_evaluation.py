@@ -264,19 +264,29 @@ def test_unknown_keys_and_attributes_are_named(tmp_path: Path) -> None:
 def test_the_levels_are_those_of_the_qcew_and_of_the_queries(tmp_path: Path) -> None:
     rows = [("001", code, 1, 5, 50, 0, 0) for code in ("311811", "339950", "445110")]
     release = release_of(rows, [IDENTITY, query("floors", ["floor"], "emp")], tmp_path)
-    assert [level.name for level in default_levels(read_public_rows(release))] == [
+    levels = default_levels(read_public_rows(release))
+    assert [level.name for level in levels] == [
         "state total",
+        "domain",
         "supersector",
         "sector",
         "NAICS-3",
         "NAICS-4",
         "NAICS-5",
+        "NAICS-6",
         "county total",
         "county x supersector",
+        "county x sector",
         "county x NAICS-3",
+        "county x NAICS-4",
         "county x NAICS-5",
+        "county x NAICS-6",
         "floor",
     ]
+    assert [level.agglvl for level in levels] == [*range(51, 59), 71, *range(73, 79), None]
+    found = {each.level.name: each.groups for each in evaluate(release, table_of(rows)).of("emp")}
+    names = ("domain", "NAICS-6", "county x sector", "county x NAICS-4", "county x NAICS-6")
+    assert [found[name] for name in names] == [2, 3, 2, 3, 3]
     short = release_of(some_rows(5), [IDENTITY], _made(tmp_path / "short"))
     assert "NAICS-5" not in [level.name for level in default_levels(read_public_rows(short))]
     unknown = release_of([("1", "0011", 1, 5, 50, 0, 0)], [IDENTITY], _made(tmp_path / "unknown"))

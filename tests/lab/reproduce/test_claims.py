@@ -14,7 +14,7 @@ from gedp.lab.reproduce.compared import GDP, LEVELS, ORACLES, PRIVATE
 from gedp.lab.reproduce.items.comparison import our_claims, paper_claims
 from gedp.lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER
 
-PLACE = [("m1emp", "state total")]
+PLACE = [("m3emp", "state total")]
 
 
 def invented(
@@ -22,7 +22,7 @@ def invented(
     bias: Mapping[str, tuple[float, float | None]] | None = None,
     coverage: float | None = 0.95,
     truth: float = 99.0,
-    attributes: Sequence[str] = ("m1emp",),
+    attributes: Sequence[str] = ("m3emp",),
     levels: Sequence[str] = ("state total",),
 ) -> Comparison:
     """A comparison in which the workflows have these mean absolute errors, replicate by replicate, everywhere."""
@@ -115,7 +115,7 @@ def a_state(psi: float, pnc: float) -> Comparison:
     return invented(
         {name: list(value * (1 + jitter * (1 + i / 10))) for i, (name, value) in enumerate(errors.items())},
         bias,
-        attributes=("m1emp", "wage"),
+        attributes=("m3emp", "wage"),
         levels=list(LEVELS),
     )
 

@@ -233,7 +233,8 @@ def reduced(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Context:
     context = Context(tmp_path_factory.mktemp("reduced"), replicates=1)
     context.__dict__["states"] = (State("demo", "00", small),)
     names = ["intervals", "estimators", "summaries", "differences", "comparison", "thousands", "scatter", "relative"]
-    outcomes = reproduce(context, [find_item(name) for name in (*names, "sweeps", "suppression", "elsewhere")])
+    more = ["sweeps", "suppression", "distribution", "gamma", "elsewhere"]
+    outcomes = reproduce(context, [find_item(name) for name in (*names, *more)])
     verdicts = {outcome.item.name: outcome.result.verdict for outcome in outcomes}
     assert verdicts["intervals"] == AGREES
     assert [name for name, verdict in verdicts.items() if verdict == SKIPPED] == [
@@ -275,10 +276,40 @@ def test_a_median_of_the_table_is_that_of_the_replicates(reduced: Context) -> No
     assert line["median_absolute"] == pytest.approx(plain.median(abs(row["error"]) for row in rows))
 
 
+DRAWN = ("differences", "comparison", "thousands", "scatter", "relative", "sweeps")
+
+
+def test_every_claim_about_releases_says_how_many_are_independent(reduced: Context) -> None:
+    items = {each["name"]: each for each in json.loads((reduced.out / "results.json").read_text())["items"]}
+    for name in DRAWN:
+        assert items[name]["claims"]
+        for each in items[name]["claims"]:
+            assert each["drawn"].startswith("1 independent release"), (name, each["text"])
+        assert "Drawn: 1 independent release" in (reduced.out / f"{name}.html").read_text()
+    assert all(not each["drawn"] for each in items["distribution"]["claims"])  # nothing was drawn
+
+
+def test_one_release_proves_nothing_about_releases(reduced: Context) -> None:
+    items = {each["name"]: each for each in json.loads((reduced.out / "results.json").read_text())["items"]}
+    assert [each["outcome"] for each in items["differences"]["claims"]] == [DISAGREES] * 3
+
+
+def test_states_share_no_noise(small: Path, tmp_path: Path) -> None:
+    """The same establishments as two states have different errors."""
+    context = Context(tmp_path, replicates=1)
+    biases = []
+    for name, fips in (("RI", "44"), ("NJ", "34")):
+        found = context.compare(
+            "noise", State(name, fips, small), equal_spec(), workflows=["psi"], attributes=["m3emp"], by=[()]
+        )
+        biases.append(found.line("psi", "m3emp", "state total").bias)
+    assert biases[0] != biases[1]
+
+
 @pytest.mark.browser
 def test_pages_fetch_nothing_say_their_figures_and_fit_a_phone(browser: Browser, reduced: Context) -> None:
     pages = [path for path in reduced.out.glob("*.html") if path.name != "frameworks.html"]
-    assert len(pages) == 12
+    assert len(pages) == 14
     labels: list[str] = []
     for path in pages:
         page, requests, errors = opened(browser, path, path.read_text())

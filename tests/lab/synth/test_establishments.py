@@ -13,10 +13,10 @@ import pytest
 
 from gedp.errors import FaultsError, GedpError
 from gedp.files import WriteError, require_writable
-from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA, check_cells
+from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA, CLASS_SCHEMA, KEYS, check_cells
 from gedp.lab.synth.demo import demo_cells
 from gedp.lab.synth.establishments import SCHEMA, write_establishments
-from gedp.lab.synth.sizes import count_by_size
+from gedp.lab.synth.sizes import CBP_CLASSES, cbp_class, count_by_size
 
 
 def two_states() -> pa.Table:
@@ -156,3 +156,56 @@ def test_cells_are_checked_all_at_once(tmp_path: Path) -> None:
     with pytest.raises(GedpError, match="seed -1"):
         write(good, tmp_path / "e.parquet", seed=-1)
     assert list(tmp_path.iterdir()) == []
+
+
+def cells_by_class(folder: Path) -> pa.Table:
+    """Two states with the size classes of the establishments that `skewed` makes of them."""
+    cells = two_states()
+    made = write(cells, folder / "skewed.parquet")
+    counted = {
+        name: (cbp_class(made["m3emp"].to_numpy()) == at).astype(np.int64) for at, name in enumerate(CBP_CLASSES)
+    }
+    keyed = pa.table({name: made[name] for name in KEYS} | counted)
+    sums = keyed.group_by(list(KEYS)).aggregate([(name, "sum") for name in CBP_CLASSES])
+    classes = sums.rename_columns([*KEYS, *CBP_CLASSES])
+    joined = cells.join(classes, list(KEYS)).select(CLASS_SCHEMA.names)
+    return joined.combine_chunks()
+
+
+def test_establishments_have_the_size_classes_of_their_cells(tmp_path: Path) -> None:
+    cells = cells_by_class(tmp_path)
+    made = write(cells, tmp_path / "classes.parquet", "classes")
+    again = write(cells, tmp_path / "again.parquet", "classes", batch=777)
+    assert made.equals(again)
+    before, after = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("skewed", "classes"))
+    for file in (before, after):
+        assert file.num_rows == sum(cells["estabs"].to_pylist())
+    query = "select state, cnty, naics, own, {} as class, count(*) from made group by all order by all"
+    bucket = " + ".join(f"(m3emp >= {least})::int" for least in CBP_CLASSES.values())
+    counts = []
+    for file in (before, after):
+        with duckdb.connect() as connection:
+            connection.register("made", file)
+            counts.append(connection.execute(query.format(bucket)).fetchall())
+    assert counts[0] == counts[1]
+
+
+def test_all_faults_of_size_classes_come_at_once(tmp_path: Path) -> None:
+    cells = cells_by_class(tmp_path)
+    estabs = cells["estabs"].to_numpy().copy()
+    estabs[:2] += 1
+    jobs = cells["m3emp"].to_numpy().copy()
+    jobs[:3] = 10**9
+    spoilt = cells.set_column(4, "estabs", pa.array(estabs)).set_column(7, "m3emp", pa.array(jobs))
+    with pytest.raises(FaultsError) as error:
+        write(spoilt, tmp_path / "never.parquet", "classes")
+    assert [fault.problem for fault in error.value.faults] == [
+        "2 cells have another number of establishments than their classes add up to",
+        "3 cells have fewer or more jobs in month 3 than their classes allow",
+    ]
+    with pytest.raises(FaultsError, match="n1000_4"):
+        write(cells.drop_columns(["n1000_4"]), tmp_path / "never.parquet", "classes")
+    negative = cells.set_column(9, "n1_4", pa.array(np.full(cells.num_rows, -1)))
+    with pytest.raises(FaultsError, match="below 0"):
+        write(negative, tmp_path / "never.parquet", "classes")
+    assert not (tmp_path / "never.parquet").exists()

@@ -17,7 +17,6 @@ from gedp.lab.synth.publish.county_patterns import EMPLOYMENT_FLAGS, employment_
 from gedp.lab.synth.publish.leaves import (
     LARGEST_NOISE,
     OUTSIDE_CBP,
-    SIZE_CLASSES,
     SMALLEST_NOISE,
     cbp_naics,
     noise_factors,
@@ -25,6 +24,7 @@ from gedp.lab.synth.publish.leaves import (
     whole_at_random,
 )
 from gedp.lab.synth.publish.tabulate import riskiest
+from gedp.lab.synth.sizes import CBP_CLASSES
 from tests.helpers.synth_cbp_files import make_establishments, names_in, publish_world, read_rows
 
 LAYOUT = """
@@ -55,7 +55,7 @@ def truth(world: tuple[pa.Table, PublishedFiles]) -> dict[tuple[str, str, str], 
         if row["m1emp"] + row["m2emp"] + row["m3emp"] + row["wage"] == 0:
             continue
         code = row["naics"]
-        size = [name for name, least in SIZE_CLASSES.items() if row["m3emp"] >= least][-1]
+        size = [name for name, least in CBP_CLASSES.items() if row["m3emp"] >= least][-1]
         while True:
             cell = sums[row["state"], row["cnty"], code]
             cell["est"] += 1
@@ -90,7 +90,7 @@ def test_establishments_and_size_classes_are_exact(
     for row in cbp:
         cell = truth[key_of(row)]
         assert int(row["est"]) == cell["est"]
-        for name in SIZE_CLASSES:
+        for name in CBP_CLASSES:
             assert int(row[name]) == cell[name]
         assert int(row["n1000"]) == sum(int(row[f"n1000_{part}"]) for part in (1, 2, 3, 4))
 

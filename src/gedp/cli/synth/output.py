@@ -15,23 +15,53 @@ if TYPE_CHECKING:
 
     from gedp.cli.progress import Steps
     from gedp.lab.synth.establishments import Summary
+    from gedp.lab.synth.spreads import SpreadSettings
 
 PATH = click.Path(path_type=Path)
-_OPTIONS = (
-    click.option(
-        "--state", "states", multiple=True, help="State, by postal or FIPS code; may be repeated. Default: all."
-    ),
-    click.option("--out", type=PATH, required=True, help="Parquet file to write."),
-    click.option(
-        "--spread",
-        type=click.Choice(["skewed", "paper"]),
-        default="skewed",
-        show_default=True,
-        help="How a cell is divided among its establishments.",
-    ),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."),
-    click.option("--plot", type=PATH, help="Also plot the size distribution (.png, .svg, .pdf)."),
-)
+POSITIVE = click.FloatRange(min=0, min_open=True)
+_SPREADS = {
+    "classes": "by CBP's size classes",
+    "skewed": "a few hold most of it",
+    "paper": "nearly alike, as in the paper",
+}
+_USED_BY = {"gamma": "paper", "establishment_eta": "paper", "size_spread": "skewed"}
+
+
+def _options(spreads: tuple[str, ...]) -> tuple[Callable[[Callable[..., None]], Callable[..., None]], ...]:
+    meanings = "; ".join(f"{name}: {_SPREADS[name]}" for name in spreads)
+    return (
+        click.option(
+            "--state", "states", multiple=True, help="State, by postal or FIPS code; may be repeated. Default: all."
+        ),
+        click.option("--out", type=PATH, required=True, help="Parquet file to write."),
+        click.option(
+            "--spread",
+            type=click.Choice(spreads),
+            default=spreads[0],
+            show_default=True,
+            help=f"How a cell is divided among its establishments ({meanings}).",
+        ),
+        click.option(
+            "--gamma",
+            type=(POSITIVE, POSITIVE),
+            metavar="SHAPE SCALE",
+            help="Gamma distribution of the concentrations; only with --spread paper.  [default: 10 200]",
+        ),
+        click.option(
+            "--establishment-eta",
+            type=POSITIVE,
+            help="Noise in month 2 of an establishment; only with --spread paper.  [default: 0.5]",
+        ),
+        click.option(
+            "--size-spread",
+            type=POSITIVE,
+            help="Standard deviation of the logarithm of size; only with --spread skewed.  [default: 1.3]",
+        ),
+        click.option(
+            "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."
+        ),
+        click.option("--plot", type=PATH, help="Also plot the size distribution (.png, .svg, .pdf)."),
+    )
 
 
 @dataclass(frozen=True)
@@ -42,6 +72,7 @@ class EstablishmentsFile:
     spread: str
     seed: int
     plot: Path | None
+    settings: "SpreadSettings"
     began: float = field(default_factory=time.perf_counter)
 
     def require_writable(self) -> None:
@@ -60,7 +91,9 @@ class EstablishmentsFile:
 
         at.step("writing establishments", int(cells["estabs"].to_numpy().sum()))
         options = {"year": year, "quarter": quarter, "seed": self.seed}
-        summary = write_establishments(cells, self.out, spread=self.spread, progress=at.advance, **options)
+        summary = write_establishments(
+            cells, self.out, spread=self.spread, settings=self.settings, progress=at.advance, **options
+        )
         if self.plot is not None:
             at.step("plotting")
             plot_sizes(self.out, self.plot)
@@ -74,15 +107,37 @@ class EstablishmentsFile:
             console.print(f"Wrote {self.plot}.", soft_wrap=True)
 
 
-def makes_establishments(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options of the file to write. The function gets `states`, and the others as `output`."""
+def makes_establishments(*spreads: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Adds the options of the file to write, with these spreads, the first of them by default. The function gets
+    `states`, and the others as `output`."""
 
-    @wraps(function)
-    def command(out: Path, spread: str, seed: int, plot: Path | None, **options: Any) -> None:
-        output = EstablishmentsFile(out, spread, seed, plot)
-        output.require_writable()
-        function(output=output, **options)
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(out: Path, spread: str, seed: int, plot: Path | None, **options: Any) -> None:
+            settings = _settings(spread, {name: options.pop(name) for name in _USED_BY})
+            output = EstablishmentsFile(out, spread, seed, plot, settings)
+            output.require_writable()
+            function(output=output, **options)
 
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+        for option in reversed(_options(spreads)):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _settings(spread: str, given: dict[str, Any]) -> "SpreadSettings":
+    from gedp.lab.synth.spreads import SpreadSettings
+
+    idle = [name for name, value in given.items() if value is not None and _USED_BY[name] != spread]
+    if idle:
+        named = "; ".join(f"--{name.replace('_', '-')} is for --spread {_USED_BY[name]}" for name in idle)
+        raise click.UsageError(f"{named}: leave it out, or choose that spread")
+    shape, scale = given["gamma"] or (None, None)
+    values = {
+        "gamma_shape": shape,
+        "gamma_scale": scale,
+        "eta": given["establishment_eta"],
+        "size_spread": given["size_spread"],
+    }
+    return SpreadSettings(**{name: value for name, value in values.items() if value is not None})

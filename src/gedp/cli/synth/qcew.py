@@ -26,7 +26,7 @@ from gedp.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
 )
 @click.option("--year", type=click.IntRange(1990, 2100), help="Year, if the files hold several or do not show it.")
 @click.option("--quarter", type=click.IntRange(1, 4), help="Quarter, in the same cases.")
-@makes_establishments
+@makes_establishments("skewed", "paper")
 def command(
     inputs: tuple[Path, ...],
     own: tuple[str, ...],

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy.special import stdtrit
 
+from gedp.arrays import FloatArray
 from gedp.confidential.sealing import sealed
 from gedp.errors import GedpError
 from gedp.lab.evaluate.folder import Stamp, filling
@@ -141,6 +142,10 @@ class Comparison:
         differences = np.array([second[replicate] - first[replicate] for replicate in first])
         mean, count = float(differences.mean()), len(differences)
         return mean, None if count < 2 else float(differences.std(ddof=1) / np.sqrt(count))
+
+    def absolute_errors(self, workflow: str, attribute: str, level: str, setting: str | None = None) -> FloatArray:
+        """The mean absolute error of a level in every replicate; of the first setting unless one is named."""
+        return np.array(list(self._absolute[setting or self.order.settings[0], workflow, attribute, level].values()))
 
     def results(self) -> pa.Table:
         """All lines, tidy: one for each setting, workflow, attribute and level."""

@@ -1,12 +1,12 @@
 """Pictures of a comparison: boxes of groups for every workflow, and lines over what was swept."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp.numbers import short
+from gedp.numbers import short, short_share
 from gedp.web.svg import Axis, Panel, box_plot
 
 KINDS = 6  # of lines in compare.css; more workflows share them
@@ -25,13 +25,26 @@ class MarkedAxis(Axis):
 
 def error_boxes(by_workflow: Mapping[str, FloatArray], attribute: str, level: str) -> str:
     """Mean absolute errors of the groups of one level, a box for each workflow, on a log axis."""
-    every = np.concatenate(list(by_workflow.values()))
-    medians = "; ".join(f"{name} {short(float(np.median(v)), 2)}" for name, v in by_workflow.items())
-    label = (
-        f"Mean absolute error of {attribute} by {level}, {len(next(iter(by_workflow.values()))):,} groups, a box for "
-        f"each workflow. Medians: {medians}."
-    )
-    return box_plot(list(by_workflow.items()), _decades(f"mean absolute error of {attribute}", every), label, width=330)
+    groups = len(next(iter(by_workflow.values())))
+    return _boxes(by_workflow, f"mean absolute error of {attribute}", f"by {level}, {groups:,} groups")
+
+
+def total_boxes(by_workflow: Mapping[str, FloatArray], attribute: str) -> str:
+    """Absolute errors of the state total over replicates, a box for each workflow, on a log axis."""
+    replicates = len(next(iter(by_workflow.values())))
+    return _boxes(by_workflow, f"absolute error of {attribute}", f"in the state total, {replicates:,} replicates")
+
+
+def relative_boxes(by_setting: Mapping[str, FloatArray], attribute: str, level: str) -> str:
+    """Relative errors of the groups of one level, a box for each setting, on a log axis."""
+    groups = len(next(iter(by_setting.values())))
+    return _boxes(by_setting, f"relative error of {attribute}", f"by {level}, {groups:,} groups", short_share)
+
+
+def _boxes(rows: Mapping[str, FloatArray], what: str, where: str, text: Callable[[float], str] = short) -> str:
+    medians = "; ".join(f"{name} {text(float(f'{np.median(values):.2g}'))}" for name, values in rows.items())
+    axis = _decades(what, np.concatenate(list(rows.values())), text)
+    return box_plot(list(rows.items()), axis, f"{what.capitalize()} {where}. Medians: {medians}.", width=330)
 
 
 def sweep_lines(
@@ -55,10 +68,10 @@ def sweep_lines(
     return panel.drawn(marks, f"Mean absolute error of {attribute} by {level} against {what}. {listed}.")
 
 
-def _decades(title: str, values: FloatArray) -> Axis:
+def _decades(title: str, values: FloatArray, text: Callable[[float], str] = short) -> Axis:
     """Whole decades around all positive values."""
     positive = values[np.isfinite(values) & (values > 0)]
     low, high = (float(positive.min()), float(positive.max())) if len(positive) else (1.0, 1.0)
     first = float(np.floor(np.log10(low)))
     last = max(float(np.ceil(np.log10(high))), first + 1)
-    return Axis(title, 10.0**first, 10.0**last)
+    return Axis(title, 10.0**first, 10.0**last, text=text)

@@ -1,6 +1,7 @@
-"""Other ways to divide a budget: the same questions at another total, or one of them at another share of the total.
+"""Other ways to divide a budget: the same questions at another total, or a part of it at another share of the whole.
 
-A share is of μ², which is what adds up. The rest is scaled to keep the total as it was.
+A share is of μ², which is what adds up: that of a query or an attribute in the total, or that of an attribute in one
+query. The rest of that whole is scaled to keep it as it was.
 """
 
 from collections.abc import Callable
@@ -24,24 +25,58 @@ class Setting:
 
 
 def settings_of(spec: Spec, sweep: str | None) -> list[Setting]:
-    """The spec itself, or one for every value of a sweep: `mu=1,2`, `query:county=0.1,0.3` or `attribute:wage=0.2`."""
+    """The spec itself, or one for every value of a sweep.
+
+    `mu=1,2` is the total; `query:county=0.1,0.3` and `attribute:wage=0.2` are shares of it; `within:county:wage=0.1` is
+    the share of wages in the query `county`.
+    """
     if sweep is None:
         return [Setting(AS_IS, spec)]
     what, separator, texts = sweep.rpartition("=")
-    kind, _, name = what.partition(":")
     try:
         values = [Decimal(text.strip()) for text in texts.split(",")]
     except InvalidOperation:
         values = []
     if not separator or not values or not all(value.is_finite() for value in values):
-        raise DomainError(f"{sweep!r} is not a sweep. Write mu=0.5,1,2 or query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3")
+        raise DomainError(
+            f"{sweep!r} is not a sweep. Write mu=0.5,1,2 or query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3 or "
+            "within:QUERY:ATTRIBUTE=0.1,0.3"
+        )
     if what == TOTAL:
         return [Setting(f"{TOTAL}={value}", _at_total(spec, value)) for value in dict.fromkeys(values)]
-    known = {"query": [query.name for query in spec.queries], "attribute": list(spec.policy.attributes)}
-    if name not in known.get(kind, ()):
-        there = ", ".join(f"{kind}:{name}" for kind, names in known.items() for name in names)
-        raise DomainError(f"cannot sweep {what!r}. There are: mu, {there}")
-    return [Setting(f"{what}={value}", _at_share(spec, kind, name, value)) for value in dict.fromkeys(values)]
+    parts = _parts(spec)
+    if what not in parts:
+        raise DomainError(f"cannot sweep {what!r}. There are: mu, {', '.join(parts)}")
+    return [Setting(f"{what}={value}", _at_share(spec, what, parts[what], value)) for value in dict.fromkeys(values)]
+
+
+Answer = tuple[str, str]  # a query and an attribute that it asks for
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some answers, and the whole whose share they have."""
+
+    inside: frozenset[Answer]
+    whole: frozenset[Answer]
+
+
+def _parts(spec: Spec) -> dict[str, _Part]:
+    """Everything whose share can be swept, by its name."""
+    every = frozenset((query.name, attribute) for query in spec.queries for attribute in query.attributes)
+    if spec.is_individual:  # queries have no prices: only attributes have shares
+        return {f"attribute:{name}": _Part(frozenset({("", name)}), every) for name in spec.asked}
+    of_query = {name: frozenset(each for each in every if each[0] == name) for name in (q.name for q in spec.queries)}
+    of_attribute = {name: frozenset(each for each in every if each[1] == name) for name in spec.policy.attributes}
+    return {
+        **{f"query:{name}": _Part(inside, every) for name, inside in of_query.items()},
+        **{f"attribute:{name}": _Part(inside, every) for name, inside in of_attribute.items()},
+        **{
+            f"within:{query.name}:{attribute}": _Part(frozenset({(query.name, attribute)}), of_query[query.name])
+            for query in spec.queries
+            for attribute in query.mu
+        },
+    }
 
 
 def _at_total(spec: Spec, mu: Decimal) -> Spec:
@@ -54,23 +89,22 @@ def _at_total(spec: Spec, mu: Decimal) -> Spec:
     return _scaled(replace(spec, policy=policy), lambda _query, _attribute: factor)
 
 
-def _at_share(spec: Spec, kind: str, name: str, share: Decimal) -> Spec:
+def _at_share(spec: Spec, what: str, part: _Part, share: Decimal) -> Spec:
     if not 0 < share < 1:
         raise DomainError("a share is between 0 and 1")
-    if spec.is_individual and kind == "query":
-        raise DomainError("queries without a mu have no shares. Sweep mu or attributes")
-    total = _total(spec) ** 2
-    prices = price(spec)
-    loss = prices.of_query(name) if kind == "query" else prices.of_attribute(name)
-    part = Decimal(loss.mu_squared.numerator) / Decimal(loss.mu_squared.denominator)
-    if not 0 < part < total:
-        raise DomainError(f"{kind} {name!r} has nothing or everything of the budget, so its share cannot be changed")
     if spec.is_individual:
+        ((_, name),) = part.inside
         return _with_share(spec, name, share)
-    inside, outside = (share * total / part).sqrt(), ((1 - share) * total / (total - part)).sqrt()  # μ, not μ²
+    squares = {(query.name, attribute): mu * mu for query in spec.queries for attribute, mu in query.mu.items()}
+    within, whole = (sum((squares[each] for each in answers), Decimal()) for answers in (part.inside, part.whole))
+    if not 0 < within < whole:
+        raise DomainError(f"{what!r} has nothing or everything of the budget, so its share cannot be changed")
+    inside, outside = (share * whole / within).sqrt(), ((1 - share) * whole / (whole - within)).sqrt()  # μ, not μ²
 
     def factor(query: str, attribute: str) -> Decimal:
-        return inside if name == (query if kind == "query" else attribute) else outside
+        if (query, attribute) not in part.whole:
+            return Decimal(1)
+        return inside if (query, attribute) in part.inside else outside
 
     return _scaled(spec, factor)
 
@@ -79,6 +113,8 @@ def _with_share(spec: Spec, name: str, share: Decimal) -> Spec:
     """The spec in which one attribute has this share of what is spent."""
     attributes = dict(spec.policy.attributes)
     others = sum((attributes[other].share for other in spec.asked if other != name), Decimal(0))
+    if not others:
+        raise DomainError(f"{name!r} has everything of the budget, so its share cannot be changed")
     attributes[name] = replace(attributes[name], share=others * share / (1 - share))
     return replace(spec, policy=replace(spec.policy, attributes=attributes))
 

@@ -21,15 +21,20 @@ class Level:
 #: Within a state.
 QCEW_LEVELS = (
     Level("state total", (), 51),
+    Level("domain", ("domain",), 52),
     Level("supersector", ("supersector",), 53),
     Level("sector", ("sector",), 54),
     Level("NAICS-3", ("naics3",), 55),
     Level("NAICS-4", ("naics4",), 56),
     Level("NAICS-5", ("naics5",), 57),
+    Level("NAICS-6", ("naics6",), 58),
     Level("county total", (COUNTY,), 71),
     Level("county x supersector", (COUNTY, "supersector"), 73),
+    Level("county x sector", (COUNTY, "sector"), 74),
     Level("county x NAICS-3", (COUNTY, "naics3"), 75),
+    Level("county x NAICS-4", (COUNTY, "naics4"), 76),
     Level("county x NAICS-5", (COUNTY, "naics5"), 77),
+    Level("county x NAICS-6", (COUNTY, "naics6"), 78),
 )
 
 

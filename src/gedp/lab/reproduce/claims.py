@@ -6,7 +6,7 @@ standard errors away. Nothing is tuned until it agrees; where a sentence fails, 
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow.compute
@@ -32,15 +32,31 @@ class Check:
     number: str
 
 
-def claim(text: str, checks: Sequence[Check], source: str = PAPER, reason: str = "") -> CheckedClaim:
-    """Holds where all checks do. The evidence has every number if they are few, else those that fail."""
+def claim(text: str, checks: Sequence[Check], source: str = PAPER, reason: str = "", drawn: str = "") -> CheckedClaim:
+    """Holds where all checks do. The evidence has every number if they are few, else those that fail.
+
+    Checks are many, what was drawn may be little: `drawn` says how many independent draws they are of.
+    """
     failed = [check for check in checks if not check.holds]
     outcome = AGREES if not failed else DISAGREES if len(failed) == len(checks) else IN_PART
     shown = checks if len(checks) <= 8 else failed
     numbers = "; ".join(f"{c.where}: {c.number}{'' if c.holds or shown is failed else ' (no)'}" for c in shown)
     count = f"{len(checks) - len(failed)} of {len(checks)} checks hold"
     evidence = f"{count}. {'Not: ' if shown is failed and failed else ''}{numbers}".strip().rstrip(".") + "."
-    return CheckedClaim(text, source, outcome, evidence, reason if failed else "")
+    return CheckedClaim(text, source, outcome, evidence, reason if failed else "", drawn)
+
+
+def over_releases(comparisons: Comparisons, claims: Sequence[CheckedClaim]) -> list[CheckedClaim]:
+    """Claims about comparisons, each with the number of independent releases that it rests on."""
+    return [replace(each, drawn=releases_of(comparisons)) for each in claims]
+
+
+def releases_of(comparisons: Comparisons) -> str:
+    """How many independent releases a claim about comparisons rests on."""
+    counts = sorted({found.replicates for found in comparisons.values()})
+    number = " or ".join(f"{count:,}" for count in counts)
+    noun = "independent release" if counts == [1] else "independent releases"
+    return f"{number} {noun} of each of {len(comparisons)} states" if len(comparisons) > 1 else f"{number} {noun}"
 
 
 def more_accurate(comparisons: Comparisons, one: str, other: str, places: Sequence[tuple[str, str]]) -> Iterator[Check]:
@@ -151,9 +167,9 @@ def places(attributes: Sequence[str], levels: Sequence[str]) -> list[tuple[str, 
     return [(attribute, level) for attribute in attributes for level in levels]
 
 
-def ours(text: str, checks: Sequence[Check], reason: str = "") -> CheckedClaim:
+def ours(text: str, checks: Sequence[Check], reason: str = "", drawn: str = "") -> CheckedClaim:
     """A claim of this project's own."""
-    return claim(text, checks, OURS, reason)
+    return claim(text, checks, OURS, reason, drawn)
 
 
 def _biases(

@@ -98,7 +98,7 @@ class Context:
             attributes=attributes,
             by=by,
             sweep=sweep,
-            seed=self.seed,
+            seed=100 * self.seed + int(state.fips),  # states share no noise
             progress=lambda _, done, total: self.progress(what, done, total),
         )
         found.write()

@@ -16,6 +16,7 @@ from gedp.lab.reproduce.results import (
     CheckedClaim,
     Figure,
     ResultTable,
+    drawn_from,
 )
 from gedp.web import Html, asset, page
 from gedp.web import table as html_table
@@ -41,8 +42,10 @@ def index_page(context: Context, outcomes: Sequence[Outcome]) -> str:
     parts = [
         "<h1>The paper, computed anew</h1>",
         "<p>Webb, Protivash, Durrell, Slavković, Kifer, Toth: <em>Statistics-Friendly Confidentiality Protection for "
-        "Establishment Data, with Applications to the QCEW</em>. Every table and figure that public data allows, ours "
-        "beside what is printed. Where we differ, the page says so with the numbers; nothing was tuned.</p>",
+        "Establishment Data, with Applications to the QCEW</em>. Its tables, figures and claims, ours beside what is "
+        "printed; the last item lists what is left out. Where we differ, the page says so with the numbers; nothing "
+        "was tuned. The checks of a claim may look at the same releases, so each says how many independent ones there "
+        "are.</p>",
         f'<p class="soft">{_about(context)}</p>',
         *(f"<p><strong>{escape(text)}</strong></p>" for text in _warnings(context)),
         f"<p>{escape(f'{len(outcomes)} items: {counted}.')}</p>",
@@ -99,7 +102,7 @@ def _claims(claims: Sequence[CheckedClaim]) -> str:
         whose = "" if each.source == PAPER else ' <span class="soft">(our claim)</span>'
         lines.append(
             f"<li><p>{_badge(each.outcome)} <strong>{escape(each.text)}.</strong>{whose}</p>"
-            f"<p>{escape(each.evidence)}</p>{reason}</li>"
+            f"<p>{escape(each.evidence)}{escape(drawn_from(each))}</p>{reason}</li>"
         )
     return f'<ul class="claims">{"".join(lines)}</ul>'
 

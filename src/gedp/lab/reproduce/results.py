@@ -24,6 +24,7 @@ class CheckedClaim:
     outcome: str  # agrees, in part, disagrees
     evidence: str
     reason: str = ""  # the likely one, where it does not hold
+    drawn: str = ""  # how many independent draws the checks are of; nothing where there is no chance in them
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,11 @@ def verdict_of(outcomes: Sequence[str | bool]) -> str:
     if all(fine):
         return AGREES
     return IN_PART if any(fine) or IN_PART in outcomes else DISAGREES
+
+
+def drawn_from(claim: CheckedClaim) -> str:
+    """The sentence that follows the evidence of a claim."""
+    return f" Drawn: {claim.drawn}." if claim.drawn else ""
 
 
 def yes_or_no(agrees: bool) -> str:

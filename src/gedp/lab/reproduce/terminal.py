@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gedp.lab.reproduce.everything import Outcome
-from gedp.lab.reproduce.results import FAILED, SKIPPED, CheckedClaim, Result, ResultTable
+from gedp.lab.reproduce.results import FAILED, SKIPPED, CheckedClaim, Result, ResultTable, drawn_from
 
 
 def print_result(console: Console, result: Result) -> None:
@@ -16,7 +16,7 @@ def print_result(console: Console, result: Result) -> None:
         if table.note:
             console.print(table.note, soft_wrap=True)
     for each in result.claims:
-        console.print(f"{_claim(each)}. {each.evidence}", soft_wrap=True)
+        console.print(f"{_claim(each)}. {each.evidence}{drawn_from(each)}", soft_wrap=True)
     for sentence in filter(None, (result.why, result.ours)):
         console.print(f"{sentence.rstrip('.')}.", soft_wrap=True)
 

@@ -36,6 +36,32 @@ def apportion(totals: IntArray, weights: FloatArray, sizes: IntArray, fallback: 
     return parts
 
 
+def apportion_within(
+    totals: IntArray, wanted: FloatArray, lower: IntArray, upper: IntArray, sizes: IntArray
+) -> IntArray:
+    """Divides each total among its own run of parts, each of which stays between its whole bounds.
+
+    Parts begin at what is `wanted` of them. If that is too little for the run's total, all go up by the same
+    fraction of the way to their upper bounds, if too much, down towards their lower ones; the rest is rounding by
+    largest remainders. A total must lie between the sums of its run's bounds.
+    """
+    if not len(totals):
+        return np.zeros(0, np.int64)
+    starts = np.cumsum(sizes) - sizes
+    begin = np.clip(wanted, lower, upper)
+    missing = totals - np.add.reduceat(begin, starts)
+    bound = np.where(np.repeat(missing > 0, sizes), upper, lower)
+    room = np.abs(np.add.reduceat(bound - begin, starts))
+    way = np.abs(missing) / np.where(room > 0, room, 1.0)
+    values = begin + (bound - begin) * np.repeat(way, sizes)
+    parts = np.clip(np.floor(values).astype(np.int64), lower, upper)
+    fractions = np.where(parts < upper, values - parts, -1.0)  # never past an upper bound
+    left = totals - np.add.reduceat(parts, starts)
+    if left.any():
+        _give_remainders(parts, fractions, left, sizes)
+    return parts
+
+
 def _give_remainders(parts: IntArray, fractions: FloatArray, left: IntArray, sizes: IntArray) -> None:
     """Adds 1 to the `left` largest fractions of each run, in place; runs with nothing left are not sorted."""
     open_runs = left > 0

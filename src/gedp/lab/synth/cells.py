@@ -1,10 +1,14 @@
 """The table every source of synthetic data makes: one row per county × NAICS-6 × ownership cell."""
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from gedp.arrays import IntArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import depth_of
+from gedp.lab.synth.columns import integers
+from gedp.lab.synth.sizes import CBP_CLASSES, possible_jobs
 
 CELL_SCHEMA = pa.schema(
     [
@@ -19,25 +23,27 @@ CELL_SCHEMA = pa.schema(
         ("wage", pa.int64()),  # whole dollars in the quarter
     ]
 )
+CLASS_SCHEMA = pa.schema([*CELL_SCHEMA, *((name, pa.int64()) for name in CBP_CLASSES)])  # establishments by size
 KEYS = ("state", "cnty", "naics", "own")
 ATTRIBUTES = ("m1emp", "m2emp", "m3emp", "wage")
 _KEY_PATTERNS = {"state": r"^\d{2}$", "cnty": r"^\d{3}$", "own": r"^\d$"}
 
 
-def check_cells(table: pa.Table) -> None:
-    """Raises FaultsError with every way in which `table` is not a table of cells."""
-    faults = _schema_faults(table)
+def check_cells(table: pa.Table, *, by_class: bool = False) -> None:
+    """Raises FaultsError with every way in which `table` is not a table of cells, with size classes if asked."""
+    wanted = CLASS_SCHEMA if by_class else CELL_SCHEMA
+    faults = _schema_faults(table, wanted)
     if not faults and not table.num_rows:
         faults = [Fault("rows", "there are none", "Give at least one cell")]
     if not faults:
-        faults = [*_key_faults(table), *_value_faults(table)]
+        faults = [*_key_faults(table), *_value_faults(table), *(_class_faults(table) if by_class else ())]
     if faults:
         raise FaultsError("cells", faults)
 
 
-def _schema_faults(table: pa.Table) -> list[Fault]:
+def _schema_faults(table: pa.Table, schema: pa.Schema) -> list[Fault]:
     faults = []
-    for field in CELL_SCHEMA:
+    for field in schema:
         if field.name not in table.column_names:
             faults.append(Fault(f"column {field.name}", "missing", f"Add it as {field.type}"))
         elif table.schema.field(field.name).type != field.type:
@@ -88,4 +94,27 @@ def _value_faults(table: pa.Table) -> list[Fault]:
         low = pc.sum(pc.less(table[name], least)).as_py() or 0
         if low:
             faults.append(Fault(f"column {name}", f"{low} values under {least}", "Correct or drop those cells"))
+    return faults
+
+
+def class_counts(table: pa.Table) -> IntArray:
+    """Establishments by size class, a row per cell."""
+    return np.column_stack([integers(table, name) for name in CBP_CLASSES])
+
+
+def _class_faults(table: pa.Table) -> list[Fault]:
+    counts = class_counts(table)
+    if (counts < 0).any():
+        return [Fault("size classes", "some are below 0", "Correct or drop those cells")]
+    faults = []
+    others = int((counts.sum(axis=1) != table["estabs"].to_numpy()).sum())
+    if others:
+        problem = f"{others} cells have another number of establishments than their classes add up to"
+        faults.append(Fault("size classes", problem, "Give classes of the same establishments, or another spread"))
+    least, most = possible_jobs(counts)
+    jobs = table["m3emp"].to_numpy()
+    outside = int(((jobs < least) | (jobs > most)).sum())
+    if outside:
+        problem = f"{outside} cells have fewer or more jobs in month 3 than their classes allow"
+        faults.append(Fault("size classes", problem, "Bring m3emp between the bounds of the classes"))
     return faults

@@ -17,10 +17,10 @@ from gedp.arrays import IntArray
 from gedp.errors import GedpError
 from gedp.files import replacing
 from gedp.industries import sector_of, supersector_of
-from gedp.lab.synth.cells import ATTRIBUTES, check_cells
+from gedp.lab.synth.cells import ATTRIBUTES, check_cells, class_counts
 from gedp.lab.synth.draws import Stream
 from gedp.lab.synth.sizes import count_by_size
-from gedp.lab.synth.spreads import SPREADS, Attributes, Spread
+from gedp.lab.synth.spreads import SPREADS, Attributes, DividedCells, Spread, SpreadSettings
 from gedp.progress import Advance
 
 SCHEMA = pa.schema(
@@ -66,12 +66,14 @@ def write_establishments(
     quarter: int,
     seed: int,
     spread: str = "skewed",
+    settings: SpreadSettings | None = None,
     progress: Advance | None = None,
     batch: int = BATCH,
 ) -> Summary:
     """Makes the establishments of `cells` (schema `gedp.lab.synth.cells.CELL_SCHEMA`) and writes them to `out`.
 
-    Rows are ordered by state, county, NAICS and ownership, and adding them up gives every cell back exactly.
+    The spread `classes` needs the columns of CLASS_SCHEMA too. Rows are ordered by state, county, NAICS and
+    ownership, and adding them up gives every cell back exactly.
     The same seed gives the same file whatever `batch` is, and a state is the same alone or among others. The
     file appears only when it is whole.
     """
@@ -79,9 +81,10 @@ def write_establishments(
         raise GedpError(f"spread {spread!r}: no such spread. Use one of {', '.join(SPREADS)}.")
     if seed < 0:
         raise GedpError(f"seed {seed}: must not be negative.")
-    check_cells(cells)
+    way = SPREADS[spread](settings or SpreadSettings())
+    check_cells(cells, by_class=way.by_class)
     cells = cells.sort_by([(name, "ascending") for name in ("state", "cnty", "naics", "own")])
-    work = _Work(cells, year, quarter, seed, SPREADS[spread])
+    work = _Work(cells, year, quarter, seed, way)
     summary = Summary(out, 0, cells.num_rows, work.counties, 0, 0, 0, 0, (0,) * 10, 0)
     with replacing(out) as temporary, _writer(temporary) as writer:
         for made in _in_order(work.make, work.ranges(batch)):
@@ -130,6 +133,7 @@ class _Work:
         self.year, self.quarter, self.seed, self.spread = year, quarter, seed, spread
         self.estabs: IntArray = cells["estabs"].to_numpy()
         self.totals = {name: cells[name].to_numpy() for name in ATTRIBUTES}
+        self.classes = class_counts(cells) if spread.by_class else None
         self.codes = {name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")}
         self.codes |= _industry_codes(self.codes["naics"])
         state = self.codes["state"].index
@@ -161,7 +165,8 @@ class _Work:
         stream = Stream(self.seed, int(self.codes["state"].words[self.codes["state"].index[first]]))
         draws = stream.draw(self.spread.recipe, in_state, count)
         totals = Attributes(**{name: values[cells] for name, values in self.totals.items()})
-        made = self.spread.divide(totals, estabs, draws)
+        classes = None if self.classes is None else self.classes[cells]
+        made = self.spread.divide(DividedCells(totals, estabs, classes), draws)
         columns: dict[str, pa.Array] = {name: coded.repeat(cells, estabs) for name, coded in self.codes.items()}
         columns |= {name: pa.array(getattr(made, name)) for name in ATTRIBUTES}
         columns["year"] = pa.array(np.full(count, self.year, np.int16))

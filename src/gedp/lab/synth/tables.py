@@ -117,24 +117,31 @@ def totals_table(title: str, made: Summary | Shape) -> Table:
 def sources_table(result: "RouteResult") -> Table:
     """Where the county x NAICS-4 figures came from."""
     counts = result.provenance
+    imputed = "regression" if result.employment_fit else "donors"
     table = _table("Sources", ("county x NAICS-4 figure", "from", "cells", "share"))
     for figure, source, cells in (
         ("jobs, month 1", "QWI", counts.month1_published),
-        ("jobs, month 1", "regression", counts.month1_modelled),
+        ("jobs, month 1", imputed, counts.month1_modelled),
         ("jobs, month 3", "QWI", counts.month3_published),
         ("jobs, month 3", "imputed CBP", counts.month3_imputed),
         ("wages", "CBP payroll", counts.wage_from_payroll),
         ("wages", "QWI earnings x jobs", counts.wage_from_earnings),
-        ("wages", "regression", counts.wage_from_model),
+        ("wages", imputed, counts.wage_from_model),
     ):
         table.add_row(figure, source, f"{cells:,}", f"{cells / counts.naics4_cells:.1%}")
     return table
 
 
-def fits_table(result: "RouteResult") -> Table:
-    """How well the two regressions fit."""
-    table = _table("Regressions", ("model", "R²", "observations", "outliers", "terms", "residual sd"))
-    for fit, unit in ((result.employment_fit, "jobs"), (result.wage_fit, "√$")):
+def fits_table(result: "RouteResult") -> RenderableType:
+    """How well the two regressions fit, and on how many states; only the states where donors took their place."""
+    states = len(result.fitted_states)
+    learned = f"from {states} state{'s' if states > 1 else ''}"
+    fits = [(fit, unit) for fit, unit in ((result.employment_fit, "jobs"), (result.wage_fit, "√$")) if fit]
+    if not fits:
+        return f"Donors are {learned}."
+    title = f"Regressions, learned {learned}"
+    table = _table(title, ("model", "R²", "observations", "outliers", "terms", "residual sd"))
+    for fit, unit in fits:
         counts = (f"{fit.observations:,}", f"{fit.outliers_removed}", f"{fit.coefficients}")
         table.add_row(fit.name, f"{fit.r_squared:.4f}", *counts, f"{fit.residual_sd:,.1f} {unit}")
     return table

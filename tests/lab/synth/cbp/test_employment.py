@@ -6,9 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
+from gedp.errors import GedpError
 from gedp.lab.synth.cbp.employment import (
     EmploymentInput,
     EmploymentOptions,
+    Imputation,
     adjust_to_county,
     employment_naics4,
     month_two,
@@ -16,6 +18,9 @@ from gedp.lab.synth.cbp.employment import (
 )
 
 NAN = np.nan
+
+
+REGRESSION = EmploymentOptions(impute="regression")
 
 
 class FixedNormals(np.random.Generator):
@@ -140,12 +145,13 @@ def line_world() -> EmploymentInput:
 
 def test_employment_by_hand() -> None:
     cells = line_world()
-    result = employment_naics4(cells, FixedNormals(0.0))
+    result = employment_naics4(cells, FixedNormals(0.0), REGRESSION)
     assert result.m3.tolist() == [10, 20, 30, 40, 50, 160, 170, 80]  # imputed where QWI withholds the end
     assert result.m1[2] == pytest.approx(2 + 15 + 6)
     assert result.m1[5] == pytest.approx(2 + 80 + 21)  # predicted from the imputed month 3
     assert result.modelled.tolist() == [False, False, True, False, False, True, False, False]
     assert result.m2 == pytest.approx((result.m1 + result.m3) / 2)
+    assert result.fit is not None
     assert result.fit.observations == 5
     assert result.fit.r_squared == pytest.approx(1)
 
@@ -153,14 +159,14 @@ def test_employment_by_hand() -> None:
 def test_stable_employment_lifts_all_three_months() -> None:
     stable = np.full(8, NAN)
     stable[2] = 500.0
-    result = employment_naics4(replace(line_world(), emp_stable=stable), FixedNormals(0.0))
+    result = employment_naics4(replace(line_world(), emp_stable=stable), FixedNormals(0.0), REGRESSION)
     assert [result.m1[2], result.m2[2], result.m3[2]] == [500, 500, 500]
 
 
 def test_modelled_cells_share_what_the_county_leaves() -> None:
     cells = line_world()
     published = np.nansum(cells.emp)
-    result = employment_naics4(replace(cells, county_emp=np.array([published + 63.0])), FixedNormals(0.0))
+    result = employment_naics4(replace(cells, county_emp=np.array([published + 63.0])), FixedNormals(0.0), REGRESSION)
     assert result.m1[[2, 5]] == pytest.approx(np.array([23.0, 103.0]) / 126 * 63)
 
 
@@ -169,10 +175,10 @@ def test_noise_of_a_prediction_is_wider_than_that_of_the_mean() -> None:
     cells = line_world()
     noisy = replace(cells, emp=cells.emp + rng.normal(0, 2, 8))
     one, mean = (
-        employment_naics4(noisy, FixedNormals(1.0), EmploymentOptions(noise=noise)).m1[2]
+        employment_naics4(noisy, FixedNormals(1.0), replace(REGRESSION, noise=noise)).m1[2]
         for noise in ("prediction", "mean")
     )
-    at_fit = employment_naics4(noisy, FixedNormals(0.0)).m1[2]
+    at_fit = employment_naics4(noisy, FixedNormals(0.0), REGRESSION).m1[2]
     assert one > mean > at_fit
 
 
@@ -180,6 +186,40 @@ def test_a_modelled_month_is_never_negative() -> None:
     rng = np.random.default_rng(11)
     cells = line_world()
     noisy = replace(cells, emp=cells.emp + rng.normal(0, 2, 8))
-    result = employment_naics4(noisy, FixedNormals(-1000.0))
+    result = employment_naics4(noisy, FixedNormals(-1000.0), REGRESSION)
     assert (result.m1 >= 0).all()
     assert (result.m2 >= 0).all()
+
+
+def test_donors_give_the_ratio_of_their_sector() -> None:
+    """Month 1 is half of month 3 in one sector and twice it in the other, whatever their sizes."""
+    emp_end = np.array([10.0, 20, 30, 40, 50, 60])
+    cells = replace(
+        line_world(),
+        state=np.array(["44"] * 6),
+        sector=np.array(["23", "31", "23", "31", "23", "31"]),
+        county=np.zeros(6, np.int64),
+        establishments=np.ones(6),
+        emp=np.array([5.0, 40, NAN, NAN, 25, 120]),
+        emp_end=emp_end,
+        emp_stable=np.full(6, NAN),
+        imputed_emp=emp_end,
+    )
+    result = employment_naics4(cells, np.random.default_rng(0))
+    assert result.m1.tolist() == [5, 40, 15, 80, 25, 120]
+    assert result.fit is None
+
+
+@pytest.mark.parametrize("impute", ["donors", "regression"])
+def test_size_classes_bound_month_three(impute: Imputation) -> None:
+    least, most = np.zeros(8), np.full(8, np.inf)
+    least[0], most[1], most[5] = 12.0, 15.0, 99.0
+    cells = replace(line_world(), least_m3=least, most_m3=most)
+    result = employment_naics4(cells, FixedNormals(0.0), EmploymentOptions(impute=impute))
+    assert result.m3.tolist() == [12, 15, 30, 40, 50, 99, 170, 80]
+
+
+@pytest.mark.parametrize("eta", [0.0, -1.0, NAN, np.inf])
+def test_eta_must_be_a_positive_number(eta: float) -> None:
+    with pytest.raises(GedpError, match="eta"):
+        EmploymentOptions(eta=eta)

@@ -8,6 +8,7 @@ import pytest
 from gedp.errors import FaultsError
 from gedp.lab.synth.cbp import Sources, read_sources
 from gedp.lab.synth.cbp.county_patterns import cbp_year, efsy_year
+from gedp.lab.synth.sizes import CBP_CLASSES
 from tests.helpers.synth_cbp_files import publish_world, read_rows, write_rows
 
 
@@ -109,11 +110,13 @@ def test_gzipped_extracts_read_the_same(files: Path) -> None:
 
 
 def test_states_are_chosen_by_either_code(files: Path) -> None:
-    sources = read(files, states=["ri"])
-    assert set(sources.cbp["state"].to_pylist()) == {"44"}
-    assert set(sources.efsy["state"].to_pylist()) == {"44"}
-    assert set(sources.qwi.cells["state"].to_pylist()) == {"44"}
-    assert read(files, states=["44"]).cbp.equals(sources.cbp)
+    assert read(files, states=["ri"]).states == read(files, states=["44"]).states == ("44",)
+
+
+def test_all_states_are_read_whichever_are_wanted(files: Path) -> None:
+    sources = read(files, states=["RI"])
+    for table in (sources.cbp, sources.efsy, sources.qwi.cells):
+        assert set(table["state"].to_pylist()) == {"34", "44"}
 
 
 def test_unpadded_fips_codes_are_padded(files: Path) -> None:
@@ -250,3 +253,35 @@ def test_files_that_are_not_there(files: Path) -> None:
     assert any("cbp16co.txt: cannot be read" in fault for fault in faults)
     assert any("qwi: is not a folder" in fault for fault in faults)
     assert any("efsy_cbp_2016.csv: lacks the columns" in fault for fault in faults)
+
+
+def test_size_classes_are_read_when_asked_for(files: Path) -> None:
+    assert not read(files).size_classes
+    sources = read(files, size_classes=True)
+    assert sources.size_classes
+    rows = {
+        (row["fipstate"], row["fipscty"], row["naics"].rstrip("-/")): row for row in read_rows(files / "cbp16co.txt")
+    }
+    for cell in sources.cbp.to_pylist():
+        row = rows[cell["state"], cell["cnty"], cell["code"]]
+        assert [cell[name] for name in CBP_CLASSES] == [int(row[name]) for name in CBP_CLASSES]
+
+
+def test_a_file_without_size_classes_will_do_unless_they_are_asked_for(files: Path) -> None:
+    drop_column(files / "cbp16co.txt", "n50_99")
+    assert read(files).cbp.num_rows
+    (fault,) = faults_of(files, size_classes=True)
+    assert "lacks the column n50_99" in fault
+
+
+def test_size_classes_must_add_up_to_the_establishments(files: Path) -> None:
+    def one_more(row: dict[str, str]) -> dict[str, str]:
+        if row["naics"] == "------" and row["fipstate"] == "44":
+            row["n5_9"] = str(int(row["n5_9"]) + 1)
+        return row
+
+    change(files / "cbp16co.txt", one_more)
+    (fault,) = faults_of(files, size_classes=True)
+    assert "3 rows have size classes that do not add up to est" in fault
+    assert "another spread" in fault
+    assert read(files).cbp.num_rows

@@ -1,11 +1,21 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray, IntArray
 from gedp.lab.synth.cbp.divide import group_sum
 from gedp.lab.synth.cbp.employment import Employment
-from gedp.lab.synth.cbp.naics6 import Naics6Input, divide_wages, emp_scale, naics6_cells, scaled_month_three
+from gedp.lab.synth.cbp.naics6 import (
+    Naics6Input,
+    divide_wages,
+    emp_scale,
+    naics6_cells,
+    scaled_month_three,
+    within_classes,
+)
 from gedp.lab.synth.cbp.regression import FitSummary
+from gedp.lab.synth.sizes import possible_jobs
 
 NAN = np.nan
 
@@ -96,3 +106,36 @@ def test_every_month_and_the_wage_add_up_to_the_parent() -> None:
     for made, total in ((result.m1, m1), (result.m2, m2), (result.wage, wage)):
         assert (np.bincount(parent, weights=made, minlength=parents)[present] == total[present]).all()
     assert (np.bincount(parent, weights=result.m3, minlength=parents)[scaled] == m3[scaled]).all()
+
+
+def test_month_three_stays_within_the_size_classes_by_hand() -> None:
+    # One parent of 40 jobs: its cells of 1-4 and of 20-49 can have 0 to 4 and 20 to 49, so 30 and 10 become 4 and 36.
+    # The other has 100, but its two cells of 5-9 can hold no more than 18.
+    classes = np.zeros((4, 12), np.int64)
+    classes[[0, 1, 2, 3], [0, 3, 1, 1]] = 1
+    m3 = np.array([30.0, 10, 50, 50])
+    assert within_classes(m3, classes, np.array([0, 0, 1, 1])).tolist() == [4, 36, 9, 9]
+
+
+def test_an_open_class_takes_what_there_is() -> None:
+    classes = np.zeros((2, 12), np.int64)
+    classes[[0, 1], [11, 0]] = 1
+    assert within_classes(np.array([70_000.0, 3]), classes, np.array([0, 0])).tolist() == [70_000, 3]
+
+
+@given(st.data())
+def test_size_classes_hold_and_parents_are_kept_where_they_can_be(data: st.DataObject) -> None:
+    parents = data.draw(st.integers(1, 4))
+    group = np.sort(data.draw(st.lists(st.integers(0, parents - 1), min_size=1, max_size=10)))
+    group = np.unique(group, return_inverse=True)[1]
+    rows = st.lists(st.integers(0, 2), min_size=12, max_size=12)
+    classes = np.array(data.draw(st.lists(rows, min_size=len(group), max_size=len(group))))
+    m3 = np.array(data.draw(st.lists(st.floats(0, 9000), min_size=len(group), max_size=len(group))))
+    made = within_classes(m3, classes, group)
+    least, most = possible_jobs(classes)
+    assert (least <= made).all()
+    assert (made <= most).all()
+    for parent in range(group.max() + 1):
+        inside = group == parent
+        wanted = round(m3[inside].sum())
+        assert made[inside].sum() == min(max(wanted, least[inside].sum()), most[inside].sum())

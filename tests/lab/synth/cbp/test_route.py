@@ -1,18 +1,22 @@
 from collections import defaultdict
+from dataclasses import fields, replace
 
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from gedp.lab.synth.cbp import EmploymentOptions, RouteResult, Sources, cells_from_sources, read_sources
 from gedp.lab.synth.cbp.codes import parent_of, sector_of
 from gedp.lab.synth.cbp.gather import Gathered, gather
-from gedp.lab.synth.cells import CELL_SCHEMA
+from gedp.lab.synth.cells import CELL_SCHEMA, CLASS_SCHEMA, check_cells
 from gedp.lab.synth.publish import PublishedFiles
 from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
+from gedp.lab.synth.sizes import CBP_CLASSES
 from tests.helpers.synth_cbp_files import publish_world
 
+REGRESSION = EmploymentOptions(impute="regression")
 TruthAndFiles = tuple[pa.Table, PublishedFiles]
 
 
@@ -29,7 +33,13 @@ def sources(world: TruthAndFiles) -> Sources:
 
 @pytest.fixture(scope="module")
 def result(sources: Sources) -> RouteResult:
-    return cells_from_sources(sources, seed=1)
+    return cells_from_sources(sources, seed=1, options=REGRESSION)
+
+
+@pytest.fixture(scope="module")
+def with_classes(world: TruthAndFiles) -> Sources:
+    _, files = world
+    return read_sources(files.cbp, files.qwi, files.efsy, size_classes=True)
 
 
 def totals(table: pa.Table, by: str) -> dict[str, np.ndarray]:
@@ -85,12 +95,14 @@ def test_sector_totals_are_recovered(world: TruthAndFiles, result: RouteResult) 
 
 def test_the_printed_county_adjustment_overshoots(world: TruthAndFiles, sources: Sources) -> None:
     truth, _ = world
-    printed = cells_from_sources(sources, seed=1, options=EmploymentOptions(as_printed=True))
+    printed = cells_from_sources(sources, seed=1, options=replace(REGRESSION, as_printed=True))
     error = relative_errors(totals(truth, "'all'"), totals(printed.cells, "'all'"))[0, 0]
     assert error > 0.03
 
 
 def test_the_fits_and_sources_are_reported(sources: Sources, result: RouteResult) -> None:
+    assert result.employment_fit is not None
+    assert result.wage_fit is not None
     assert result.employment_fit.r_squared > 0.95
     assert 0.2 < result.wage_fit.r_squared < 1
     counts = result.provenance
@@ -103,8 +115,8 @@ def test_the_fits_and_sources_are_reported(sources: Sources, result: RouteResult
 
 
 def test_the_same_seed_gives_the_same_cells(sources: Sources, result: RouteResult) -> None:
-    assert cells_from_sources(sources, seed=1).cells.equals(result.cells)
-    assert not cells_from_sources(sources, seed=2).cells.equals(result.cells)
+    assert cells_from_sources(sources, seed=1, options=REGRESSION).cells.equals(result.cells)
+    assert not cells_from_sources(sources, seed=2, options=REGRESSION).cells.equals(result.cells)
 
 
 def test_published_figures_come_through_unchanged(sources: Sources, result: RouteResult) -> None:
@@ -132,19 +144,14 @@ def test_published_figures_come_through_unchanged(sources: Sources, result: Rout
     assert checked > 50
 
 
-def test_a_cell_that_qwi_lacks_is_left_out_and_counted(sources: Sources) -> None:
+def test_a_cell_that_qwi_lacks_is_left_out_and_counted_in_its_state(sources: Sources) -> None:
     cells = sources.qwi.cells
-    shorter = Sources(
-        sources.year,
-        sources.quarter,
-        sources.cbp,
-        sources.efsy,
-        type(sources.qwi)(sources.qwi.counties, cells.slice(0, cells.num_rows - 3)),
-    )
-    provenance = cells_from_sources(shorter, seed=1).provenance
+    kept = replace(sources.qwi, cells=cells.slice(0, cells.num_rows - 3))
     dropped = {(row["state"], row["cnty"], row["code"]) for row in cells.slice(cells.num_rows - 3).to_pylist()}
     counted = [row["est"] for row in sources.cbp.to_pylist() if (row["state"], row["cnty"], row["code"]) in dropped]
-    assert (provenance.left_out_cells, provenance.left_out_establishments) == (len(counted), sum(counted))
+    for states, expected in (((), counted), (("44",), counted), (("34",), [])):
+        provenance = cells_from_sources(replace(sources, qwi=kept, states=states), seed=1).provenance
+        assert (provenance.left_out_cells, provenance.left_out_establishments) == (len(expected), sum(expected))
 
 
 def same(fast: np.ndarray, slow: list[float | None]) -> None:
@@ -206,8 +213,62 @@ def test_the_joins_agree_with_looking_everything_up(sources: Sources, gathered: 
     same(gathered.naics6.establishments, [cbp[key]["est"] for key in finest])
 
 
-def test_a_state_alone_has_the_counties_of_that_state(world: TruthAndFiles) -> None:
+def test_a_state_alone_is_the_same_as_among_others(world: TruthAndFiles, result: RouteResult) -> None:
+    """Both regressions learn from every state of the files, whichever is written."""
     _, files = world
-    alone = cells_from_sources(read_sources(files.cbp, files.qwi, files.efsy, states=["RI"]))
-    assert set(alone.cells["state"].to_pylist()) == {"44"}
-    assert alone.employment_fit.coefficients < 25
+    of_one = read_sources(files.cbp, files.qwi, files.efsy, states=["RI"])
+    alone = cells_from_sources(of_one, seed=1, options=REGRESSION)
+    assert alone.cells.equals(result.cells.filter(pc.equal(result.cells["state"], "44")))
+    assert alone.employment_fit == result.employment_fit
+    assert alone.wage_fit == result.wage_fit
+    assert alone.fitted_states == ("34", "44")
+
+
+def test_provenance_counts_the_wanted_states(world: TruthAndFiles, result: RouteResult) -> None:
+    _, files = world
+    parts = [
+        cells_from_sources(read_sources(files.cbp, files.qwi, files.efsy, states=[state])).provenance
+        for state in ("RI", "NJ")
+    ]
+    for field in fields(result.provenance):
+        assert sum(getattr(part, field.name) for part in parts) == getattr(result.provenance, field.name)
+    assert min(part.naics4_cells for part in parts) > 0
+
+
+def errors_of(truth: pa.Table, result: RouteResult) -> np.ndarray:
+    """Absolute errors by state, county and four digits over the total, of month 1, month 2, month 3 and wages."""
+    by = "state || cnty || substr(naics, 1, 4)"
+    true, made = totals(truth, by), totals(result.cells, by)
+    missed = sum(np.abs(made.get(key, np.zeros(4)) - value) for key, value in true.items())
+    return np.asarray(missed / sum(true.values()))
+
+
+def test_donors_come_nearer_to_the_truth_than_the_regressions(
+    world: TruthAndFiles, sources: Sources, result: RouteResult
+) -> None:
+    truth, _ = world
+    from_donors = cells_from_sources(sources, seed=1)
+    assert from_donors.employment_fit is from_donors.wage_fit is None
+    assert (errors_of(truth, from_donors)[[0, 1, 3]] < errors_of(truth, result)[[0, 1, 3]]).all()
+
+
+def test_size_classes_come_through_and_bound_the_jobs(with_classes: Sources) -> None:
+    cells = cells_from_sources(with_classes, seed=1).cells
+    assert cells.schema.equals(CLASS_SCHEMA)
+    check_cells(cells, by_class=True)
+    cbp = {(row["state"], row["cnty"], row["code"]): row for row in with_classes.cbp.to_pylist()}
+    for cell in cells.to_pylist():
+        row = cbp[cell["state"], cell["cnty"], cell["naics"]]
+        assert [cell[name] for name in CBP_CLASSES] == [row[name] for name in CBP_CLASSES]
+
+
+def test_size_classes_bring_month_three_nearer_to_the_truth(
+    world: TruthAndFiles, sources: Sources, with_classes: Sources
+) -> None:
+    """Classes are exact, so that a cell outside them is wrong: holding it inside can only help."""
+    truth, _ = world
+    without, held = (errors_of(truth, cells_from_sources(one, seed=1))[2] for one in (sources, with_classes))
+    assert held <= without
+    loose, tight = (gather(one).employment for one in (sources, with_classes))
+    assert (np.asarray(tight.least_m3) <= np.asarray(tight.most_m3)).all()
+    assert (loose.least_m3, loose.most_m3) == (0, np.inf)

@@ -7,7 +7,7 @@ from gedp.arrays import FloatArray
 from gedp.lab.synth.cbp.employment import Employment
 from gedp.lab.synth.cbp.regression import FitSummary
 from gedp.lab.synth.cbp.wages import WageInput, earned, model_terms, wage_upper_bound, wages_naics4
-from tests.lab.synth.cbp.test_employment import FixedNormals
+from tests.lab.synth.cbp.test_employment import REGRESSION, FixedNormals
 
 NAN = np.nan
 
@@ -65,7 +65,7 @@ def square_world() -> tuple[WageInput, Employment]:
 
 def test_wages_by_hand() -> None:
     cells, employment = square_world()
-    result = wages_naics4(cells, employment, FixedNormals(0.0))
+    result = wages_naics4(cells, employment, FixedNormals(0.0), REGRESSION)
     assert result.wage[:12] == pytest.approx(cells.payroll[:12])
     assert result.wage[12] == pytest.approx((50 + 8 + 40 + 20) ** 2 + 1000)  # the model
     assert result.wage[13] == pytest.approx(500 * 60)  # earnings x 20 jobs x 3 months
@@ -73,6 +73,7 @@ def test_wages_by_hand() -> None:
     assert result.from_payroll.tolist() == [True] * 12 + [False] * 3
     assert result.from_model.tolist() == [False] * 12 + [True, False, False]
     assert result.from_earnings.tolist() == [False] * 13 + [True, True]
+    assert result.fit is not None
     assert result.fit.observations == 12
     assert result.fit.r_squared == pytest.approx(1)
 
@@ -80,14 +81,14 @@ def test_wages_by_hand() -> None:
 def test_the_upper_bound_holds_where_payroll_is_withheld_and_only_there() -> None:
     cells, employment = square_world()
     bounded = replace(cells, payroll_county=np.full(15, 6000.0))
-    result = wages_naics4(bounded, employment, FixedNormals(0.0))
+    result = wages_naics4(bounded, employment, FixedNormals(0.0), REGRESSION)
     assert result.wage[:12] == pytest.approx(cells.payroll[:12])
     assert result.wage[12:].tolist() == [6000, 6000, 1000]
 
 
 def test_bounds_at_odds_leave_the_lower_one() -> None:
     cells, employment = square_world()
-    result = wages_naics4(replace(cells, payroll_county=np.full(15, 900.0)), employment, FixedNormals(0.0))
+    result = wages_naics4(replace(cells, payroll_county=np.full(15, 900.0)), employment, FixedNormals(0.0), REGRESSION)
     assert result.wage[12:].tolist() == [1000, 1000, 1000]
 
 
@@ -95,6 +96,20 @@ def test_noise_enters_before_squaring() -> None:
     rng = np.random.default_rng(4)
     cells, employment = square_world()
     noisy = replace(cells, payroll=cells.payroll * rng.uniform(0.9, 1.1, 15))
-    low, mid, high = (wages_naics4(noisy, employment, FixedNormals(z)).wage[12] - 1000 for z in (-1.0, 0.0, 1.0))
+    low, mid, high = (
+        wages_naics4(noisy, employment, FixedNormals(z), REGRESSION).wage[12] - 1000 for z in (-1.0, 0.0, 1.0)
+    )
     assert np.sqrt(high) - np.sqrt(mid) == pytest.approx(np.sqrt(mid) - np.sqrt(low))
     assert high > mid > low
+
+
+def test_donors_give_their_pay_per_job() -> None:
+    """Every published cell pays 1,000 per job of month 3, so the withheld one does; bounds hold as before."""
+    cells, employment = square_world()
+    alike = replace(cells, payroll=np.where(np.isnan(cells.payroll), NAN, 1000 * employment.m3))
+    result = wages_naics4(alike, employment, np.random.default_rng(0))
+    assert result.wage[12] == pytest.approx(20_000)
+    assert result.wage[13:] == pytest.approx([30_000, 1000])
+    assert result.fit is None
+    low = wages_naics4(replace(alike, payroll_county=np.full(15, 6000.0)), employment, np.random.default_rng(0))
+    assert low.wage[12] == 6000

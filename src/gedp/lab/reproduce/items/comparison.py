@@ -13,6 +13,7 @@ from gedp.lab.reproduce.claims import (
     near_oracle,
     no_less_accurate,
     ours,
+    over_releases,
     places,
     unbiased,
     useless,
@@ -37,6 +38,7 @@ from gedp.lab.reproduce.compared import (
     lines_table,
     links,
     median_table,
+    total_figure,
 )
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import AGREES, PAPER, CheckedClaim, Item, Result, verdict_of
@@ -53,12 +55,13 @@ UNITS = (
 def run(context: Context) -> Result:
     """Ten workflows, two attributes, six levels."""
     found = compare_states(context, "equal", equal_spec(), WORKFLOWS, ATTRIBUTES)
-    claims = [*paper_claims(found), *our_claims(found)]
+    claims = over_releases(found, [*paper_claims(found), *our_claims(found)])
     tables, figures = [], []
     for state, comparison in found.items():
         for attribute in ATTRIBUTES:
             tables.append(median_table(comparison, state, attribute, WORKFLOWS))
             tables.append(bias_table(comparison, state, attribute, [*PRIVATE, GDP]))
+            figures.append(total_figure(comparison, state, attribute, ["psi", "pnc", "auto", GDP]))
             figures += box_figures(comparison, state, attribute, ["psi", "pnc", "auto", GDP])
     of_paper = [each.outcome for each in claims if each.source == PAPER]
     held = sum(outcome == AGREES for outcome in of_paper)

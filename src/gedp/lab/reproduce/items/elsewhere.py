@@ -1,23 +1,22 @@
-"""List what the paper shows and public data does not allow."""
+"""List what the paper shows and is left out here, with the reason."""
 
 from gedp.lab.reproduce.context import Context
 from gedp.lab.reproduce.results import SKIPPED, Item, Result, ResultTable
 
 ROWS = (
     (
-        "signed differences, scatter plots and box plots of a state's QCEW",
-        "the data is confidential; synthetic states instead",
+        "signed differences, scatter plots and box plots of a state's confidential QCEW",
+        "the data is confidential; the same of synthetic states is in differences and scatter",
     ),
     (
-        "suppressed values in CBP and QWI",
-        "the national files of CBP and QWI are not among the data; `gedp synth cbp` reads them",
+        "suppressed values in County Business Patterns and Quarterly Workforce Indicators",
+        "the national files are not among the data; `gedp synth cbp` reads them",
     ),
-    ("synthetic states from CBP, imputed CBP and QWI", "the same; ours are made from the published QCEW"),
     (
-        "proportions of the Dirichlet divider for nine Gamma distributions",
-        "the nine pairs of parameters are not printed",
+        "Syn-NJ and Syn-RI as made from these files",
+        "the same; ours are made from the published QCEW, and stand beside the printed summaries",
     ),
-    ("table of notation, example of suppression, algorithms", "nothing to compute"),
+    ("tables of notation and of variables", "nothing to compute"),
 )
 
 
@@ -32,4 +31,4 @@ def run(context: Context) -> Result:
     )
 
 
-ITEM = Item("elsewhere", "What public data does not allow", 1000, run)
+ITEM = Item("elsewhere", "What is left out, and why", 1000, run)

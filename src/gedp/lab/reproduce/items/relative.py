@@ -4,10 +4,11 @@ import numpy as np
 
 from gedp.lab.evaluate.figures import relative_plot
 from gedp.lab.evaluate.metrics import relative_errors
-from gedp.lab.reproduce.claims import Check, claim
+from gedp.lab.reproduce.claims import Check, claim, releases_of
+from gedp.lab.reproduce.compared import JOBS, WAGES
 from gedp.lab.reproduce.context import Context
+from gedp.lab.reproduce.releases import NAMES, WORKFLOWS, baseline_release, releases
 from gedp.lab.reproduce.results import Figure, Item, Result, ResultTable
-from gedp.lab.reproduce.single import JOBS, NAMES, WAGES, WORKFLOWS, groups_of, single
 from gedp.numbers import short_share
 
 LEVELS = ("NAICS-3", "NAICS-5", "county x NAICS-5")
@@ -16,13 +17,13 @@ LEVELS = ("NAICS-3", "NAICS-5", "county x NAICS-5")
 def run(context: Context) -> Result:
     """The baseline budget; the last state is the largest, as in the paper's figure."""
     state = context.states[-1]
-    found = single(context, state)
+    found = baseline_release(context, state)
     figures, checks, rows = [], [], []
     for attribute in (JOBS, WAGES):
         for workflow in WORKFLOWS:
             medians = []
             for level in LEVELS:
-                groups = groups_of(found, workflow, attribute, level)
+                groups = releases(found, workflow, attribute, level).first
                 errors = relative_errors(groups.truth, groups.protected)
                 low, high = np.quantile(groups.truth, [0.25, 0.75])
                 small, large = (float(np.median(errors[part])) for part in (groups.truth <= low, groups.truth >= high))
@@ -32,7 +33,11 @@ def run(context: Context) -> Result:
                 caption = f"{attribute}, {NAMES[workflow]}, {level}: median {medians[-1]}"
                 figures.append(Figure(relative_plot(groups), caption))
             rows.append([f"{attribute}, {NAMES[workflow]}", *medians])
-    falls = claim("Relative error falls with size (largest quarter of the groups against the smallest)", checks)
+    falls = claim(
+        "Relative error falls with size (largest quarter of the groups against the smallest)",
+        checks,
+        drawn=releases_of({state.name: found}),
+    )
     return Result(
         "Scatter plots of relative error against size, NAICS-3 and two measured groupings, Syn-NJ",
         f"{state.title}: {falls.evidence}",

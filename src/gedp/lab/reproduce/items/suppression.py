@@ -8,9 +8,10 @@ import pyarrow as pa
 from gedp.lab.baselines.suppression import NATION, PublishedQcew, error_texts
 from gedp.lab.evaluate.levels import QCEW_LEVELS
 from gedp.lab.reproduce.claims import Check, ours
+from gedp.lab.reproduce.compared import JOBS
 from gedp.lab.reproduce.context import QCEW, Context
+from gedp.lab.reproduce.releases import baseline_release, releases
 from gedp.lab.reproduce.results import Item, Result, ResultTable, skipped
-from gedp.lab.reproduce.single import JOBS, groups_of, single
 from gedp.numbers import short_share
 
 PRINTED = "Cell suppression blanks cells and makes custom tables hard (discussion; no such table is printed)"
@@ -24,8 +25,8 @@ def run(context: Context) -> Result:
     shares = published.suppression(*(state.fips for state in context.states))
     tables, parts, checks = [_shares(shares, {NATION: "nation", **{s.fips: s.name for s in context.states}})], [], []
     for state in context.states:
-        found = single(context, state)
-        groups = [groups_of(found, "auto", JOBS, level.name) for level in QCEW_LEVELS]
+        found = baseline_release(context, state)
+        groups = [releases(found, "auto", JOBS, level.name).first for level in QCEW_LEVELS]
         beside = published.beside_states(groups, (state.fips,))
         parts.append(beside.add_column(0, "state", pa.repeat(state.name, beside.num_rows)))
         rows = beside.to_pylist()

@@ -6,15 +6,17 @@ The imputed CBP (Eckert, Fort, Schott and Yang) has the same rows with an employ
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from gedp.errors import Fault
 from gedp.lab.synth.cbp.codes import industry_digits
 from gedp.lab.synth.cbp.csvfile import CsvSource, read_batches, whole_numbers
+from gedp.lab.synth.sizes import CBP_CLASSES
 
 CBP_COLUMNS = ("fipstate", "fipscty", "naics", "emp_nf", "emp", "qp1_nf", "qp1", "est")
 EFSY_COLUMNS = ("fipstate", "fipscty", "naics", "emp")
@@ -37,13 +39,18 @@ def efsy_year(path: Path) -> int | None:
     return int(match[1]) if match else None
 
 
-def read_cbp(path: Path, states: Sequence[str], faults: list[Fault]) -> pa.Table | None:
-    """Rows (state, cnty, code, est, emp, qp1): employees, dollars of payroll, null where withheld."""
-    table = _read(CsvSource(path, CBP_COLUMNS), states, faults)
+def read_cbp(path: Path, faults: list[Fault], *, size_classes: bool = False) -> pa.Table | None:
+    """Rows (state, cnty, code, est, emp, qp1): employees, dollars of payroll, null where withheld. If asked,
+    also the establishments by size class (`CBP_CLASSES`), which CBP never withholds."""
+    classes = (*CBP_CLASSES,) if size_classes else ()
+    table = _read(CsvSource(path, (*CBP_COLUMNS, *classes)), faults)
     if table is None:
         return None
     columns = _area(table, path, faults)
-    columns["est"] = whole_numbers(table, "est", path, faults)
+    for name in ("est", *classes):
+        columns[name] = whole_numbers(table, name, path, faults)
+    if size_classes:
+        faults += _class_faults(path, columns)
     for name, scale in (("emp", 1.0), ("qp1", DOLLARS_PER_UNIT)):
         withheld = pc.is_in(pc.utf8_upper(table[f"{name}_nf"]), pa.array(WITHHELD))
         figures = pc.multiply(whole_numbers(table, name, path, faults), scale)
@@ -51,20 +58,26 @@ def read_cbp(path: Path, states: Sequence[str], faults: list[Fault]) -> pa.Table
     return pa.table(columns)
 
 
-def read_efsy(path: Path, states: Sequence[str], faults: list[Fault]) -> pa.Table | None:
+def _class_faults(path: Path, columns: Mapping[str, pa.ChunkedArray]) -> list[Fault]:
+    inside = np.sum([columns[name].to_numpy() for name in CBP_CLASSES], axis=0)
+    others = int((np.abs(inside - columns["est"].to_numpy()) > 0).sum())  # malformed numbers are faults already
+    if not others:
+        return []
+    problem = f"{others} row{'s have' if others > 1 else ' has'} size classes that do not add up to est"
+    return [Fault(str(path), problem, "Download it again, or use another spread than classes")]
+
+
+def read_efsy(path: Path, faults: list[Fault]) -> pa.Table | None:
     """Rows (state, cnty, code, emp) of the imputed CBP; no employment figure is missing."""
-    table = _read(CsvSource(path, EFSY_COLUMNS), states, faults)
+    table = _read(CsvSource(path, EFSY_COLUMNS), faults)
     if table is None:
         return None
     return pa.table(_area(table, path, faults) | {"emp": whole_numbers(table, "emp", path, faults)})
 
 
-def _read(source: CsvSource, states: Sequence[str], faults: list[Fault]) -> pa.Table | None:
+def _read(source: CsvSource, faults: list[Fault]) -> pa.Table | None:
     before = len(faults)
-    wanted = pa.array([*states, *(state.lstrip("0") for state in states)], pa.string())
-    batches = [
-        batch.filter(pc.is_in(batch["fipstate"], wanted)) if states else batch for batch in read_batches(source, faults)
-    ]
+    batches = list(read_batches(source, faults))
     if not batches:
         if len(faults) == before:
             faults.append(Fault(str(source.path), "has no rows", "Download the file again"))

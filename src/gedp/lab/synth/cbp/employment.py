@@ -13,10 +13,12 @@ from typing import Literal
 import numpy as np
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
+from gedp.errors import GedpError
 from gedp.lab.synth.cbp.divide import group_sum
-from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
+from gedp.lab.synth.cbp.donors import donors_among
+from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, PredictionNoise, columns_at, fit_regression
 
-PredictionNoise = Literal["prediction", "mean"]
+Imputation = Literal["donors", "regression"]
 ETA_NAICS4 = 1.69
 
 
@@ -34,18 +36,26 @@ class EmploymentInput:
     imputed_emp: FloatArray  # imputed CBP, month 3
     county_emp: FloatArray  # per county: QWI, all industries
     county_emp_elsewhere: FloatArray  # per county: QWI's published cells of industries outside CBP
+    least_m3: FloatArray | float = 0.0  # what the size classes of CBP allow in month 3, where they are used
+    most_m3: FloatArray | float = np.inf
 
 
 @dataclass(frozen=True)
 class EmploymentOptions:
-    """`noise`: add the error of a single prediction, or only that of the fitted mean. `as_printed`: the
-    county adjustment of the paper to the letter.
+    """`impute`: withheld figures come from donors, or from a regression, as in the paper. `noise`: add the error
+    of a single prediction of the regression, or only that of the fitted mean. `as_printed`: the county
+    adjustment of the paper to the letter.
     """
 
     eta: float = ETA_NAICS4
+    impute: Imputation = "donors"
     noise: PredictionNoise = "prediction"
     as_printed: bool = False
     outliers: OutlierRule = field(default_factory=OutlierRule)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.eta < np.inf:
+            raise GedpError("eta: must be a number above 0.")
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,7 @@ class Employment:
     m2: FloatArray
     m3: FloatArray
     modelled: BoolArray
-    fit: FitSummary
+    fit: FitSummary | None  # none if imputed from donors
 
 
 def month_two(eta: float, m1: FloatArray, m3: FloatArray, rng: np.random.Generator) -> FloatArray:
@@ -110,35 +120,46 @@ def adjust_to_county(
     return result
 
 
+def _from_regression(
+    cells: EmploymentInput, m3: FloatArray, modelled: BoolArray, rng: np.random.Generator, options: EmploymentOptions
+) -> tuple[FloatArray, FitSummary]:
+    """Draws of month 1 from a linear model in month 3, establishments, state and sector, fitted where QWI publishes
+    both ends of the quarter."""
+    both = ~modelled & ~np.isnan(cells.emp_end)
+    numbers = {"month 3": m3, "establishments": cells.establishments}
+    labels = {"state": cells.state, "sector": cells.sector}
+    model = fit_regression(
+        "employment", cells.emp[both], columns_at(numbers, both), columns_at(labels, both), options.outliers
+    )
+    drawn = model.draw(columns_at(numbers, modelled), columns_at(labels, modelled), options.noise, rng)
+    return np.maximum(drawn, 0.0), model.summary
+
+
+def _from_donors(cells: EmploymentInput, m3: FloatArray, modelled: BoolArray, rng: np.random.Generator) -> FloatArray:
+    """Month 1 by the ratio of month 1 to month 3 of a donor for which QWI publishes both."""
+    both = ~modelled & ~np.isnan(cells.emp_end)
+    donors = donors_among("month 1", both, cells.sector, m3, cells.emp)
+    given: FloatArray = m3[modelled] * donors.give(cells.sector[modelled], m3[modelled], rng)
+    return given
+
+
 def employment_naics4(
     cells: EmploymentInput, rng: np.random.Generator, options: EmploymentOptions | None = None
 ) -> Employment:
     """Algorithm "Employment for County by NAICS-4".
 
-    Month 3 is QWI's end of quarter, or the imputed CBP. Month 1 is QWI's beginning of quarter, or a draw
-    from a linear model in month 3, establishments, state and sector, fitted where QWI publishes both ends.
+    Month 3 is QWI's end of quarter, or the imputed CBP, and never outside what the size classes allow. Month 1
+    is QWI's beginning of quarter, or imputed from month 3.
     """
     options = options or EmploymentOptions()
-    m3 = np.where(np.isnan(cells.emp_end), cells.imputed_emp, cells.emp_end)
+    m3 = np.where(np.isnan(cells.emp_end), cells.imputed_emp, cells.emp_end).clip(cells.least_m3, cells.most_m3)
     modelled = np.isnan(cells.emp)
-    both = ~modelled & ~np.isnan(cells.emp_end)
-    numbers = {"month 3": m3, "establishments": cells.establishments}
-    labels = {"state": cells.state, "sector": cells.sector}
-    model = fit_regression(
-        "employment",
-        cells.emp[both],
-        {name: column[both] for name, column in numbers.items()},
-        {name: column[both] for name, column in labels.items()},
-        options.outliers,
-    )
     m1 = cells.emp.copy()
-    if modelled.any():
-        fitted, se_prediction, se_mean = model.predict(
-            {name: column[modelled] for name, column in numbers.items()},
-            {name: column[modelled] for name, column in labels.items()},
-        )
-        spread = se_prediction if options.noise == "prediction" else se_mean
-        m1[modelled] = np.maximum(fitted + rng.standard_normal(len(fitted)) * spread, 0.0)
+    if options.impute == "donors":
+        fit = None
+        m1[modelled] = _from_donors(cells, m3, modelled, rng)
+    else:
+        m1[modelled], fit = _from_regression(cells, m3, modelled, rng, options)
     m2 = month_two(options.eta, m1, m3, rng)
     m1, m2, m3 = (stable_floor(month, cells.emp_stable) for month in (m1, m2, m3))
     m1 = adjust_to_county(
@@ -149,4 +170,4 @@ def employment_naics4(
         cells.county_emp_elsewhere,
         as_printed=options.as_printed,
     )
-    return Employment(m1, m2, m3, modelled, model.summary)
+    return Employment(m1, m2, m3, modelled, fit)

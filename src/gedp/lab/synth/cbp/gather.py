@@ -8,13 +8,17 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from gedp.arrays import FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import parent_sql, sector_sql
+from gedp.lab.synth.cbp.divide import group_sum
 from gedp.lab.synth.cbp.employment import EmploymentInput
 from gedp.lab.synth.cbp.inputs import Sources
 from gedp.lab.synth.cbp.naics6 import Naics6Input
 from gedp.lab.synth.cbp.wages import WageInput
+from gedp.lab.synth.cells import class_counts
 from gedp.lab.synth.columns import floats, integers, texts
 from gedp.lab.synth.database import database
+from gedp.lab.synth.sizes import possible_jobs
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,8 @@ class Gathered:
     wages: WageInput
     naics6: Naics6Input
     naics6_keys: pa.Table  # state, cnty, naics
-    left_out_cells: int  # CBP's NAICS-4 cells that QWI or the imputed CBP lacks, or without NAICS-6 cells
+    # CBP's NAICS-4 cells in the wanted states that QWI or the imputed CBP lacks, or without NAICS-6 cells
+    left_out_cells: int
     left_out_establishments: int
 
 
@@ -80,7 +85,7 @@ GROUP BY naics4.state, naics4.cnty ORDER BY naics4.state, naics4.cnty
 """
 
 _NAICS6 = """
-SELECT naics4.index AS parent, cbp.state, cbp.cnty, cbp.code AS naics, cbp.est, cbp.qp1, efsy.emp
+SELECT naics4.index AS parent, cbp.* EXCLUDE (code, emp), cbp.code AS naics, efsy.emp
 FROM cbp JOIN efsy USING (state, cnty, code)
 JOIN naics4 ON naics4.state = cbp.state AND naics4.cnty = cbp.cnty AND naics4.code = substr(cbp.code, 1, 4)
 WHERE length(cbp.code) = 6 AND cbp.est > 0
@@ -89,12 +94,12 @@ ORDER BY cbp.state, cbp.cnty, cbp.code
 
 _LEFT_OUT = """
 SELECT count(*), coalesce(sum(est), 0)
-FROM cbp ANTI JOIN naics4 USING (state, cnty, code) WHERE length(code) = 4
+FROM cbp ANTI JOIN naics4 USING (state, cnty, code) WHERE length(code) = 4 AND (len($states) = 0 OR state IN $states)
 """
 
 
 def gather(sources: Sources) -> Gathered:
-    """Cells in QWI, CBP and the imputed CBP, ordered by state, county and industry."""
+    """Cells of all states in QWI, CBP and the imputed CBP, ordered by state, county and industry."""
     with database() as connection:
         tables = {"cbp": sources.cbp, "efsy": sources.efsy, "qwi": sources.qwi.cells}
         for name, table in (tables | {"qwi_counties": sources.qwi.counties}).items():
@@ -103,9 +108,11 @@ def gather(sources: Sources) -> Gathered:
         naics4 = _arrow(connection, "SELECT * FROM naics4 ORDER BY index")
         counties = _arrow(connection, _COUNTIES)
         naics6 = _arrow(connection, _NAICS6)
-        left_out = connection.execute(_LEFT_OUT).fetchone() or (0, 0)
+        left_out = connection.execute(_LEFT_OUT, {"states": [*sources.states]}).fetchone() or (0, 0)
     state, sector = texts(naics4, "state"), texts(naics4, "sector")
     area = np.char.add(state, texts(naics4, "cnty"))
+    parent = integers(naics6, "parent")
+    classes = class_counts(naics6) if sources.size_classes else None
     return Gathered(
         EmploymentInput(
             state=state,
@@ -118,6 +125,7 @@ def gather(sources: Sources) -> Gathered:
             imputed_emp=floats(naics4, "imputed"),
             county_emp=floats(counties, "Emp"),
             county_emp_elsewhere=floats(counties, "elsewhere"),
+            **_month_three_bounds(parent, classes, naics4.num_rows),
         ),
         WageInput(
             state=state,
@@ -134,15 +142,24 @@ def gather(sources: Sources) -> Gathered:
             known_in_county=floats(naics4, "known2"),
         ),
         Naics6Input(
-            parent=integers(naics6, "parent"),
+            parent=parent,
             establishments=floats(naics6, "est"),
             imputed_emp=floats(naics6, "emp"),
             payroll=floats(naics6, "qp1"),
+            classes=classes,
         ),
         naics6.select(["state", "cnty", "naics"]),
         int(left_out[0]),
         int(left_out[1]),
     )
+
+
+def _month_three_bounds(parent: IntArray, classes: IntArray | None, parents: int) -> dict[str, FloatArray]:
+    """What the size classes inside NAICS-4 cells say of their month 3; nothing if they are not used."""
+    if classes is None:
+        return {}
+    least, most = possible_jobs(classes)
+    return {"least_m3": group_sum(least, parent, parents), "most_m3": group_sum(most, parent, parents)}
 
 
 def _arrow(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:

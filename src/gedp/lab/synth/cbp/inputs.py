@@ -12,6 +12,7 @@ from gedp.lab.synth.cbp.codes import LEVELS, parent_sql
 from gedp.lab.synth.cbp.county_patterns import cbp_year, efsy_year, read_cbp, read_efsy
 from gedp.lab.synth.cbp.workforce import Workforce, read_qwi
 from gedp.lab.synth.database import database
+from gedp.lab.synth.sizes import CBP_CLASSES
 from gedp.lab.synth.states import find_states
 from gedp.progress import NextStep, silent
 
@@ -21,13 +22,20 @@ UNMATCHED_SHARE = 0.05  # of the imputed CBP's NAICS-6 cells; beyond it the file
 
 @dataclass(frozen=True)
 class Sources:
-    """CBP, imputed CBP and QWI of the same states and quarter, with checked codes."""
+    """CBP, imputed CBP and QWI of the same quarter, with checked codes, and the states (FIPS) whose cells are
+    wanted, none meaning all. The regressions learn from all states of the files."""
 
     year: int
     quarter: int
     cbp: pa.Table
     efsy: pa.Table
     qwi: Workforce
+    states: tuple[str, ...] = ()
+
+    @property
+    def size_classes(self) -> bool:
+        """Whether CBP was read with its establishments by size class."""
+        return set(CBP_CLASSES) <= set(self.cbp.column_names)
 
 
 def read_sources(
@@ -37,12 +45,15 @@ def read_sources(
     *,
     states: Sequence[str] = (),
     year: int | None = None,
+    size_classes: bool = False,
     progress: NextStep = silent,
 ) -> Sources:
     """Reads the CBP county file, the folder of QWI extracts and the imputed CBP.
 
-    `states` are postal or FIPS codes, none meaning all; `year` is needed only where the CBP file's name
-    lacks it. Raises FaultsError with every fault of the three.
+    `states` are the postal or FIPS codes of those whose cells are wanted, none meaning all; the others are
+    read for the regressions. `year` is needed only where the CBP file's name lacks it. With
+    `size_classes` CBP's establishments by size class are read too, and cells will carry them. Raises
+    FaultsError with every fault of the three.
     """
     faults: list[Fault] = []
     wanted, state_faults = find_states(states)
@@ -51,10 +62,10 @@ def read_sources(
     if faults:
         raise FaultsError("the request", faults)
     progress(f"reading {cbp.name}")
-    cbp_table = read_cbp(cbp, wanted, faults)
+    cbp_table = read_cbp(cbp, faults, size_classes=size_classes)
     progress(f"reading {efsy.name}")
-    efsy_table = read_efsy(efsy, wanted, faults)
-    workforce = read_qwi(qwi, wanted, the_year, QUARTER, faults, progress)
+    efsy_table = read_efsy(efsy, faults)
+    workforce = read_qwi(qwi, the_year, QUARTER, faults, progress)
     progress("checking that the codes nest")
     for path, table in ((cbp, cbp_table), (efsy, efsy_table)):
         if table is not None:
@@ -64,7 +75,7 @@ def read_sources(
     if not faults and cbp_table is not None and efsy_table is not None and workforce is not None:
         faults += _mismatch_faults(cbp, efsy, qwi, cbp_table, efsy_table, workforce)
         if not faults:
-            return Sources(the_year, QUARTER, cbp_table, efsy_table, workforce)
+            return Sources(the_year, QUARTER, cbp_table, efsy_table, workforce, wanted)
     raise FaultsError("the CBP, QWI and imputed CBP files", faults)
 
 

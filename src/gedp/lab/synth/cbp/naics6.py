@@ -10,8 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
+from gedp.lab.synth.apportion import apportion_within
 from gedp.lab.synth.cbp.divide import dirichlet_divider, group_sum, whole_parts
 from gedp.lab.synth.cbp.employment import Employment
+from gedp.lab.synth.sizes import possible_jobs
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,7 @@ class Naics6Input:
     establishments: FloatArray
     imputed_emp: FloatArray
     payroll: FloatArray  # dollars, NaN where withheld
+    classes: IntArray | None = None  # establishments by size class, a row per cell, where they are used
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,18 @@ def divide_wages(cells: Naics6Input, m3: FloatArray, wage_naics4: FloatArray, rn
     return np.where(alone, np.rint(wage_naics4)[cells.parent].astype(np.int64), wage)
 
 
+def within_classes(m3: FloatArray, classes: IntArray, group: IntArray) -> IntArray:
+    """Month 3 in whole numbers that each cell's size classes allow, with the sum of the group (ordered, each
+    with members) if its classes allow that, else as near to it as they do."""
+    least, most = possible_jobs(classes)
+    sizes = np.bincount(group)
+    starts = np.cumsum(sizes) - sizes
+    lowest, highest = np.add.reduceat(least, starts), np.add.reduceat(most, starts)
+    total = np.rint(np.add.reduceat(m3, starts)).clip(lowest, highest)
+    upper = np.where(np.isinf(most), np.maximum(total[group], least), most)
+    return apportion_within(total.astype(np.int64), m3, least.astype(np.int64), upper.astype(np.int64), sizes)
+
+
 def naics6_cells(
     cells: Naics6Input,
     imputed_emp_naics4: FloatArray,
@@ -77,7 +92,7 @@ def naics6_cells(
     m1 = dirichlet_divider(m3, employment.m1, group, rng)
     m3_total = np.rint(group_sum(m3, group, parents)).astype(np.int64)
     m1_whole = whole_parts(m1, np.rint(employment.m1).astype(np.int64), group)
-    m3_whole = whole_parts(m3, m3_total, group)
+    m3_whole = whole_parts(m3, m3_total, group) if cells.classes is None else within_classes(m3, cells.classes, group)
     m2_whole = whole_parts((m1_whole + m3_whole).astype(np.float64), np.rint(employment.m2).astype(np.int64), group)
     return Naics6Cells(m1_whole, m2_whole, m3_whole, divide_wages(cells, m3, wage_naics4, rng))
 

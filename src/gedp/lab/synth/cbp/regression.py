@@ -8,19 +8,20 @@ heavy-tailed, so without that limit the test would go on and make the errors loo
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, stats
 
-from gedp.arrays import FloatArray
+from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import Fault, FaultsError, GedpError
 
 DEPENDENT = 1e-10  # part of a column, of length 1, that the columns before it leave unexplained
 EXACT = 1e-9  # residuals of this part of the largest response are rounding errors
 
 Labels = NDArray[np.str_]
+PredictionNoise = Literal["prediction", "mean"]
 
 
 class MissingExtraError(GedpError):
@@ -90,6 +91,29 @@ class Regression:
             np.asarray(prediction.se_obs),
             np.asarray(prediction.se_mean),
         )
+
+    def draw(
+        self,
+        numbers: Mapping[str, FloatArray],
+        labels: Mapping[str, Labels],
+        noise: PredictionNoise,
+        rng: np.random.Generator,
+    ) -> FloatArray:
+        """Fitted values with the error of a single prediction, or only with that of the fitted mean."""
+        count = len(next(iter(numbers.values())))
+        if not count:
+            return np.zeros(0)
+        fitted, se_prediction, se_mean = self.predict(numbers, labels)
+        drawn: FloatArray = fitted + rng.standard_normal(count) * (se_prediction if noise == "prediction" else se_mean)
+        return drawn
+
+
+Kind = TypeVar("Kind", bound=np.generic)
+
+
+def columns_at(columns: Mapping[str, NDArray[Kind]], cells: BoolArray) -> dict[str, NDArray[Kind]]:
+    """The same columns for some of the cells."""
+    return {name: column[cells] for name, column in columns.items()}
 
 
 def learn_design(numbers: Mapping[str, FloatArray], labels: Mapping[str, Labels]) -> Design:

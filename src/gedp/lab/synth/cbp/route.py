@@ -1,18 +1,21 @@
 """The whole route: CBP, QWI and the imputed CBP to a table of county x NAICS-6 cells."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from gedp.arrays import IntArray
+from gedp.arrays import BoolArray, IntArray
 from gedp.lab.synth.cbp.employment import Employment, EmploymentOptions, employment_naics4
 from gedp.lab.synth.cbp.gather import Gathered, gather
 from gedp.lab.synth.cbp.inputs import Sources
 from gedp.lab.synth.cbp.naics6 import Naics6Cells, naics6_cells
 from gedp.lab.synth.cbp.regression import FitSummary
 from gedp.lab.synth.cbp.wages import Wages, wages_naics4
-from gedp.lab.synth.cells import CELL_SCHEMA
+from gedp.lab.synth.cells import CELL_SCHEMA, CLASS_SCHEMA
+from gedp.lab.synth.sizes import CBP_CLASSES
 from gedp.progress import NextStep, silent
 
 PRIVATE = "5"
@@ -20,7 +23,8 @@ PRIVATE = "5"
 
 @dataclass(frozen=True)
 class Provenance:
-    """How many county x NAICS-4 cells got their figures from where, and what CBP has that QWI lacks."""
+    """How many county x NAICS-4 cells of the wanted states got their figures from where, and what CBP has there
+    that QWI lacks."""
 
     naics4_cells: int
     month1_published: int
@@ -36,11 +40,13 @@ class Provenance:
 
 @dataclass(frozen=True)
 class RouteResult:
-    """Cells in CELL_SCHEMA, the fit of the two regressions, and where the figures came from."""
+    """Cells in CELL_SCHEMA (or CLASS_SCHEMA, where the sources have size classes), the fits of the two regressions,
+    and where the figures came from."""
 
     cells: pa.Table
-    employment_fit: FitSummary
-    wage_fit: FitSummary
+    fitted_states: tuple[str, ...]  # FIPS, those that the imputation learned from
+    employment_fit: FitSummary | None  # neither is there if withheld figures came from donors
+    wage_fit: FitSummary | None
     provenance: Provenance
 
 
@@ -51,7 +57,8 @@ def cells_from_sources(
     options: EmploymentOptions | None = None,
     progress: NextStep = silent,
 ) -> RouteResult:
-    """Runs the paper's algorithms one after the other. The same sources and seed give the same cells."""
+    """Runs the paper's algorithms one after the other, on all states of the sources, and keeps the cells of the
+    wanted ones. The same sources and seed give the same cells, whichever states are wanted."""
     options = options or EmploymentOptions()
     for_employment, for_wages, for_naics6 = map(np.random.default_rng, np.random.SeedSequence(seed).spawn(3))
     progress("joining the sources")
@@ -59,12 +66,19 @@ def cells_from_sources(
     progress("employment by county and NAICS-4")
     employment = employment_naics4(gathered.employment, for_employment, options)
     progress("wages by county and NAICS-4")
-    wages = wages_naics4(gathered.wages, employment, for_wages, options.noise, options.outliers)
+    wages = wages_naics4(gathered.wages, employment, for_wages, options)
     progress("dividing into NAICS-6")
     imputed = gathered.employment.imputed_emp
     figures = naics6_cells(gathered.naics6, imputed, employment, wages.wage, for_naics6)
+    cells = _cell_table(gathered, figures)
+    fitted = np.unique(gathered.employment.state)
+    wanted = sources.states or tuple(fitted.tolist())
     return RouteResult(
-        _cell_table(gathered, figures), employment.fit, wages.fit, _provenance(gathered, employment, wages)
+        cells.filter(pc.is_in(cells["state"], pa.array(wanted))),
+        tuple(fitted.tolist()),
+        employment.fit,
+        wages.fit,
+        _provenance(gathered, employment, wages, wanted),
     )
 
 
@@ -81,22 +95,29 @@ def _cell_table(gathered: Gathered, figures: Naics6Cells) -> pa.Table:
         "m3emp": figures.m3,
         "wage": figures.wage,
     }
-    return pa.table([columns[name] for name in CELL_SCHEMA.names], schema=CELL_SCHEMA)
+    classes = gathered.naics6.classes
+    if classes is None:
+        return pa.table([columns[name] for name in CELL_SCHEMA.names], schema=CELL_SCHEMA)
+    columns |= dict(zip(CBP_CLASSES, classes.T, strict=True))
+    return pa.table([columns[name] for name in CLASS_SCHEMA.names], schema=CLASS_SCHEMA)
 
 
-def _provenance(gathered: Gathered, employment: Employment, wages: Wages) -> Provenance:
-    imputed = int(np.isnan(gathered.employment.emp_end).sum())
-    cells = len(employment.m1)
-    modelled = int(employment.modelled.sum())
+def _provenance(gathered: Gathered, employment: Employment, wages: Wages, states: Sequence[str]) -> Provenance:
+    wanted = np.isin(gathered.employment.state, states)
+
+    def count(cells: BoolArray) -> int:
+        return int((cells & wanted).sum())
+
+    withheld = np.isnan(gathered.employment.emp_end)
     return Provenance(
-        naics4_cells=cells,
-        month1_published=cells - modelled,
-        month1_modelled=modelled,
-        month3_published=cells - imputed,
-        month3_imputed=imputed,
-        wage_from_payroll=int(wages.from_payroll.sum()),
-        wage_from_earnings=int(wages.from_earnings.sum()),
-        wage_from_model=int(wages.from_model.sum()),
+        naics4_cells=count(wanted),
+        month1_published=count(~employment.modelled),
+        month1_modelled=count(employment.modelled),
+        month3_published=count(~withheld),
+        month3_imputed=count(withheld),
+        wage_from_payroll=count(wages.from_payroll),
+        wage_from_earnings=count(wages.from_earnings),
+        wage_from_model=count(wages.from_model),
         left_out_cells=gathered.left_out_cells,
         left_out_establishments=gathered.left_out_establishments,
     )

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, FloatArray
-from gedp.lab.synth.cbp.employment import Employment, PredictionNoise
-from gedp.lab.synth.cbp.regression import FitSummary, Labels, OutlierRule, fit_regression
+from gedp.lab.synth.cbp.donors import donors_among
+from gedp.lab.synth.cbp.employment import Employment, EmploymentOptions
+from gedp.lab.synth.cbp.regression import FitSummary, Labels, columns_at, fit_regression
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Wages:
     from_payroll: BoolArray
     from_earnings: BoolArray
     from_model: BoolArray
-    fit: FitSummary
+    fit: FitSummary | None  # none if imputed from donors
 
 
 def wage_upper_bound(cells: WageInput) -> FloatArray:
@@ -69,40 +70,55 @@ def model_terms(m3: FloatArray, withheld_naics6: FloatArray) -> dict[str, FloatA
 
 
 def wages_naics4(
-    cells: WageInput,
-    employment: Employment,
-    rng: np.random.Generator,
-    noise: PredictionNoise = "prediction",
-    outliers: OutlierRule | None = None,
+    cells: WageInput, employment: Employment, rng: np.random.Generator, options: EmploymentOptions | None = None
 ) -> Wages:
     """Algorithm "Wage for County by NAICS-4".
 
-    CBP's payroll where published; else earnings times employment; else a draw from a linear model of the
-    square root of what the cell's published NAICS-6 cells leave of it. The last two are at least those
-    NAICS-6 cells' payroll and at most the upper bound; where rounding in the published figures puts the
-    bounds at odds, the lower one holds.
+    CBP's payroll where published; else earnings times employment; else imputed from month 3. The last two are
+    at least the payroll of the cell's published NAICS-6 cells and at most the upper bound; where rounding in the
+    published figures puts the bounds at odds, the lower one holds.
     """
+    options = options or EmploymentOptions()
     published = ~np.isnan(cells.payroll)
     from_earnings = ~published & ~np.isnan(cells.earnings)
     from_model = ~published & ~from_earnings
-    numbers = model_terms(employment.m3, cells.withheld_naics6)
+    wage = np.where(published, cells.payroll, earned(cells.earnings, employment))
+    if options.impute == "donors":
+        fit = None
+        wage[from_model] = _from_donors(cells, employment.m3, published, from_model, rng)
+    else:
+        wage[from_model], fit = _from_regression(cells, employment.m3, published, from_model, rng, options)
+    bounded = np.maximum(np.minimum(wage, wage_upper_bound(cells)), cells.known_naics6)
+    return Wages(np.where(published, wage, bounded), published, from_earnings, from_model, fit)
+
+
+def _from_regression(
+    cells: WageInput,
+    m3: FloatArray,
+    published: BoolArray,
+    wanted: BoolArray,
+    rng: np.random.Generator,
+    options: EmploymentOptions,
+) -> tuple[FloatArray, FitSummary]:
+    """Draws from a linear model of the square root of what the published NAICS-6 cells leave of the wage."""
+    numbers = model_terms(m3, cells.withheld_naics6)
     labels = {"state": cells.state, "sector": cells.sector}
     unexplained = np.maximum(cells.payroll - cells.known_naics6, 0.0)
     model = fit_regression(
         "wage",
         np.sqrt(unexplained[published]),
-        {name: column[published] for name, column in numbers.items()},
-        {name: column[published] for name, column in labels.items()},
-        outliers,
+        columns_at(numbers, published),
+        columns_at(labels, published),
+        options.outliers,
     )
-    wage = np.where(published, cells.payroll, earned(cells.earnings, employment))
-    if from_model.any():
-        fitted, se_prediction, se_mean = model.predict(
-            {name: column[from_model] for name, column in numbers.items()},
-            {name: column[from_model] for name, column in labels.items()},
-        )
-        spread = se_prediction if noise == "prediction" else se_mean
-        root = fitted + rng.standard_normal(len(fitted)) * spread
-        wage[from_model] = root**2 + cells.known_naics6[from_model]
-    bounded = np.maximum(np.minimum(wage, wage_upper_bound(cells)), cells.known_naics6)
-    return Wages(np.where(published, wage, bounded), published, from_earnings, from_model, model.summary)
+    root = model.draw(columns_at(numbers, wanted), columns_at(labels, wanted), options.noise, rng)
+    return root**2 + cells.known_naics6[wanted], model.summary
+
+
+def _from_donors(
+    cells: WageInput, m3: FloatArray, published: BoolArray, wanted: BoolArray, rng: np.random.Generator
+) -> FloatArray:
+    """Month 3 times a donor's payroll per job of month 3."""
+    donors = donors_among("wages", published, cells.sector, m3, cells.payroll)
+    given: FloatArray = m3[wanted] * donors.give(cells.sector[wanted], m3[wanted], rng)
+    return given

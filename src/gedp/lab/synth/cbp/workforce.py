@@ -7,7 +7,6 @@ counts as published under the status flags 1 (released), 9 (released, significan
 (the same for aggregates).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,7 +46,6 @@ class Workforce:
 
 def read_qwi(
     folder: Path,
-    states: Sequence[str],
     year: int,
     quarter: int,
     faults: list[Fault],
@@ -64,7 +62,7 @@ def read_qwi(
     parts: list[pa.Table] = []
     for path in paths:
         progress(f"reading {path.name}")
-        parts += _rows_of_file(path, states, year, quarter, periods, faults)
+        parts += _rows_of_file(path, year, quarter, periods, faults)
     if not parts:
         if len(faults) == before:
             faults.append(_nothing_found(folder, year, quarter, periods))
@@ -80,7 +78,6 @@ def read_qwi(
 
 def _rows_of_file(
     path: Path,
-    states: Sequence[str],
     year: int,
     quarter: int,
     periods: set[tuple[str, str]],
@@ -97,10 +94,6 @@ def _rows_of_file(
             pc.is_in(batch["ind_level"], pa.array(["A", "4"])),
             *(pc.equal(batch[name], total) for name, total in TOTALS.items() if name in batch.schema.names),
         )
-        if states:
-            area = pc.utf8_lpad(batch["geography"], 5, "0")
-            in_state = pc.is_in(pc.utf8_slice_codeunits(area, 0, 2), pa.array(states, pa.string()))
-            wanted = pc.and_(wanted, in_state)
         rows = batch.filter(wanted)
         if rows.num_rows:
             kept.append(rows.select(REQUIRED))
@@ -139,8 +132,8 @@ def _nothing_found(folder: Path, year: int, quarter: int, periods: set[tuple[str
     if (str(year), str(quarter)) in periods:
         return Fault(
             str(folder),
-            f"has no row of a county of the wanted states for {year} quarter {quarter}",
-            "Extract the counties of those states (geo_level C, ind_level A and 4)",
+            f"has no row of a county for {year} quarter {quarter}",
+            "Extract counties (geo_level C, ind_level A and 4)",
         )
     found = ", ".join(f"{of_year}Q{of_quarter}" for of_year, of_quarter in sorted(periods)[:5]) or "nothing"
     return Fault(

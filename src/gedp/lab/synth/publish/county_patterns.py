@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.lab.synth.cbp.codes import padded
-from gedp.lab.synth.publish.leaves import SIZE_CLASSES
 from gedp.lab.synth.publish.tabulate import IndustryLevel, dominance, riskiest
+from gedp.lab.synth.sizes import CBP_CLASSES
 
 # Lower ends of the employment size classes that stand in for a withheld figure.
 EMPLOYMENT_FLAGS = {
@@ -83,8 +83,8 @@ def _rows(published: PublishedLevel) -> pa.Table:
     emp = published.emp.astype(np.float64)
     payroll = np.rint(level.floats("wage") / 1000)
     wage_flag = noise_flag(level.floats("wage"), level.floats("true_wage"), withheld)
-    sizes = {name: level.integers(name) for name in SIZE_CLASSES}
-    largest = [name for name in SIZE_CLASSES if name.startswith("n1000_")]
+    sizes = {name: level.integers(name) for name in CBP_CLASSES}
+    largest = [name for name in CBP_CLASSES if name.startswith("n1000_")]
     small = {name: counts for name, counts in sizes.items() if name not in largest}
     columns: dict[str, pa.Array | pa.ChunkedArray | IntArray] = {
         "fipstate": level.table["state"],

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from gedp.arrays import FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
 from gedp.lab.synth.database import database
+from gedp.lab.synth.sizes import CBP_CLASSES, cbp_class
 from gedp.progress import Progress, silent
 
 KEYS = ("state", "cnty", "naics", "own")
@@ -25,26 +26,11 @@ PERIOD = ("year", "qtr")
 SMALLEST_NOISE, LARGEST_NOISE = 0.02, 0.10
 STABLE_SHARE = 0.9  # of the smallest month's employment, those who work the whole quarter
 
-# Lower ends of CBP's employment size classes; the last four split "1,000 or more".
-SIZE_CLASSES = {
-    "n1_4": 0,
-    "n5_9": 5,
-    "n10_19": 10,
-    "n20_49": 20,
-    "n50_99": 50,
-    "n100_249": 100,
-    "n250_499": 250,
-    "n500_999": 500,
-    "n1000_1": 1000,
-    "n1000_2": 1500,
-    "n1000_3": 2500,
-    "n1000_4": 5000,
-}
 # Industries that CBP does not cover: crops and animals, railways, post, funds and trusts, notaries, private
 # households, public administration.
 OUTSIDE_CBP = r"^(111|112|482|491|525110|525120|525190|525920|541120|814|92)"
 
-_SUMS = ("est", *SIZE_CLASSES, "true_emp", "emp", "true_wage", "wage")
+_SUMS = ("est", *CBP_CLASSES, "true_emp", "emp", "true_wage", "wage")
 _QWI_SUMS = ("qwi_est", "true_m1", "qwi_emp", "qwi_end", "qwi_stable", "qwi_wage", "qwi_months")
 _MAXIMA = ("max_wage", "max_emp", "qwi_max")
 SUMMED = (*_SUMS, *_QWI_SUMS)
@@ -146,14 +132,13 @@ def _with_noise(rows: pa.Table, streams: list[np.random.Generator]) -> pa.Table:
     active = (m1 + m2 + m3 + wage) > 0
     covered = pc.invert(pc.match_substring_regex(naics, OUTSIDE_CBP)).to_numpy(zero_copy_only=False) & active
     stable = whole_at_random(STABLE_SHARE * np.minimum(np.minimum(m1, m2), m3), streams[2])
-    lower = np.array([*SIZE_CLASSES.values()])
-    size_class = np.searchsorted(lower, m3, side="right") - 1
+    size_class = cbp_class(m3)
     columns = {
         "state": pc.utf8_lpad(pc.cast(rows["state"], pa.string()), 2, "0"),
         "cnty": pc.utf8_lpad(pc.cast(rows["cnty"], pa.string()), 3, "0"),
         "naics": naics,
         "est": covered.astype(np.int64),
-        **{name: (covered & (size_class == at)).astype(np.int64) for at, name in enumerate(SIZE_CLASSES)},
+        **{name: (covered & (size_class == at)).astype(np.int64) for at, name in enumerate(CBP_CLASSES)},
         "true_emp": np.where(covered, m3, 0).astype(np.int64),
         "emp": np.where(covered, whole_at_random(m3 * cbp_factor, streams[3]), 0),
         "true_wage": np.where(covered, wage, 0).astype(np.int64),
