@@ -7,7 +7,7 @@ import pytest
 from gedp.explain.facts import importance_table, price_table, warnings
 from gedp.explain.page import explain_page
 from gedp.policy import parse_spec, price
-from tests.helpers.runs import SPEC, gedp, write_case
+from tests.helpers.runs import gedp
 from tests.policy.test_individual import GOOD
 
 
@@ -48,12 +48,3 @@ def test_a_release_that_spends_far_too_much_is_told_to_spend_less() -> None:
     spec = parse_spec(GOOD.replace("mu = 1.4\nspend = 0.6", "mu = 9"))
     (warning,) = warnings(spec, price(spec).total)
     assert warning.endswith("Spend less.")
-
-
-def test_no_such_release_is_made_yet(tmp_path: Path) -> None:
-    write_case(tmp_path)
-    lines = [line for line in SPEC.splitlines() if not line.startswith(("mu = 0", "mu = {", "mechanism"))]
-    (tmp_path / "spec.toml").write_text("\n".join(lines), encoding="utf-8")
-    refused = gedp("run", "spec.toml", "--dry-run", folder=tmp_path)
-    assert refused.code == 1
-    assert "individual accounting is not built yet" in refused.err

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from gedp.accounting.translations import translations
-from gedp.errors import Fault, FaultsError
+from gedp.errors import DomainError, Fault, FaultsError
 from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
 from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
@@ -44,6 +44,13 @@ class AttributeNoise:
 
     sigma_psi: float | None  # None for the groups of individual accounting, each of which has its own noise
     groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
+
+    @property
+    def sigma(self) -> float:
+        """σ where all answers have the same."""
+        if self.sigma_psi is None:
+            raise DomainError("every group has noise of its own")
+        return self.sigma_psi
 
 
 @dataclass(frozen=True)
