@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from gedp.errors import FaultsError
 from gedp.policy import Query, parse_spec
+from gedp.release import Individual
 from gedp.release.manifest import (
     MANIFEST,
     Answered,
@@ -21,10 +23,11 @@ from gedp.release.manifest import (
 from tests.policy.test_individual import GOOD
 
 SPEC = parse_spec(GOOD)
+CHOSEN = Individual(Decimal("0.1"), 4.0, {"county": 0.5}, {}, 0.75, {"county": 2.0}, {"county": 3.0})
 
 
 def _answered(query: Query) -> Answered:
-    noise = AttributeNoise(0.5) if query.is_identity else AttributeNoise(0.5, {"psi": 1, "pnc": 1})
+    noise = AttributeNoise(0.5) if query.is_identity else AttributeNoise(None, {"psi": 1, "pnc": 1})
     return Answered(query, 2, dict.fromkeys(query.attributes, noise))
 
 
@@ -41,6 +44,7 @@ def manifest() -> Manifest:
         zeta=Fraction(1, 100),
         estimates={},
         files=dict.fromkeys(sorted(expected_files(SPEC)), "0" * 64),
+        individual=dict.fromkeys(SPEC.asked, CHOSEN),
     )
 
 
@@ -70,4 +74,31 @@ def test_a_manifest_that_says_otherwise_than_its_spec_is_refused(
     assert old in text
     (tmp_path / MANIFEST).write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(FaultsError, match="not that of the spec"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "fault"),
+    [
+        ("largest_share", 1.0000001, "more than the pool"),
+        ("largest_share", None, "above 0"),
+        ("mu", "-1", "above 0"),
+        ("tau", "x", "above 0"),
+        ("predicted_errors", {"county": "nan"}, "above 0"),
+        ("unheard_of", 1, "unheard_of"),
+    ],
+)
+def test_what_was_chosen_makes_sense(manifest: Manifest, tmp_path: Path, key: str, value: object, fault: str) -> None:
+    content = json.loads(manifest_text(manifest))
+    content["individual"]["emp"][key] = value
+    (tmp_path / MANIFEST).write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(FaultsError, match=fault):
+        read_manifest(tmp_path)
+
+
+def test_every_attribute_has_what_was_chosen_for_it(manifest: Manifest, tmp_path: Path) -> None:
+    content = json.loads(manifest_text(manifest))
+    del content["individual"]["emp"]
+    (tmp_path / MANIFEST).write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(FaultsError, match="its attributes are not those of the spec"):
         read_manifest(tmp_path)
