@@ -78,9 +78,15 @@ def choose_first(
     partitions: Sequence[Partition],
     importance: Mapping[str, float],
     tau_of_paper: float,
+    shares: Mapping[str, float] | None = None,
 ) -> Decimal:
-    """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes."""
+    """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes.
+
+    They may take an equal share, or what the `shares` of all queries leave.
+    """
     share = pool / (len(partitions) + 1)
+    if shares is not None:
+        share = min(share, pool - Fraction(sum(shares.values())))
     cell, smaller = sampled(counts, partitions)
     sizes = assumed_sizes(attribute, len(cell))
     best, chosen = math.inf, _decimal(share * Fraction(CANDIDATES[-1]))
@@ -89,7 +95,7 @@ def choose_first(
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
-        found = choose(answers, smaller, importance, tau_of_paper, evaluations=EVALUATIONS)
+        found = choose(answers, smaller, importance, tau_of_paper, shares, EVALUATIONS)
         score = Aims(importance, found.floor).score(found.errors)
         if score < best:
             best, chosen = score, mu
