@@ -72,7 +72,11 @@ def print_comparison(found: Comparison, attribute: str) -> None:
     names, levels = found.order.workflows, found.order.levels
     print(f"{'':32}" + "".join(f"{name:>18}" for name in levels) + f"{'geometric mean':>18}")
     errors = {name: [found.line(name, attribute, level).mean_absolute for level in levels] for name in names}
-    best = [min(errors[name][place] for name in names if name in ("psi", "pnc", "auto")) for place in range(len(levels))] if {"psi", "pnc", "auto"} & set(names) else None
+    best = (
+        [min(errors[name][place] for name in names if name in ("psi", "pnc", "auto")) for place in range(len(levels))]
+        if {"psi", "pnc", "auto"} & set(names)
+        else None
+    )
     for name in names:
         print_line(f"{name}: mean absolute error", errors[name], ",.0f" if errors[name][-1] > 100 else ".2f")
         for other in ("pnc", "auto"):
@@ -89,7 +93,9 @@ def print_comparison(found: Comparison, attribute: str) -> None:
         print_line(f"{name}: bias in standard errors", off, "+.1f")
     for name in names:
         line = found.line(name, attribute, levels[0])
-        print(f"{name}: state total off by {line.bias:+,.1f} ± {line.bias_se or math.nan:,.1f}; {line.seconds:.1f} s each")
+        print(
+            f"{name}: state total off by {line.bias:+,.1f} ± {line.bias_se or math.nan:,.1f}; {line.seconds:.1f} s each"
+        )
 
 
 def print_line(name: str, numbers: list[float], form: str) -> None:

@@ -17,8 +17,10 @@ from gedp.individual import Partition, Terms
 from gedp.planning.choice import Aims, FirstAnswers, choose
 from gedp.policy import Attribute
 
-#: Of an equal share, what the first answers may take. At more, other answers could not have their equal share.
-CANDIDATES = (0.6, 0.8, 1.0)
+#: Of an equal share, what the first answers may take. At more than it, other answers could not all have theirs: only
+#: where none is predicted to need it.
+CANDIDATES = (0.6, 0.8, 1.0, 1.25)
+WITHIN_SHARES = tuple(candidate for candidate in CANDIDATES if candidate <= 1)
 SPREAD = 1.5  # of the logarithms of sizes
 STEPS_TO_ZERO = 4  # of γ, from the median to 0
 MEDIAN_WITHOUT_ZERO = 100  # units, where ψ has no value at 0
@@ -89,15 +91,16 @@ def choose_first(
         share = min(share, pool - Fraction(sum(shares.values())))
     cell, smaller = sampled(counts, partitions)
     sizes = assumed_sizes(attribute, len(cell))
-    best, chosen = math.inf, _decimal(share * Fraction(CANDIDATES[-1]))
-    for candidate in CANDIDATES:
+    best, chosen = math.inf, _decimal(share)
+    for candidate in CANDIDATES if shares is None else WITHIN_SHARES:
         mu = _decimal(share * Fraction(candidate))
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
         found = choose(answers, smaller, importance, tau_of_paper, shares, EVALUATIONS)
-        score = Aims(importance, found.floor).score(found.errors)
-        if score < best:
+        aims = Aims(importance, found.floor)
+        score = aims.score(found.errors)
+        if score < best and (candidate <= 1 or aims.is_met(found.errors)):
             best, chosen = score, mu
     return chosen
 

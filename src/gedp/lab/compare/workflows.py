@@ -7,11 +7,11 @@
 | auto | the better of both, group by group | quasi | ours |
 | gdp | Gaussian DP: noise for the largest establishment | exact | what a formal guarantee used to cost |
 | individual | individual accounting: everybody's whole budget | quasi | ours |
-| floors | the same, with every query's own price set aside for it | quasi | no group is worse off than under its price |
+| floors | the same, with every query's own price set aside for it | quasi | no group loses |
 
-What a query's prices are to the first four, their sum for each attribute is to the others: the same total, each way. A
-spec without prices has equal shares for the first four. Any mechanism can be combined with other weights: `psi+quasi`, `auto+oracle`. The oracle knows the true variances, so it
-is for synthetic data alone.
+The first four have the prices of the spec, or equal shares where it has none; the last two have the sum of the prices
+for each attribute. Any mechanism can be combined with other weights: `psi+quasi`, `auto+oracle`. The oracle knows the
+true variances, so it is for synthetic data alone.
 """
 
 from collections.abc import Mapping, Sequence
