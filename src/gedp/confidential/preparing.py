@@ -61,8 +61,7 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
         attribute, pool = spec.policy.attributes[name], loss.mu_squared
         asked = {query.name: float(query.importance[name]) for query in tables if name in query.importance}
         own = (shares or {}).get(name)
-        settings = (attribute.closeness, attribute.at_least, attribute.signed, attribute.typical, pool)
-        alike = (*settings, *asked.items(), *(own or {}).items())
+        alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
         if alike not in chosen:
             partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
             chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau, own)

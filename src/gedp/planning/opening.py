@@ -1,11 +1,13 @@
 """How much the first answers may cost, before anything is known but how many establishments every cell has.
 
-Sizes are assumed: lognormal, with a median that the spec states as `typical`, or else at the size whose interval
-reaches a quarter of the way to zero in ψ. The settings are flat around their best, so little depends on it.
+Sizes are assumed: lognormal, with a median that the spec states as `typical`, or else what four people contribute, or
+else the size whose interval reaches a quarter of the way to zero in ψ. The settings are flat around their best, so
+little depends on it.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -15,13 +17,15 @@ from scipy.special import ndtri
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
 from gedp.individual import Partition, Terms
 from gedp.planning.choice import Aims, FirstAnswers, choose
+from gedp.planning.prediction import mean_errors, predicted_variances
 from gedp.policy import Attribute
 
 #: Of an equal share, what the first answers may take. At more than it, other answers could not all have theirs: only
 #: where none is predicted to need it.
-CANDIDATES = (0.6, 0.8, 1.0, 1.25)
+CANDIDATES = (0.5, 0.75, 1.0, 1.25)
 WITHIN_SHARES = tuple(candidate for candidate in CANDIDATES if candidate <= 1)
 SPREAD = 1.5  # of the logarithms of sizes
+PEOPLE = 4  # of a median establishment
 STEPS_TO_ZERO = 4  # of γ, from the median to 0
 MEDIAN_WITHOUT_ZERO = 100  # units, where ψ has no value at 0
 MOST_ROWS = 5_000  # that are looked at
@@ -43,6 +47,8 @@ def assumed_sizes(attribute: Attribute, count: int) -> FloatArray:
     psi, gamma, unit = attribute.protection.psi, attribute.protection.gamma, float(attribute.unit)
     if attribute.typical is not None:
         median = float(attribute.typical)
+    elif attribute.person is not None:
+        median = PEOPLE * float(attribute.person)
     elif math.isfinite(psi.at_zero):
         median = float(psi.moved(0.0, STEPS_TO_ZERO * gamma))
     else:
@@ -56,9 +62,14 @@ def first_answers_at(
     attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms, most: float = float(MOST_UNITS)
 ) -> FirstAnswers:
     """The first answers as they may come out where establishments have these sizes."""
-    omega = attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
-    order = np.lexsort((omega, cell))
+    omega, order = _drawn(attribute, cell, sizes, terms)
     return FirstAnswers(attribute, cell[order], omega[order], terms, most)
+
+
+def _drawn(attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms) -> tuple[FloatArray, IntArray]:
+    """Noisy values of ψ as they may come out, and the order in which `FirstAnswers` has them."""
+    omega = attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
+    return omega, np.lexsort((omega, cell))
 
 
 def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArray, list[Partition]]:
@@ -98,9 +109,11 @@ def choose_first(
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
         found = choose(answers, smaller, importance, tau_of_paper, shares, EVALUATIONS)
-        aims = Aims(importance, found.floor)
-        score = aims.score(found.errors)
-        if score < best and (candidate <= 1 or aims.is_met(found.errors)):
+        _, order = _drawn(attribute, cell, sizes, terms)
+        rows = replace(found.rows, expected=sizes[order])  # errors where these are the sizes, not their noisy answers
+        errors = mean_errors(predicted_variances(rows, smaller, terms, found.filling))
+        score = Aims(importance, {}).score(errors)
+        if score < best and (candidate <= 1 or Aims(importance, found.floor).is_met(found.errors)):
             best, chosen = score, mu
     return chosen
 

@@ -18,7 +18,7 @@ _EXACT = Context(prec=10_000, traps=[Inexact])
 
 
 def without_prices(spec: Spec) -> Spec:
-    """Answered by individual accounting: an attribute has its prices, added up in μ², for a pool. Tables count alike."""
+    """Answered by individual accounting: the prices of an attribute, added up in μ², are its pool. All count alike."""
     if spec.is_individual:
         return spec
     paid = {name: sum(exact(q.mu[name]) ** 2 for q in spec.queries if name in q.mu) for name in spec.asked}
