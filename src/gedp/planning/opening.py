@@ -71,6 +71,12 @@ def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArra
     return cell, smaller
 
 
+def candidates(pool: Fraction, queries: int) -> list[Decimal]:
+    """What the first answers may cost, as μ, where so many queries follow."""
+    share = pool / (queries + 1)
+    return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES]
+
+
 def choose_first(
     attribute: Attribute,
     pool: Fraction,
@@ -80,12 +86,11 @@ def choose_first(
     tau_of_paper: float,
 ) -> Decimal:
     """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes."""
-    share = pool / (len(partitions) + 1)
     cell, smaller = sampled(counts, partitions)
     sizes = assumed_sizes(attribute, len(cell))
-    best, chosen = math.inf, _decimal(share * Fraction(CANDIDATES[-1]))
-    for candidate in CANDIDATES:
-        mu = _decimal(share * Fraction(candidate))
+    tried = candidates(pool, len(partitions))
+    best, chosen = math.inf, tried[-1]
+    for mu in tried:
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
