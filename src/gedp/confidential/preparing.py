@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 
@@ -14,8 +15,9 @@ from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.confidential.varied import varied_psi
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.individual import Partition
+from gedp.individual.filling import MOST_QUERIES
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.planning.opening import choose_first
+from gedp.planning.opening import candidates, choose_first
 from gedp.policy import Attribute, PriceList, Spec, parse_spec, pools, price, require_within_budget, write_spec
 from gedp.release.estimates import no_clipping_tau
 
@@ -62,13 +64,24 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
         asked = {query.name: float(query.importance[name]) for query in tables if name in query.importance}
         own = (shares or {}).get(name)
         alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
+        _require_individual(attribute, pool, len(asked), own)
         if alike not in chosen:
             partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
-            chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau, own)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
+                chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau, own)
         mu = chosen[alike]
         first = psi_mechanism(attribute, exact(mu))
         result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))
     return result
+
+
+def _require_individual(attribute: Attribute, pool: Fraction, queries: int, shares: Mapping[str, float] | None) -> None:
+    """Refuses an attribute whose noise no grid carries, whatever is chosen for the first answers and after them."""
+    if queries > MOST_QUERIES:
+        raise Refused(f"{attribute.name}: individual accounting is for at most {MOST_QUERIES} queries, not {queries}")
+    for mu in candidates(pool, queries, shares):
+        psi_mechanism(attribute, exact(mu))
+        varied_psi(attribute, pool - exact(mu) ** 2)
 
 
 def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtr
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
 from gedp.individual import (
     ClippingBounds,
     Filling,
@@ -29,6 +29,7 @@ from gedp.individual.filling import (
     CELL_FRACTIONS,
     COARSE_CELL_FRACTIONS,
     LEAST_FRACTION,
+    LEAST_SECOND,
     coarse_to_fine,
     most_fraction,
     row_variances,
@@ -73,7 +74,8 @@ class FirstAnswers:
 
     def expected(self) -> FloatArray:
         """What establishments have, as far as the answers say: never negative, and right on average."""
-        estimates = PsiAnswers(self.psi, self.omega, self.sigma).estimate()
+        most = MOST_UNITS * float(self.attribute.unit)
+        estimates = np.clip(PsiAnswers(self.psi, self.omega, self.sigma).estimate(), -most, most)
         if isinstance(self.psi, Signed):
             return estimates
         positive = np.maximum(estimates, 0.0)
@@ -212,7 +214,7 @@ def _set_aside(terms: Terms, partitions: Sequence[Partition], shares: Mapping[st
     """Its share of everything for each query, or an equal one, as far as the first answers leave it."""
     total = terms.first + terms.pool
     wanted = {p.query: total / (len(partitions) + 1) for p in partitions} if shares is None else dict(shares)
-    second = max(total - sum(wanted.values()) - terms.first, 0.0)
+    second = max(total - sum(wanted.values()) - terms.first, 2 * LEAST_SECOND * terms.pool)
     scale = min(terms.pool / (sum(wanted.values()) + second), 1.0)
     return Portions({}, {query: share * scale for query, share in wanted.items()}, second * scale)
 

@@ -23,7 +23,6 @@ from gedp.policy import Attribute
 #: Of an equal share, what the first answers may take. At more than it, other answers could not all have theirs: only
 #: where none is predicted to need it.
 CANDIDATES = (0.5, 0.75, 1.0, 1.25)
-WITHIN_SHARES = tuple(candidate for candidate in CANDIDATES if candidate <= 1)
 SPREAD = 1.5  # of the logarithms of sizes
 PEOPLE = 4  # of a median establishment
 STEPS_TO_ZERO = 4  # of γ, from the median to 0
@@ -84,6 +83,15 @@ def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArra
     return cell, smaller
 
 
+def candidates(pool: Fraction, queries: int, shares: Mapping[str, float] | None = None) -> list[Decimal]:
+    """What the first answers may cost, as μ, where so many queries follow; with `shares` no more than they leave."""
+    share = pool / (queries + 1)
+    if shares is None:
+        return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES]
+    share = min(share, pool - Fraction(sum(shares.values())))
+    return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES if candidate <= 1]
+
+
 def choose_first(
     attribute: Attribute,
     pool: Fraction,
@@ -93,18 +101,12 @@ def choose_first(
     tau_of_paper: float,
     shares: Mapping[str, float] | None = None,
 ) -> Decimal:
-    """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes.
-
-    They may take an equal share, or what the `shares` of all queries leave.
-    """
-    share = pool / (len(partitions) + 1)
-    if shares is not None:
-        share = min(share, pool - Fraction(sum(shares.values())))
+    """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes."""
     cell, smaller = sampled(counts, partitions)
     sizes = assumed_sizes(attribute, len(cell))
-    best, chosen = math.inf, _decimal(share)
-    for candidate in CANDIDATES if shares is None else WITHIN_SHARES:
-        mu = _decimal(share * Fraction(candidate))
+    equal = pool / (len(partitions) + 1)
+    best, chosen = math.inf, Decimal(0)
+    for mu in candidates(pool, len(partitions), shares):
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
@@ -113,7 +115,7 @@ def choose_first(
         rows = replace(found.rows, expected=sizes[order])  # errors where these are the sizes, not their noisy answers
         errors = mean_errors(predicted_variances(rows, smaller, terms, found.filling))
         score = Aims(importance, {}).score(errors)
-        if score < best and (candidate <= 1 or Aims(importance, found.floor).is_met(found.errors)):
+        if not chosen or score < best and (first <= equal or Aims(importance, found.floor).is_met(found.errors)):
             best, chosen = score, mu
     return chosen
 
