@@ -4,10 +4,11 @@ Whatever the first answers were, everything about the noise of the others follow
 no establishment pays more than its pool is checked on the noise itself, before any of it is drawn.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,8 @@ from gedp.release.estimates import combined, no_clipping_tau
 
 #: What is planned with is less than the pool by this part, so that rounding toward more noise is never too much.
 MARGIN = 1e-8
+#: What is set aside for tables, in μ²: by attribute and query.
+Shares = Mapping[str, Mapping[str, float]]
 #: Two rows of a nation have the same 128 bits with probability below 1e-24.
 WORDS_FOR_TIES = 2
 
@@ -101,16 +104,17 @@ class IndividualJob:
     zeta: Fraction
     writer: AnswerWriter
     progress: Progress
+    shares: Shares = field(default_factory=dict)  # empty: as is chosen
 
     def draw(self) -> tuple[list[Answered], dict[str, Individual]]:
         """Draws and writes everything. Returns what the manifest says of the queries, and of every attribute."""
-        omegas, sums = self._first_pass()
+        omegas, sums, seen = self._first_pass()
         groups = {query.name: self.cells.groups(query.by) for query in self._tables}
         planned = {}
         for done, name in enumerate(omegas, 1):
             planned[name] = self._plan(name, omegas[name], groups)
             self.progress("plans", done, len(omegas))
-        clipped = self._second_pass(planned, sums)
+        clipped = self._second_pass(planned, seen)
         answered = [self._identity_answered()]
         for done, query in enumerate(self._tables, 1):
             answers = {
@@ -126,20 +130,21 @@ class IndividualJob:
     def _tables(self) -> list[Query]:
         return [query for query in self.spec.queries if not query.is_identity]
 
-    def _first_pass(self) -> tuple[dict[str, FloatArray], dict[str, IntArray]]:
-        """The first answers of all establishments, and the exact sums of the finest cells."""
+    def _first_pass(self) -> tuple[dict[str, FloatArray], dict[str, IntArray], "_Seen"]:
+        """The first answers of all establishments, the exact sums of the finest cells, and what was seen."""
         rows = len(self.cells.of_row)
         omegas = {name: np.empty(rows) for name in self.spec.asked}
         sums = {name: np.zeros(self.cells.count, dtype=np.int64) for name in self.spec.asked}
-        done = 0
+        done, seen = 0, _Seen(self.spec.asked)
         for of_row, batch in scan_cells(self.table, self.cells, self.spec.asked):
+            seen.add(batch.amounts)
             for name, omega in omegas.items():
                 amounts = batch.amounts[name]
                 np.add.at(sums[name], of_row, amounts)
                 omega[done : done + len(of_row)] = self.pools[name].first.answer(amounts, self.entropy).omega
             done += len(of_row)
             self.progress("establishments", done, rows)
-        return omegas, sums
+        return omegas, sums, seen
 
     def _plan(self, name: str, omega: FloatArray, groups: Mapping[str, Groups]) -> _Planned:
         """What the first answers make of the bounds and of all further noise; nobody pays more than the pool."""
@@ -163,32 +168,30 @@ class IndividualJob:
         partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
         signed = isinstance(answers.psi, Signed)
         tau = no_clipping_tau(len(self.cells.of_row), len(self.pools), self.zeta, signed=signed)
-        return choose(answers, partitions, asked, tau)
+        return choose(answers, partitions, asked, tau, self.shares.get(name))
 
-    def _second_pass(self, planned: Mapping[str, _Planned], sums: Mapping[str, IntArray]) -> dict[str, IntArray]:
+    def _second_pass(self, planned: Mapping[str, _Planned], seen: "_Seen") -> dict[str, IntArray]:
         """Writes the establishments with both answers. Returns the sums of the cells, values clipped at their bounds.
 
-        The sums are taken again on the way: if they differ from the first pass, rows and cells no longer belong
-        together.
+        Bounds and noise belong to rows by their place. So the values must come as in the first pass, in its order.
         """
         data = self.spec.data
         plain = [*([data.id] if data.id else []), *data.public]
-        again = {name: np.zeros(self.cells.count, dtype=np.int64) for name in planned}
         clipped = {name: np.zeros(self.cells.count, dtype=np.int64) for name in planned}
-        done, rows = 0, len(self.cells.of_row)
+        done, rows, again = 0, len(self.cells.of_row), _Seen(planned)
         for of_row, batch in scan_cells(self.table, self.cells, list(planned), plain):
+            again.add(batch.amounts)
             columns = dict(zip(plain, batch.plain.columns, strict=True))
             here = slice(done, done + len(of_row))
             for name, plan in planned.items():
                 amounts, bounds = batch.amounts[name], plan.bounds[here]
-                np.add.at(again[name], of_row, amounts)
                 np.add.at(clipped[name], of_row, np.clip(amounts, -bounds, bounds))
                 columns |= self._establishments(name, plan, here, amounts)
             ties = [] if data.id else [self.entropy.words(len(of_row)) for _ in range(WORDS_FOR_TIES)]
             self.writer.write_identity(pa.table(columns), data.public, [data.id] if data.id else data.public, ties)
             done += len(of_row)
             self.progress("second answers", done, rows)
-        if any(not np.array_equal(again[name], sums[name]) for name in planned):
+        if again.result() != seen.result():
             raise TableChangedError
         self.writer.finish_identity()
         return clipped
@@ -235,11 +238,27 @@ class IndividualJob:
         return Answered(query, len(self.cells.of_row), noise)
 
 
+class _Seen:
+    """Digests of the values of a pass in their order, in memory alone: whether another pass saw the same."""
+
+    def __init__(self, attributes: Iterable[str]) -> None:
+        self._digests = {name: blake2b() for name in attributes}
+
+    def add(self, amounts: Mapping[str, IntArray]) -> None:
+        """The values of more rows."""
+        for name, digest in self._digests.items():
+            digest.update(np.ascontiguousarray(amounts[name], dtype=np.int64).data)
+
+    def result(self) -> dict[str, bytes]:
+        """Equal for passes that saw the same."""
+        return {name: digest.digest() for name, digest in self._digests.items()}
+
+
 def _noise(planned: GroupNoise, varied: VariedPsi) -> _GroupNoise:
     """The noise as it will be drawn, where a group was promised a precision or a price."""
     by_psi = planned.by_psi
     of_psi = varied.sigma(np.where(by_psi, planned.precision, 1.0))
-    deviation = 1 / np.sqrt(np.where(by_psi, 1.0, planned.precision)) / varied.unit
+    deviation = np.where(by_psi, 1.0, 1 / np.sqrt(planned.precision) / varied.unit)  # in units, as the grid has it
     return _GroupNoise(by_psi, of_psi, sum_grid_for(deviation, 1, BITS, MOST_UNITS))
 
 

@@ -59,7 +59,7 @@ def varied_psi(attribute: Attribute, pool: Fraction) -> VariedPsi:
         least, most = grid.least_sigma, grid.most_sigma
     prices = float(pool) * np.array([LEAST_SECOND * LEAST_LEFT, 1.0])
     widest, narrowest = mechanism.sigma(prices)
-    if not (least <= narrowest and widest <= most):
+    if not (least <= narrowest and widest <= most and clipping_range(pool)[0] >= 1):
         raise DomainError(
             f"{attribute.name}: there is no grid for noise of {narrowest:.3g} to {widest:.3g} in {protection.psi}. "
             "Spend another mu, or take another gamma or unit"

@@ -25,6 +25,8 @@ LEAST_FRACTION = 0.02
 LEAST_LEFT = 1e-4
 #: Of the pool, the least that the second answer for an establishment takes, so that its noise has a size.
 LEAST_SECOND = 1e-6
+#: With so many, a query that takes `LEAST_FRACTION` still leaves `LEAST_LEFT` in the end.
+MOST_QUERIES = 400
 #: Fractions that a finest cell may take.
 CELL_FRACTIONS = (0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95)
 COARSE_CELL_FRACTIONS = (0.05, 0.3, 0.8)  # while looking for the best settings of a large table
@@ -126,9 +128,9 @@ def fill(
     cell_fractions: Sequence[float] = CELL_FRACTIONS,
 ) -> Filling:
     """Fills the queries from coarse to fine, and leaves the rest to the second answers."""
-    left = np.full(len(rows.cell), terms.pool)
+    left, least = np.full(len(rows.cell), terms.pool), LEAST_SECOND * terms.pool
     noise: dict[str, GroupNoise] = {}
-    waiting = sum(portions.reserves.values()) + portions.second
+    waiting = sum(portions.reserves.values()) + max(portions.second, least)
     ordered = coarse_to_fine(partitions)
     for place, partition in enumerate(ordered):
         own = portions.reserves.get(partition.query, 0.0)
@@ -140,7 +142,7 @@ def fill(
             chosen = _fill_groups(rows, partition, terms, own + portions.fractions[partition.query] * available)
         noise[partition.query] = chosen
         left = left - chosen.charges(rows, partition)
-    return Filling(noise, np.maximum(left, LEAST_SECOND * terms.pool))
+    return Filling(noise, np.maximum(left, least))  # below only by rounding
 
 
 def _fill_groups(rows: Rows, partition: Partition, terms: Terms, offered: FloatArray) -> GroupNoise:

@@ -35,9 +35,11 @@ def fitted_variances(
     cells = 1 / sum((1 / variances[p.query][p.of_cell] for p in finest), 1 / alone)
     of_cells, result = cells, {}
     solved = _solvable(coarser)
+    marginals = {p.query: Marginal(p.of_cell, np.zeros(p.count), variances[p.query]) for p in solved}
+    system = MarginalSystem(cells, list(marginals.values()), DIRECT_LIMIT)
+    if not system.is_direct:  # its variances differ too much; a release must not fail for want of a prediction
+        solved = []
     if solved:
-        marginals = {p.query: Marginal(p.of_cell, np.zeros(p.count), variances[p.query]) for p in solved}
-        system = MarginalSystem(cells, list(marginals.values()), DIRECT_LIMIT)
         inverse = system.inverse()
         diagonals = np.split(inverse.diagonal, system.starts[1:-1])
         places = [m.of_cell + start for m, start in zip(system.marginals, system.starts[:-1], strict=True)]
@@ -66,4 +68,5 @@ def _solvable(coarse_to_fine: Sequence[Partition]) -> Sequence[Partition]:
 
 def mean_errors(variances: Mapping[str, FloatArray]) -> dict[str, float]:
     """The mean standard error of every table."""
-    return {query: float(np.mean(np.sqrt(each))) for query, each in variances.items()}
+    least = float(np.finfo(float).tiny)  # a logarithm follows
+    return {query: max(float(np.mean(np.sqrt(each))), least) for query, each in variances.items()}
