@@ -28,9 +28,13 @@ from gedp.confidential.asking import as_decimal, own_query
 from gedp.confidential.asking import ask as carry_out_own
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines.local import files_at
+from gedp.confidential.likeness import read_like
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
-from gedp.confidential.run import Plan, plan_run
+from gedp.confidential.public import read_keys
+from gedp.confidential.run import Plan as RunPlan
+from gedp.confidential.run import plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
@@ -40,7 +44,10 @@ from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.on_file import find_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
-from gedp.policy import PriceList, Spec, read_spec
+from gedp.planning.earlier import from_release
+from gedp.planning.establishments import Establishments, assumed, resembling
+from gedp.planning.plan import Plan, make_plan
+from gedp.policy import PriceList, Spec, price, read_spec, require_within_budget
 from gedp.progress import Progress
 from gedp.publish import publish
 from gedp.release import ReleaseFolder
@@ -192,7 +199,7 @@ def _planned(
     decided_by: DecidedBy | None,
     entropy: Entropy | None = None,
     keep: tuple[Path, ...] = (),
-) -> Plan:
+) -> RunPlan:
     return plan_run(
         spec if isinstance(spec, Spec) else read_spec(spec),
         table=table,
@@ -203,6 +210,40 @@ def _planned(
         decided_by=decided_by,
         entropy=entropy,
     )
+
+
+def plan(
+    spec: Spec | str | Path,
+    like: str | Path | ArrowStream | ReleaseFolder | None = None,
+    *,
+    table: ArrowStream | None = None,
+    mu: Sequence[float] = (),
+    gamma_times: Sequence[float] = (),
+) -> Plan:
+    """The errors to expect of every table of a spec, before anything is spent and without any confidential value.
+
+    `like` is an earlier release, or a public or synthetic table; without it sizes are assumed as `typical` in the spec
+    says. Which groups there are is read from the public columns of the table: the file that the spec names, or `table`;
+    where there is neither, from `like`. `mu` are other prices of the whole release to compare with, `gamma_times`
+    factors of every γ.
+    """
+    read = spec if isinstance(spec, Spec) else read_spec(spec)
+    require_within_budget(price(read))
+    alike = None if like is None else _alike(read, like)
+    has_file = read.data.source is not None and bool(files_at(read.source_path()))
+    if table is None and not has_file and alike is not None:
+        return make_plan(read, alike, mu, gamma_times)
+    keys, groups_from = read_keys(read, table), "the public columns of the table"
+    there = assumed(keys, read, groups_from) if alike is None else resembling(keys, groups_from, alike)
+    return make_plan(read, there, mu, gamma_times)
+
+
+def _alike(spec: Spec, like: str | Path | ArrowStream | ReleaseFolder) -> Establishments:
+    if isinstance(like, ReleaseFolder):
+        return from_release(spec, like)
+    if not isinstance(like, str | Path):
+        return read_like(spec, like)
+    return from_release(spec, read_folder(like)) if Path(like).is_dir() else read_like(spec, Path(like))
 
 
 @sealed
