@@ -3,8 +3,8 @@
     python benchmarks/plan.py [--qcew FILE] [--made DIR] [--replicates 5] [--states RI,NJ]
 
 Month-1 employment and wages, the paper's groupings, individual accounting at the budget that both attributes have
-under the paper's spec. Predicted is the mean standard error of every table: from the other state, from an earlier
-release of the same state, and from the release's own identity answers (as its manifest states it). Measured is the mean
+under the paper's spec. Predicted is the mean standard error of every table: from the other state, from it and the
+totals of this one (which the QCEW publishes), from an earlier release of the same state, and from the release's own identity answers (as its manifest states it). Measured is the mean
 distance between microdata and truth over all cells and replicates, times √(π/2), which is the standard error where
 errors are normal.
 """
@@ -98,21 +98,26 @@ def compare(state: str, made: Mapping[str, Path], folder: Path, replicates: int)
     spec = gedp.parse_spec(SPEC.format(source=made[state]))
     releases = [gedp.run(spec, out=folder / f"{state}{i}", answers_only=True) for i in range(replicates + 1)]
     earlier, *later = releases
-    from_other, from_earlier = (planned(gedp.plan(spec, like, mu=[1.632])) for like in (made[other], earlier))
+    table = pq.read_table(made[state], columns=["m1emp", "wage"])
+    totals = {name: float(np.sum(table[name].to_numpy())) for name in table.column_names}
+    from_other, scaled, from_earlier = (
+        planned(gedp.plan(spec, like, mu=[1.632], totals=given))
+        for like, given in ((made[other], {}), (made[other], totals), (earlier, {}))
+    )
     by_release = [measured(release, made[state]) for release in later]
     own_answers = [own(release) for release in later]
     print(f"\n{state}, {replicates} releases: measured mean error, and what was predicted as a ratio to it")
-    print(f"{'table':<18}{'attribute':<10}{'measured':>14}{'± of it':>9}{'other state':>13}{'earlier':>9}{'own':>7}")
+    print(f"{'table':<18}{'attribute':<10}{'measured':>14}{'± of it':>9}{'other state':>13}{'with totals':>13}{'earlier':>9}{'own':>7}")
     for key in from_earlier:
         if key not in by_release[0]:
             continue
         each = np.array([found[key] for found in by_release])
         mean, spread = float(each.mean()), float(each.std(ddof=1) / math.sqrt(len(each)))
         itself = float(np.mean([found[key] for found in own_answers]))
-        ratios = from_other[key] / mean, from_earlier[key] / mean, itself / mean
+        ratios = from_other[key] / mean, scaled[key] / mean, from_earlier[key] / mean, itself / mean
         print(
             f"{key[0]:<18}{key[1]:<10}{mean:>14,.1f}{spread / mean:>9.1%}"
-            f"{ratios[0]:>13.3f}{ratios[1]:>9.3f}{ratios[2]:>7.3f}"
+            f"{ratios[0]:>13.3f}{ratios[1]:>13.3f}{ratios[2]:>9.3f}{ratios[3]:>7.3f}"
         )
 
 

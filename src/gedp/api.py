@@ -39,6 +39,7 @@ from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.table import open_table as open_engine
+from gedp.errors import Fault, FaultsError
 from gedp.ledger import DecidedBy, Ledger
 from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
@@ -54,6 +55,8 @@ from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
 from gedp.release.answer import Answer
 from gedp.tables import Table
+
+MOST_TOTAL = 1e18
 
 
 class Release(ReleaseFolder):
@@ -219,23 +222,43 @@ def plan(
     table: ArrowStream | None = None,
     mu: Sequence[float] = (),
     gamma_times: Sequence[float] = (),
+    totals: Mapping[str, float] | None = None,
 ) -> Plan:
     """The errors to expect of every table of a spec, before anything is spent and without any confidential value.
 
     `like` is an earlier release, or a public or synthetic table; without it sizes are assumed as `typical` in the spec
     says. Which groups there are is read from the public columns of the table: the file that the spec names, or `table`;
-    where there is neither, from `like`. `mu` are other prices of the whole release to compare with, `gamma_times`
-    factors of every γ.
+    where there is neither, from `like`. `totals` are totals of attributes that are public already; sizes are scaled to
+    them. `mu` are other prices of the whole release to compare with, `gamma_times` factors of every γ.
     """
     read = spec if isinstance(spec, Spec) else read_spec(spec)
     require_within_budget(price(read))
-    alike = None if like is None else _alike(read, like)
-    has_file = read.data.source is not None and bool(files_at(read.source_path()))
-    if table is None and not has_file and alike is not None:
-        return make_plan(read, alike, mu, gamma_times)
-    keys, groups_from = read_keys(read, table), "the public columns of the table"
-    there = assumed(keys, read, groups_from) if alike is None else resembling(keys, groups_from, alike)
+    there = _establishments(read, like, table).with_totals(_public_totals(read, totals or {}))
     return make_plan(read, there, mu, gamma_times)
+
+
+def _establishments(
+    spec: Spec, like: str | Path | ArrowStream | ReleaseFolder | None, table: ArrowStream | None
+) -> Establishments:
+    alike = None if like is None else _alike(spec, like)
+    has_file = spec.data.source is not None and bool(files_at(spec.source_path()))
+    if table is None and not has_file and alike is not None:
+        return alike
+    keys, groups_from = read_keys(spec, table), "the public columns of the table"
+    return assumed(keys, spec, groups_from) if alike is None else resembling(keys, groups_from, alike)
+
+
+def _public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:
+    """Totals to scale sizes to; refuses those of what is not asked for, and those that no sizes have."""
+    hint = f"Give a number above 0 for one of: {', '.join(spec.asked)}"
+    faults = [
+        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "it is not above 0", hint)
+        for name, total in totals.items()
+        if name not in spec.asked or not 0 < total < MOST_TOTAL
+    ]
+    if faults:
+        raise FaultsError("the totals", faults)
+    return totals
 
 
 def _alike(spec: Spec, like: str | Path | ArrowStream | ReleaseFolder) -> Establishments:

@@ -17,6 +17,14 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     return numbers
 
 
+def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, float]:
+    pairs = [part.rpartition("=") for part in value.split(",")] if value else []
+    try:
+        return {name.strip(): float(number) for name, _, number in pairs}
+    except ValueError:
+        raise click.BadParameter("give totals like emp=400000,wage=5e9") from None
+
+
 @click.command()
 @click.argument("spec", metavar="SPEC")
 @click.option(
@@ -25,13 +33,21 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     metavar="DIR|FILE",
     help="An earlier release, or a public or synthetic table (Parquet or CSV), to take sizes from.",
 )
+@click.option(
+    "--total", "totals", callback=_totals, metavar="NAME=X,…", help="Totals that are public already, to scale sizes to."
+)
 @click.option("--mu", callback=_numbers, metavar="X,Y,…", help="Also the errors if the whole release cost these.")
 @click.option(
     "--gamma-times", callback=_numbers, metavar="X,Y,…", help="Also the errors with so many times every gamma."
 )
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the plan on a page.")
 def command(
-    spec: str, like: Path | None, mu: tuple[float, ...], gamma_times: tuple[float, ...], html: Path | None
+    spec: str,
+    like: Path | None,
+    totals: dict[str, float],
+    mu: tuple[float, ...],
+    gamma_times: tuple[float, ...],
+    html: Path | None,
 ) -> None:
     """Show the errors to expect of every table in SPEC, before anything is spent.
 
@@ -43,6 +59,7 @@ def command(
     Examples:
       gedp plan my.toml
       gedp plan my.toml --like last-year/out --mu 1,2,3
+      gedp plan my.toml --like another-state.parquet --total emp=400000
       gedp plan my.toml --like synthetic.parquet --html plan.html
     """
     from gedp.api import plan as make
@@ -57,7 +74,7 @@ def command(
     read = find_spec(spec)
     with steps() as at:
         at.step("planning")
-        planned = make(read, like=like, mu=mu, gamma_times=gamma_times)
+        planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals)
     print_plan(console, planned)
     if html is not None:
         write_text(html, plan_page(planned, Path(spec).name))

@@ -82,6 +82,15 @@ class Establishments:
     groups_from: str
     sizes_from: str
 
+    def with_totals(self, totals: Mapping[str, float]) -> "Establishments":
+        """The same with all sizes scaled to totals that are known from elsewhere."""
+        scaled = {
+            name: Sizes(each.values * (totals[name] / np.sum(each.values))) if name in totals else each
+            for name, each in self.sizes.items()
+        }
+        said = f", scaled to given totals of {', '.join(totals)}" if totals else ""
+        return replace(self, sizes=scaled, sizes_from=self.sizes_from + said)
+
     def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[Partition]]:
         """The finest cell of every establishment in the tables of an attribute, and their groups."""
         asked = [q for q in spec.queries if not q.is_identity and attribute in q.attributes]
@@ -112,13 +121,17 @@ def resembling(keys: Keys, groups_from: str, like: Establishments) -> Establishm
     Alike are those with the same public columns; else with the same value of the column or grouping that has the most
     values, and so on to coarser ones; else any.
     """
-    donors = _donors(keys, like.keys)
+    some = next(iter(like.sizes.values()))
+    donors = _donors(keys, like.keys, some.values)
     sizes = {name: each.taken(donors) for name, each in like.sizes.items()}
     return Establishments(keys, sizes, groups_from, like.sizes_from)
 
 
-def _donors(keys: Keys, like: Keys) -> CodeArray:
-    """For every establishment the row of another that resembles it, each as often as the others of its kind."""
+def _donors(keys: Keys, like: Keys, values: FloatArray) -> CodeArray:
+    """For every establishment the row of another that resembles it: small ones and large ones evenly of each kind.
+
+    Where as many have the same public columns here and there, they are taken for the same.
+    """
     shared = [name for name in keys.columns if name in like.columns]
     by_detail = sorted(shared, key=lambda name: -len(like.columns[name][1]))
     donors = np.full(keys.rows, -1, dtype=np.int32)
@@ -127,7 +140,7 @@ def _donors(keys: Keys, like: Keys) -> CodeArray:
         if not len(wanting):
             break
         here, there = _common(keys, like, names)
-        _fill(donors, wanting, here[wanting], there)
+        _fill(donors, wanting, here[wanting], there, values, in_order=len(names) > 1)
     return donors
 
 
@@ -149,18 +162,19 @@ def _common(keys: Keys, like: Keys, names: Sequence[str]) -> tuple[CodeArray, Co
     return both[: keys.rows], both[keys.rows :]
 
 
-def _fill(donors: CodeArray, wanting: CodeArray, groups: CodeArray, others: CodeArray) -> None:
-    """Gives establishments of each group donors of the same group: one by one where there are as many, else evenly."""
+def _fill(
+    donors: CodeArray, wanting: CodeArray, groups: CodeArray, others: CodeArray, values: FloatArray, *, in_order: bool
+) -> None:
+    """Gives establishments of each group donors of the same group, spread evenly over their sizes."""
     count = int(max(groups.max(initial=0), others.max(initial=0))) + 1
     available, asked = np.bincount(others, minlength=count), np.bincount(groups, minlength=count)
-    by_group = np.argsort(others, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(available)[:-1]])
+    by_size = np.lexsort((values, others))
     order = np.argsort(groups, kind="stable")
-    sorted_groups = groups[order]
-    first = np.concatenate([[0], np.cumsum(asked)[:-1]])
-    rank = np.arange(len(order)) - first[sorted_groups]
-    supply = available[sorted_groups]
-    spread = np.floor(((rank + 1) * _GOLDEN) % 1.0 * supply).astype(np.int64)
-    place = np.where(supply == asked[sorted_groups], rank, spread)
+    group = groups[order]
+    rank = np.arange(len(order)) - (np.cumsum(asked) - asked)[group]
+    supply = available[group]
+    place = np.floor(((rank + 1) * _GOLDEN) % 1.0 * supply).astype(np.int64)
+    if in_order:
+        place = np.where(supply == asked[group], rank, place)
     has = supply > 0
-    donors[wanting[order[has]]] = by_group[starts[sorted_groups[has]] + place[has]]
+    donors[wanting[order[has]]] = by_size[(np.cumsum(available) - available)[group[has]] + place[has]]

@@ -15,13 +15,12 @@ from scipy.special import ndtri
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
 from gedp.individual import Partition, Terms
 from gedp.planning.choice import Aims, FirstAnswers, choose
+from gedp.planning.typical import assumed_median
 from gedp.policy import Attribute
 
 #: Of an equal share, what the first answers may take. At more, other answers could not have their equal share.
 CANDIDATES = (0.6, 0.8, 1.0)
 SPREAD = 1.5  # of the logarithms of sizes
-STEPS_TO_ZERO = 4  # of γ, from the median to 0
-MEDIAN_WITHOUT_ZERO = 100  # units, where ψ has no value at 0
 MOST_ROWS = 5_000  # that are looked at
 EVALUATIONS = 15
 #: Fractions of multiples of these fill the unit square evenly (Roberts' sequence).
@@ -38,14 +37,8 @@ def even_normals(count: int, which: int) -> FloatArray:
 
 def assumed_sizes(attribute: Attribute, count: int) -> FloatArray:
     """Sizes of so many establishments, in the attribute's own measure."""
-    psi, gamma, unit = attribute.protection.psi, attribute.protection.gamma, float(attribute.unit)
-    if attribute.typical is not None:
-        median = float(attribute.typical)
-    elif math.isfinite(psi.at_zero):
-        median = float(psi.moved(0.0, STEPS_TO_ZERO * gamma))
-    else:
-        median = MEDIAN_WITHOUT_ZERO * unit
-    sizes = np.exp(np.log(median) + SPREAD * even_normals(count, 0))
+    unit = float(attribute.unit)
+    sizes = np.exp(np.log(assumed_median(attribute)) + SPREAD * even_normals(count, 0))
     whole: FloatArray = np.clip(np.rint(sizes / unit), 1, MOST_UNITS / count) * unit
     return whole
 
