@@ -31,7 +31,8 @@ import gedp.noise.sums
 from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.mechanisms import ZETA, pnc_range
+from gedp.confidential.mechanisms import pnc_range
+from gedp.release.estimates import ZETA
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.individual.bounds import clipping_bounds
 from gedp.microdata import fit_microdata

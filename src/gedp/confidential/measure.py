@@ -7,7 +7,6 @@ from pathlib import Path
 from gedp.accounting.composition import exact
 from gedp.confidential.answering import draw_answers, write_maps
 from gedp.confidential.individual import Shares
-from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import Prepared, noise_for, prepare
 from gedp.confidential.recording import files_meant, record
 from gedp.confidential.sealing import sealed
@@ -18,6 +17,7 @@ from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
 from gedp.progress import Progress
 from gedp.release import ReleaseFolder, ReleaseWriter
+from gedp.release.estimates import ZETA
 from gedp.release.rehearsal import Rehearsal, RehearsalWriter
 
 LARGEST_DENOMINATOR = 10**30  # of zeta

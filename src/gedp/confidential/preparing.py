@@ -9,7 +9,7 @@ import numpy as np
 
 from gedp.accounting.composition import exact
 from gedp.confidential.individual import AttributePool, Shares
-from gedp.confidential.mechanisms import ZETA, PsiMechanism, psi_mechanism
+from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.confidential.varied import varied_psi
@@ -19,7 +19,7 @@ from gedp.individual.filling import MOST_QUERIES
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.planning.opening import candidates, choose_first
 from gedp.policy import Attribute, PriceList, Spec, parse_spec, pools, price, require_within_budget, write_spec
-from gedp.release.estimates import no_clipping_tau
+from gedp.release.estimates import ZETA, no_clipping_tau
 
 
 @dataclass(frozen=True, repr=False)

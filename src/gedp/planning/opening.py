@@ -18,15 +18,13 @@ from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
 from gedp.individual import Partition, Terms
 from gedp.planning.choice import Aims, FirstAnswers, choose
 from gedp.planning.prediction import mean_errors, predicted_variances
+from gedp.planning.typical import assumed_median
 from gedp.policy import Attribute
 
 #: Of an equal share, what the first answers may take. At more than it, other answers could not all have theirs: only
 #: where none is predicted to need it.
 CANDIDATES = (0.5, 0.75, 1.0, 1.25)
 SPREAD = 1.5  # of the logarithms of sizes
-PEOPLE = 4  # of a median establishment
-STEPS_TO_ZERO = 4  # of γ, from the median to 0
-MEDIAN_WITHOUT_ZERO = 100  # units, where ψ has no value at 0
 MOST_ROWS = 5_000  # that are looked at
 EVALUATIONS = 15
 #: Fractions of multiples of these fill the unit square evenly (Roberts' sequence).
@@ -43,16 +41,8 @@ def even_normals(count: int, which: int) -> FloatArray:
 
 def assumed_sizes(attribute: Attribute, count: int) -> FloatArray:
     """Sizes of so many establishments, in the attribute's own measure."""
-    psi, gamma, unit = attribute.protection.psi, attribute.protection.gamma, float(attribute.unit)
-    if attribute.typical is not None:
-        median = float(attribute.typical)
-    elif attribute.person is not None:
-        median = PEOPLE * float(attribute.person)
-    elif math.isfinite(psi.at_zero):
-        median = float(psi.moved(0.0, STEPS_TO_ZERO * gamma))
-    else:
-        median = MEDIAN_WITHOUT_ZERO * unit
-    sizes = np.exp(np.log(median) + SPREAD * even_normals(count, 0))
+    unit = float(attribute.unit)
+    sizes = np.exp(np.log(assumed_median(attribute)) + SPREAD * even_normals(count, 0))
     whole: FloatArray = np.clip(np.rint(sizes / unit), 1, MOST_UNITS / count) * unit
     return whole
 

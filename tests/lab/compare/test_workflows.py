@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gedp.confidential.measure import rehearse
-from gedp.confidential.mechanisms import ZETA
+from gedp.release.estimates import ZETA
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.lab.compare.plan import make_plan
 from gedp.lab.compare.rehearsals import prepare_replicates, replicate

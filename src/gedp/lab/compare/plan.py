@@ -11,7 +11,6 @@ from typing import Any
 
 from gedp._version import __version__
 from gedp.confidential.engines.choice import engine_for
-from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import require_sound
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError, Refused
@@ -20,6 +19,7 @@ from gedp.lab.compare.workflows import ORACLE, Workflow, parse_workflows, usual_
 from gedp.lab.evaluate.folder import Stamp
 from gedp.ledger.digests import fingerprint
 from gedp.policy import Spec, price, require_within_budget, write_spec
+from gedp.release.estimates import ZETA
 
 FORMAT = 3  # of replicates: folders of another are refused
 
