@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from tests.helpers.runs import SYNTHETIC, gedp, write_case
 
 WITHOUT_PRICES = (
-    ("mu = 0.1\n\n[[queries]]\nname = \"county\"", "\n[[queries]]\nname = \"county\""),
+    ('mu = 0.1\n\n[[queries]]\nname = "county"', '\n[[queries]]\nname = "county"'),
     ("mu = { emp = 0.2, wage = 0.1 }\n", ""),
     ('mu = { emp = 0.1 }\nmechanism = "psi"\n', "importance = { emp = 1 }\n"),
 )
