@@ -25,10 +25,14 @@ IMPORTANCE = {"all": 1.0, "some": 1.0, "cells": 1.0}
 
 @pytest.mark.parametrize(
     ("stated", "median"),
-    [({"typical": Decimal(30), "person": Decimal(2)}, 30), ({"person": Decimal(2)}, 8), ({}, 4)],
+    [
+        (replace(JOBS, typical=Decimal(30), person=Decimal(2)), 30),
+        (replace(JOBS, person=Decimal(2)), 8),
+        (JOBS, 4),
+    ],
 )
-def test_a_typical_establishment_is_as_stated_or_has_four_people(stated: dict[str, Decimal], median: float) -> None:
-    sizes = assumed_sizes(replace(JOBS, **stated), 4001)
+def test_a_typical_establishment_is_as_stated_or_has_four_people(stated: Attribute, median: float) -> None:
+    sizes = assumed_sizes(stated, 4001)
     assert np.median(sizes) == pytest.approx(median, abs=1)
 
 

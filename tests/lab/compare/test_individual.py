@@ -4,6 +4,7 @@ from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import require_sound
 from gedp.errors import DomainError, FaultsError
+from gedp.lab.compare import rehearsals
 from gedp.lab.compare.accounts import shares_of, with_prices, without_prices
 from gedp.lab.compare.plan import make_plan
 from gedp.lab.compare.rehearsals import prepare_replicates, replicate
@@ -146,6 +148,21 @@ def test_every_workflow_answers_specs_with_prices_and_without(spec: Spec, tmp_pa
         found = replicate(plan, table, prepare_replicates(plan, table), 0)
         assert set(found["workflow"].to_pylist()) == set(USUAL_WEIGHTS)
         assert np.isfinite(found["error"].to_numpy()).all()
+
+
+def test_only_floors_have_shares_set_aside(spec: Spec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    def noted(*args: Any, **options: Any) -> Any:
+        seen.append(options["shares"])
+        return rehearse(*args, **options)
+
+    plan = make_plan(spec, str(tmp_path / "t.parquet"), workflows=["individual", "floors"], by=[()], seed=1)
+    table = plan.open_table()
+    prepared = prepare_replicates(plan, table)
+    monkeypatch.setattr(rehearsals, "rehearse", noted)
+    replicate(plan, table, prepared, 0)
+    assert seen == [None, shares_of(spec)]
 
 
 def test_floors_are_set_aside_and_nobody_pays_more(spec: Spec, tmp_path: Path) -> None:
