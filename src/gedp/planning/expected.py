@@ -71,9 +71,7 @@ class Case:
         values = self.totals()[identity.name]
         return {**found, identity.name: psi_variance(terms.psi, values, terms.sigma(terms.first + left))}
 
-    def _individual(
-        self, pool: Fraction, evaluations: int | None
-    ) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
+    def _individual(self, pool: Fraction, evaluations: int | None) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
         name, attribute = self.attribute.name, self.attribute
         importance = {query: float(q.importance[name]) for query, q in self.queries.items()}
         mu = choose_first(attribute, pool, self.counts, self.partitions, importance, self.tau)
@@ -90,9 +88,7 @@ class Case:
         answers = self.sizes.first_answers(self.attribute, self.cell, terms)
         rows = answers.rows(answers.bounds(self.tau))
         widest = -rows.least(-rows.reach)
-        noise = {
-            p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions
-        }
+        noise = {p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions}
         nothing = np.zeros(len(rows.cell))
         found = fitted_variances(row_variances(rows, terms, nothing), rows.sums, self.partitions, terms, noise)
         return terms, nothing, found

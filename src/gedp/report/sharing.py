@@ -33,8 +33,9 @@ def shared_budget(manifest: Manifest) -> str:
         "importance, are small. Before any further noise was drawn it was checked, establishment by establishment, that "
         f"none pays more than promised: the largest bill is {_share(most)} of it."
     )
-    predicted = "Mean standard errors of the tables of the microdata, predicted when the noise was chosen, and what " + (
-        "they would be if every establishment paid alike for everything"
+    predicted = (
+        "Mean standard errors of the tables of the microdata, predicted when the noise was chosen, and what "
+        + ("they would be if every establishment paid alike for everything")
     )
     shown = table(predicted, HEADINGS, rows, texts=HEADINGS[:2])
     return f"<h3>How the budget was shared</h3><p>{escape(said)}</p>{shown}"
