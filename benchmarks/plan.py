@@ -107,10 +107,8 @@ def compare(state: str, made: Mapping[str, Path], folder: Path, replicates: int)
     by_release = [measured(release, made[state]) for release in later]
     own_answers = [own(release) for release in later]
     print(f"\n{state}, {replicates} releases: measured mean error, and what was predicted as a ratio to it")
-    print(
     headings = "".join(f"{text:>13}" for text in ("other state", "with totals", "earlier", "own"))
     print(f"{'table':<18}{'attribute':<10}{'measured':>14}{'± of it':>9}{headings}")
-    )
     for key in from_earlier:
         if key not in by_release[0]:
             continue

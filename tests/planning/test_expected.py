@@ -55,7 +55,7 @@ def test_under_the_papers_rule_errors_are_those_of_least_squares() -> None:
         partitions,
     )
     design, precision = [np.eye(len(a))], [np.full(len(a), (0.5 / 10) ** 2)]
-    for (query, of_row), mu in zip(groups.items(), (1, 2, 3), strict=True):
+    for of_row, mu in zip(groups.values(), (1, 2, 3), strict=True):
         rows = (of_row[None, :] == np.arange(of_row.max() + 1)[:, None]).astype(float)
         design.append(rows)
         precision.append(np.full(len(rows), (mu / 10) ** 2))
@@ -71,7 +71,7 @@ def test_under_the_papers_rule_errors_are_those_of_least_squares() -> None:
 
 
 def test_a_mechanism_that_the_spec_names_is_the_one_that_is_predicted() -> None:
-    """One giant in a group of small ones: noise scaled to it by pnc, ψ of the sum by psi, the better of both by auto."""
+    """A giant among small ones: noise scaled to it by pnc, ψ of the sum by psi, the better of both by auto."""
     text = LINEAR.replace('psi = "linear", gamma = 10', 'psi = "sqrt", gamma = 0.5')
     sizes = np.concatenate([[100_000.0], np.full(50, 3.0)])
     cell = np.zeros(51, dtype=np.int32)

@@ -135,7 +135,7 @@ def _donors(keys: Keys, like: Keys, values: FloatArray) -> CodeArray:
     by_detail = sorted(shared, key=lambda name: -len(like.columns[name][1]))
     donors = np.full(keys.rows, -1, dtype=np.int32)
     for names in ([tuple(shared)] if len(shared) > 1 else []) + [(name,) for name in by_detail] + [()]:
-        wanting = np.flatnonzero(donors < 0)
+        wanting = np.flatnonzero(donors < 0).astype(np.int32)
         if not len(wanting):
             break
         here, there = _common(keys, like, names)

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray, IntArray
+from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
 from gedp.individual import GroupNoise, Partition, Terms
 from gedp.individual.filling import row_variances
 from gedp.planning.choice import choose
@@ -119,7 +119,7 @@ class Case:
     def totals(self) -> dict[str, FloatArray]:
         """What the groups of every table have, as far as is known; the establishments too."""
         values = self.sizes.possible(self.attribute)
-        by_cell = np.bincount(self.cell, weights=values)
+        by_cell = sum_by(self.cell, values, int(self.cell.max()) + 1)
         found: Mapping[str, FloatArray] = {p.query: p.total(by_cell) for p in self.partitions}
         order = np.lexsort((values, self.cell))
         return {**found, **{q.name: values[order] for q in self.spec.queries if q.is_identity}}
