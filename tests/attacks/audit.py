@@ -289,7 +289,7 @@ class Attacker:
     def _sigma(self, query: str, name: str) -> float:
         answered = self.release.manifest.query(query)
         assert answered is not None
-        return answered.noise[name].sigma_psi
+        return answered.noise[name].sigma
 
 
 def _log_ratio(

@@ -89,9 +89,9 @@ class AttributeProblem:
 def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute, own: FloatArray | None = None) -> PsiNoise:
     """The noise of the answers of a query that the ψ-mechanism gave for an attribute; `own` where each has its own."""
     answered = next(a for a in source.manifest.queries if a.query.name == query)
-    psi, sigma = attribute.protection.psi, answered.noise[attribute.name].sigma_psi
+    psi = attribute.protection.psi
     least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
-    return PsiNoise(psi, sigma if own is None and sigma is not None else np.asarray(own), least)
+    return PsiNoise(psi, answered.noise[attribute.name].sigma if own is None else own, least)
 
 
 def is_exact(noise: PsiNoise) -> bool:
