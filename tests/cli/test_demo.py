@@ -68,7 +68,7 @@ def test_the_lines_say_what_is_in_the_files(demonstration: Demonstration) -> Non
     assert f"{len(rows):,} establishments, {jobs:,} jobs" in said
     assert f"the {few:,} of {len(cells):,} county x industry cells ({few / len(cells):.0%})" in said
     assert "36 jobs from one with 30.2 to 42.2" in said
-    assert "at most 74.6%" in said
+    assert "at most 74.8%" in said
     microdata = read_microdata(read_release(demonstration.release))
     (total,) = microdata.tabulate([], ["m3emp"]).arrow.to_pylist()
     shown = re.findall(r"we may say\), ([\d,]+) ± ([\d,]+) protected", said)[0]
