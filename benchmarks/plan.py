@@ -2,11 +2,11 @@
 
     python benchmarks/plan.py [--qcew FILE] [--made DIR] [--replicates 5] [--states RI,NJ]
 
-Month-1 employment and wages, the paper's groupings, individual accounting at the budget that both attributes have
-under the paper's spec. Predicted is the mean standard error of every table: from the other state, from it and the
-totals of this one (which the QCEW publishes), from an earlier release of the same state, and from the release's own identity answers (as its manifest states it). Measured is the mean
-distance between microdata and truth over all cells and replicates, times √(π/2), which is the standard error where
-errors are normal.
+Month-1 employment and wages, the paper's groupings, individual accounting at the budget that both attributes have under
+the paper's spec. Predicted is the mean standard error of every table: from the other state, from it and the totals of
+this one (which the QCEW publishes), from an earlier release of the same state, and from the release's own identity
+answers (as its manifest states it). Measured is the mean distance between microdata and truth over all cells and
+replicates, times √(π/2), which is the standard error where errors are normal.
 """
 
 import argparse
@@ -107,7 +107,8 @@ def compare(state: str, made: Mapping[str, Path], folder: Path, replicates: int)
     by_release = [measured(release, made[state]) for release in later]
     own_answers = [own(release) for release in later]
     print(f"\n{state}, {replicates} releases: measured mean error, and what was predicted as a ratio to it")
-    print(f"{'table':<18}{'attribute':<10}{'measured':>14}{'± of it':>9}{'other state':>13}{'with totals':>13}{'earlier':>9}{'own':>7}")
+    headings = "".join(f"{text:>13}" for text in ("other state", "with totals", "earlier", "own"))
+    print(f"{'table':<18}{'attribute':<10}{'measured':>14}{'± of it':>9}{headings}")
     for key in from_earlier:
         if key not in by_release[0]:
             continue
@@ -117,7 +118,7 @@ def compare(state: str, made: Mapping[str, Path], folder: Path, replicates: int)
         ratios = from_other[key] / mean, scaled[key] / mean, from_earlier[key] / mean, itself / mean
         print(
             f"{key[0]:<18}{key[1]:<10}{mean:>14,.1f}{spread / mean:>9.1%}"
-            f"{ratios[0]:>13.3f}{ratios[1]:>13.3f}{ratios[2]:>9.3f}{ratios[3]:>7.3f}"
+            + "".join(f"{ratio:>13.3f}" for ratio in ratios)
         )
 
 

@@ -32,7 +32,6 @@ from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.mechanisms import pnc_range
-from gedp.release.estimates import ZETA
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.individual.bounds import clipping_bounds
 from gedp.microdata import fit_microdata
@@ -41,7 +40,7 @@ from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.policy import Attribute, Closeness, Data, Policy, Query, Spec, price
 from gedp.release import ProtectedAnswers, read_release
-from gedp.release.estimates import PsiAnswers, no_clipping_tau
+from gedp.release.estimates import ZETA, PsiAnswers, no_clipping_tau
 from tests.attacks.channels import LAYOUTS, audit_layout
 from tests.helpers.specs import measured, rehearsed
 

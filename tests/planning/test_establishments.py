@@ -37,6 +37,13 @@ def test_the_same_establishments_keep_their_sizes(rows: list[tuple[str, str]], s
         assert mine == sorted(v for v, row in zip(values, rows, strict=True) if row == kind)
 
 
+def test_many_of_one_kind_keep_their_sizes_too() -> None:
+    values = np.random.default_rng(2).lognormal(3, 2, 500)
+    there = Establishments(keys_of(*[("x", "1")] * 500), {"emp": Sizes(values)}, "", "")
+    here = resembling(keys_of(*[("x", "1")] * 500), "", there).sizes["emp"].values
+    assert sorted(here) == sorted(values)
+
+
 @given(rows=ROWS, others=ROWS)
 def test_sizes_come_from_the_most_alike(rows: list[tuple[str, str]], others: list[tuple[str, str]]) -> None:
     values = np.arange(len(others), dtype=float)

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import gedp as package
-from gedp.arrays import FloatArray
 from gedp.errors import FaultsError, Refused
 from gedp.planning.plan import Plan
 from gedp.release import read_release
@@ -39,9 +38,7 @@ def test_no_confidential_value_is_read(tmp_path: Path, changes: tuple[tuple[str,
 
 
 @RULES
-def test_every_table_and_attribute_has_errors_and_shares(
-    tmp_path: Path, changes: tuple[tuple[str, str], ...]
-) -> None:
+def test_every_table_and_attribute_has_errors_and_shares(tmp_path: Path, changes: tuple[tuple[str, str], ...]) -> None:
     plan = package.plan(write_case(tmp_path, *changes))
     asked = {(query.name, name) for query in plan.spec.queries for name in query.attributes}
     assert set(errors(plan)) == asked
@@ -148,7 +145,13 @@ def test_the_command_prints_and_draws(tmp_path: Path, monkeypatch: pytest.Monkey
     write_case(tmp_path, *INDIVIDUAL)
     ended = gedp("plan", "spec.toml", "--mu", "1,2,3", "--total", "emp=50000", "--html", "plan.html", folder=tmp_path)
     assert ended.code == 0, ended
-    for text in ("Errors to expect", "emp, by size of cell", "What each table costs the others", "mu 3", "Sizes: assumed"):
+    for text in (
+        "Errors to expect",
+        "emp, by size of cell",
+        "What each table costs the others",
+        "mu 3",
+        "Sizes: assumed",
+    ):
         assert text in ended.out
     page = (tmp_path / "plan.html").read_text(encoding="utf-8")
     assert page.count("<svg") >= 8

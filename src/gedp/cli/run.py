@@ -140,7 +140,11 @@ def _released(release: "ReleaseFolder", plan: "Plan") -> str:
     )
     if chosen:
         gains = [error / each.floor[query] for each in chosen for query, error in each.errors.items()]
-        less = f"; the tables' errors are predicted {1 - median(gains):.0%} smaller than if all paid alike" if gains else ""
+        less = (
+            f"; the tables' errors are predicted {1 - median(gains):.0%} smaller than if all paid alike"
+            if gains
+            else ""
+        )
         said += f"\nNo establishment pays more than its pool{less}."
     if plan.ledger_is_new:
         said += f"\nA new ledger was created for these data; nothing had been recorded before: {plan.ledger}"

@@ -42,9 +42,7 @@ def query_mu(spec: Spec, query: Query, attribute: str) -> float:
 def typical_error(attribute: Attribute, mu: float, establishments: int = ESTABLISHMENTS) -> TypicalError:
     """Of a cell of so many typical establishments; one alone for the identity query."""
     total, protection = establishments * assumed_median(attribute), attribute.protection
-    return TypicalError(
-        total, float(np.sqrt(psi_variance(protection.psi, np.array(total), protection.gamma / mu)))
-    )
+    return TypicalError(total, float(np.sqrt(psi_variance(protection.psi, np.array(total), protection.gamma / mu))))
 
 
 def error_lines(spec: Spec) -> list[str]:

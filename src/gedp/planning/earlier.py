@@ -60,10 +60,9 @@ def _sizes(spec: Spec, release: ReleaseFolder, identity: Query, name: str) -> Si
     """Values from the microdata, if there are any; and where ψ is the same, what the identity answers say of it."""
     values = _column(release, name)
     psi = spec.policy.attributes[name].protection.psi
-    answered = release.manifest.query(identity.name)
-    sigma = None if answered is None else answered.noise[name].sigma_psi
-    if sigma is None or release.manifest.spec.policy.attributes[name].protection.psi != psi:
+    if release.manifest.spec.policy.attributes[name].protection.psi != psi:
         return Sizes(values)
+    sigma = next(a.noise[name].sigma for a in release.manifest.queries if a.query.is_identity)
     suffixes = (PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX) if identity.is_individual else (PSI_SUFFIX,)
     table = release.identity([name + suffix for suffix in suffixes])
     omega, *second = (np.asarray(column.to_numpy(), dtype=np.float64) for column in table.columns)

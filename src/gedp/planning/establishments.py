@@ -12,6 +12,7 @@ from gedp.arrays import CodeArray, FloatArray
 from gedp.individual import Partition, Terms
 from gedp.microdata.cells import combinations
 from gedp.neighbors import Signed
+from gedp.numbers import short
 from gedp.planning.choice import FirstAnswers
 from gedp.planning.opening import assumed_sizes, even_normals, first_answers_at
 from gedp.policy import Attribute, Spec
@@ -108,10 +109,8 @@ class Establishments:
 def assumed(keys: Keys, spec: Spec, groups_from: str) -> Establishments:
     """Establishments in known groups, of sizes that nothing is known about but what the spec calls typical."""
     sizes = {name: Sizes(assumed_sizes(spec.policy.attributes[name], keys.rows)) for name in spec.asked}
-    typical = ", ".join(
-        f"{name} {float(np.median(each.values)):,.6g}" for name, each in sizes.items()
-    )
-    said = f"assumed: lognormal and alike everywhere, half above {typical} (`typical` in the spec changes that)"
+    typical = ", ".join(f"{name} {short(float(np.median(each.values)), 2)}" for name, each in sizes.items())
+    said = f"assumed: lognormal and alike everywhere, half above {typical} (that is `typical` in the spec)"
     return Establishments(keys, sizes, groups_from, said)
 
 
@@ -136,7 +135,7 @@ def _donors(keys: Keys, like: Keys, values: FloatArray) -> CodeArray:
     by_detail = sorted(shared, key=lambda name: -len(like.columns[name][1]))
     donors = np.full(keys.rows, -1, dtype=np.int32)
     for names in ([tuple(shared)] if len(shared) > 1 else []) + [(name,) for name in by_detail] + [()]:
-        wanting = np.flatnonzero(donors < 0)
+        wanting = np.flatnonzero(donors < 0).astype(np.int32)
         if not len(wanting):
             break
         here, there = _common(keys, like, names)

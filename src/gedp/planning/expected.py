@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray, IntArray
+from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
 from gedp.individual import GroupNoise, Partition, Terms
 from gedp.individual.filling import row_variances
 from gedp.planning.choice import choose
@@ -71,9 +71,7 @@ class Case:
         values = self.totals()[identity.name]
         return {**found, identity.name: psi_variance(terms.psi, values, terms.sigma(terms.first + left))}
 
-    def _individual(
-        self, pool: Fraction, evaluations: int | None
-    ) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
+    def _individual(self, pool: Fraction, evaluations: int | None) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
         name, attribute = self.attribute.name, self.attribute
         importance = {query: float(q.importance[name]) for query, q in self.queries.items()}
         mu = choose_first(attribute, pool, self.counts, self.partitions, importance, self.tau)
@@ -90,9 +88,7 @@ class Case:
         answers = self.sizes.first_answers(self.attribute, self.cell, terms)
         rows = answers.rows(answers.bounds(self.tau))
         widest = -rows.least(-rows.reach)
-        noise = {
-            p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions
-        }
+        noise = {p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions}
         nothing = np.zeros(len(rows.cell))
         found = fitted_variances(row_variances(rows, terms, nothing), rows.sums, self.partitions, terms, noise)
         return terms, nothing, found
@@ -123,7 +119,7 @@ class Case:
     def totals(self) -> dict[str, FloatArray]:
         """What the groups of every table have, as far as is known; the establishments too."""
         values = self.sizes.possible(self.attribute)
-        by_cell = np.bincount(self.cell, weights=values)
+        by_cell = sum_by(self.cell, values, int(self.cell.max()) + 1)
         found: Mapping[str, FloatArray] = {p.query: p.total(by_cell) for p in self.partitions}
         order = np.lexsort((values, self.cell))
         return {**found, **{q.name: values[order] for q in self.spec.queries if q.is_identity}}

@@ -6,7 +6,7 @@ import numpy as np
 
 from gedp import web
 from gedp.arrays import FloatArray
-from gedp.numbers import short_share
+from gedp.numbers import short, short_share
 from gedp.planning.layouts import layouts, sources_sentence
 from gedp.planning.plan import ExpectedErrors, Plan
 from gedp.web.svg import Axis, Panel
@@ -34,11 +34,12 @@ def plan_page(plan: Plan, title: str) -> str:
 
 def _cells(each: ExpectedErrors) -> str:
     some = (each.totals > 0) & np.isfinite(each.relative_errors) & (each.relative_errors > 0)
-    caption = f"{each.query}: half of {each.cells:,} cells within {short_share(each.relative_error)}"
+    cells = "1 cell" if each.cells == 1 else f"{each.cells:,} cells"
+    caption = f"{each.query}: {cells}, the middle one ± {short_share(each.relative_error)}"
     if not some.any():
         return ""
     x, y = each.totals[some], each.relative_errors[some]
-    panel = Panel(_axis("total of the cell", x), _axis("relative standard error", y, share=True))
+    panel = Panel(_axis("total of the cell", x), _axis("relative error", y, share=True))
     label = f"Relative standard error against size of the cells of {each.query}, {each.attribute}"
     drawn = panel.drawn([panel.points(x, y, "point-in")], label)
     return f"<figure>{drawn}<figcaption>{escape(caption)}</figcaption></figure>"
@@ -64,4 +65,4 @@ def _axis(title: str, values: FloatArray, *, share: bool = False) -> Axis:
     """A logarithmic axis that holds the values, from one power of ten to another."""
     low, high = 10 ** np.floor(np.log10(values.min())), 10 ** np.ceil(np.log10(values.max()))
     ends = float(low), float(high if high > low else 10 * low)
-    return Axis(title, *ends, text=short_share) if share else Axis(title, *ends)
+    return Axis(title, *ends, text=lambda tick: f"{short(100 * tick)}%") if share else Axis(title, *ends)

@@ -1,4 +1,4 @@
-"""A plan: the errors to expect of every table of a spec, what each table costs the others, and what other settings do."""
+"""A plan: the errors to expect of every table, what each table costs the others, and what other settings change."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -176,8 +176,7 @@ def make_plan(
         case = Case(spec, spec.policy.attributes[name], cell, establishments.sizes[name], partitions)
         found = _mean(variances := case.variances())
         compared = some_of(case)
-        settings = {} if compared is case else None
-        base = found if settings is not None else _mean(compared.variances(evaluations=EVALUATIONS))
+        base = found if compared is case else _mean(compared.variances(evaluations=EVALUATIONS))
         totals = case.totals()
         without = {q: _without(compared, q, base) for q in case.queries} if len(case.queries) > 1 else {}
         tables += [

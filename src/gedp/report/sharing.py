@@ -30,11 +30,12 @@ def shared_budget(manifest: Manifest) -> str:
         "Every establishment pays for a figure by what it could change in it: a small one hardly shows in a sum with "
         "large ones, so it pays little there and more for figures about small groups. How precise each figure is was "
         "chosen from noisy first answers about establishments, so that the errors of all tables, weighted by their "
-        "importance, are small. Before any further noise was drawn it was checked, establishment by establishment, that "
-        f"none pays more than promised: the largest bill is {_share(most)} of it."
+        "importance, are small. Before any further noise was drawn it was checked, establishment by establishment, "
+        f"that none pays more than promised: the largest bill is {_share(most)} of it."
     )
-    predicted = "Mean standard errors of the tables of the microdata, predicted when the noise was chosen, and what " + (
-        "they would be if every establishment paid alike for everything"
+    predicted = (
+        "Mean standard errors of the tables of the microdata, predicted when the noise was chosen, and what they would "
+        "be if every establishment paid alike for everything"
     )
     shown = table(predicted, HEADINGS, rows, texts=HEADINGS[:2])
     return f"<h3>How the budget was shared</h3><p>{escape(said)}</p>{shown}"

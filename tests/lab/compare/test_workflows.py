@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from gedp.confidential.measure import rehearse
-from gedp.release.estimates import ZETA
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.lab.compare.plan import make_plan
 from gedp.lab.compare.rehearsals import prepare_replicates, replicate
 from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
-from gedp.release.estimates import no_clipping_tau
+from gedp.release.estimates import ZETA, no_clipping_tau
 from tests.helpers.runs import small_table, write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
