@@ -77,9 +77,8 @@ class _Engine:
     plain: Mapping[str, Sequence[str]]
 
     def scan(self, *, amounts: Mapping[str, Fraction], plain: Sequence[str]) -> Iterator[Batch]:
-        columns = [pa.array(self.plain[name]) for name in plain]
-        record = pa.RecordBatch.from_arrays(columns, names=list(plain))
-        yield Batch({}, {name: self.amounts[name] for name in amounts}, record)
+        columns = pa.table({name: pa.array(values) for name, values in self.plain.items()})
+        yield Batch({}, {name: self.amounts[name] for name in amounts}, columns.to_batches()[0].select(list(plain)))
 
 
 class Kept:
