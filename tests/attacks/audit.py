@@ -32,7 +32,7 @@ import gedp.noise.varied
 from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.mechanisms import ZETA, pnc_range
+from gedp.confidential.mechanisms import pnc_range
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.confidential.varied import clipping_range
 from gedp.individual.bounds import clipping_bounds
@@ -42,7 +42,7 @@ from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.policy import Attribute, Closeness, Data, Policy, Query, Spec, price
 from gedp.release import ProtectedAnswers, read_release
-from gedp.release.estimates import PsiAnswers, no_clipping_tau
+from gedp.release.estimates import ZETA, PsiAnswers, no_clipping_tau
 from tests.attacks.channels import LAYOUTS, audit_layout
 from tests.helpers.specs import measured, rehearsed
 
@@ -313,9 +313,7 @@ class Attacker:
     def _sigma(self, query: str, name: str) -> float:
         answered = self.release.manifest.query(query)
         assert answered is not None
-        sigma = answered.noise[name].sigma_psi
-        assert sigma is not None
-        return sigma
+        return answered.noise[name].sigma
 
 
 def _log_ratio(

@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from gedp.explain.expected import error_lines, typical_error
 from gedp.explain.facts import importance_table, price_table, warnings
 from gedp.explain.page import explain_page
 from gedp.policy import parse_spec, price
+from gedp.release.estimates import PsiAnswers
 from tests.helpers.runs import SPEC, gedp, write_case
 from tests.policy.test_individual import GOOD
 
@@ -50,10 +53,27 @@ def test_a_release_that_spends_far_too_much_is_told_to_spend_less() -> None:
     assert warning.endswith("Spend less.")
 
 
-def test_no_such_release_is_made_yet(tmp_path: Path) -> None:
+def test_a_dry_run_says_what_is_settled_and_where_to_see_errors(tmp_path: Path) -> None:
     write_case(tmp_path)
     lines = [line for line in SPEC.splitlines() if not line.startswith(("mu = 0", "mu = {", "mechanism"))]
     (tmp_path / "spec.toml").write_text("\n".join(lines), encoding="utf-8")
-    refused = gedp("run", "spec.toml", "--dry-run", folder=tmp_path)
-    assert refused.code == 1
-    assert "individual accounting is not built yet" in refused.err
+    checked = gedp("run", "spec.toml", "--dry-run", folder=tmp_path)
+    assert checked.code == 0, checked
+    assert "first answers about establishments would cost: emp mu = 0." in checked.out
+    assert "gedp plan spec.toml" in checked.out
+
+
+def test_explain_has_a_line_of_expected_error_for_every_query() -> None:
+    spec = parse_spec(GOOD)
+    lines = error_lines(spec)
+    assert [line.partition(":")[0] for line in lines] == [query.name for query in spec.queries]
+    assert all("±" in line for line in lines)
+
+
+def test_the_expected_error_of_a_typical_cell_is_that_of_one_noisy_answer() -> None:
+    attribute = parse_spec(GOOD).policy.attributes["emp"]
+    protection, chance = attribute.protection, np.random.default_rng(1)
+    expected = typical_error(attribute, mu=0.3)
+    omega = protection.psi(np.full(200_000, expected.total)) + chance.normal(0, protection.gamma / 0.3, 200_000)
+    drawn = PsiAnswers(protection.psi, omega, protection.gamma / 0.3).estimate()
+    assert expected.error == pytest.approx(float(np.std(drawn)), rel=0.01)

@@ -22,7 +22,7 @@ from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray, label_codes
 from gedp.confidential.engines import Batch
 from gedp.confidential.individual import AttributePool, IndividualJob
-from gedp.confidential.mechanisms import ZETA, PsiMechanism, psi_mechanism
+from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.varied import varied_psi
 from gedp.noise.entropy import Entropy, SeededEntropy
@@ -32,7 +32,7 @@ from gedp.noise.sums import SumGrid
 from gedp.planning.choice import Choice, FirstAnswers, choose
 from gedp.policy import Attribute, Data, Policy, Query, Spec
 from gedp.progress import silent
-from gedp.release.estimates import PsiAnswers
+from gedp.release.estimates import ZETA, PsiAnswers
 
 Amounts = Mapping[str, IntArray]  # in units, by attribute
 

@@ -26,6 +26,9 @@ from gedp.policy import (
     write_spec,
 )
 from gedp.policy.pricing import ALL_ANSWERS
+from tests.helpers.runs import changed as with_changes
+from tests.policy.test_spec import GOOD as PRICED
+from tests.policy.test_spec import faults_of
 
 GOOD = """\
 [data]
@@ -50,21 +53,11 @@ name = "county"
 by = ["cnty"]
 importance = { emp = 0.5, wage = 3 }
 """
-ONE, ZERO = Decimal(1), Decimal(0)
+ONE = Decimal(1)
 
 
 def changed(*replacements: tuple[str, str]) -> str:
-    text = GOOD
-    for old, new in replacements:
-        assert old in text
-        text = text.replace(old, new, 1)
-    return text
-
-
-def faults_of(text: str) -> list[str]:
-    with pytest.raises(FaultsError) as raised:
-        parse_spec(text)
-    return [str(fault) for fault in raised.value.faults]
+    return with_changes(GOOD, *replacements)
 
 
 def test_reads_what_is_written_and_implies_the_identity_query() -> None:
@@ -153,8 +146,6 @@ def test_each_mistake_is_one_fault_with_its_line(old: str, new: str, faults: lis
     ],
 )
 def test_priced_queries_leave_nothing_to_share_out(old: str, new: str, place: str) -> None:
-    from tests.policy.test_spec import GOOD as PRICED
-
     (fault,) = faults_of(PRICED.replace(old, new, 1))
     assert place in fault
 
@@ -178,8 +169,6 @@ def test_queries_with_and_without_mu_are_one_fault_that_names_them_all() -> None
 
 
 def test_a_misspelt_mu_is_one_fault() -> None:
-    from tests.policy.test_spec import GOOD as PRICED
-
     (fault,) = faults_of(PRICED.replace("mu = 0.7\n", "mue = 0.7\n"))
     assert "queries[1].mue: this key is not known. Did you mean 'mu'?" in fault
 
@@ -208,6 +197,12 @@ def test_every_attribute_has_its_share_of_what_is_spent() -> None:
     ]
     assert prices.total == PrivacyLoss.of("0.6")
     assert (prices.is_individual, prices.answers) == (True, 8)
+
+
+def test_an_attribute_that_nobody_asks_for_costs_nothing() -> None:
+    spec = parse_spec(changed(("by = []", "by = []\nimportance = { emp = 1 }")))
+    each = Fraction("0.36") / 3
+    assert pools(spec) == {"emp": PrivacyLoss(each), "wage": PrivacyLoss(2 * each)}
 
 
 def test_a_budget_in_rho_is_spent_in_rho() -> None:

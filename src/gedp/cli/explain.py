@@ -104,6 +104,7 @@ def command(
     terminal.print_sampling(console, groups)
     terminal.print_existence(console, groups, prices.total)
     terminal.print_prices(console, read)
+    terminal.print_errors(console, read)
     terminal.print_other_accounting(console, prices)
     if together:
         terminal.print_together(console, together, others)

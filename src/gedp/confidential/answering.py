@@ -59,6 +59,7 @@ def draw_answers(
                 zeta,
                 writer,
                 progress or silent,
+                prepared.shares,
             ).draw()
             return _manifest(prepared, entropy, zeta, recorded, answered, individual)
         job = _Job(

@@ -5,7 +5,7 @@ no establishment pays more than its pool is checked on the noise itself, before 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
 from hashlib import blake2b
@@ -37,6 +37,8 @@ from gedp.release.estimates import combined, no_clipping_tau
 
 #: What is planned with is less than the pool by this part, so that rounding toward more noise is never too much.
 MARGIN = 1e-8
+#: What is set aside for tables, in μ²: by attribute and query.
+Shares = Mapping[str, Mapping[str, float]]
 #: Two rows of a nation have the same 128 bits with probability below 1e-24.
 WORDS_FOR_TIES = 2
 
@@ -102,6 +104,7 @@ class IndividualJob:
     zeta: Fraction
     writer: AnswerWriter
     progress: Progress
+    shares: Shares = field(default_factory=dict)  # empty: as is chosen
 
     def draw(self) -> tuple[list[Answered], dict[str, Individual]]:
         """Draws and writes everything. Returns what the manifest says of the queries, and of every attribute."""
@@ -165,7 +168,7 @@ class IndividualJob:
         partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
         signed = isinstance(answers.psi, Signed)
         tau = no_clipping_tau(len(self.cells.of_row), len(self.pools), self.zeta, signed=signed)
-        return choose(answers, partitions, asked, tau)
+        return choose(answers, partitions, asked, tau, self.shares.get(name))
 
     def _second_pass(self, planned: Mapping[str, _Planned], seen: "_Seen") -> dict[str, IntArray]:
         """Writes the establishments with both answers. Returns the sums of the cells, values clipped at their bounds.

@@ -32,7 +32,6 @@ BITS = 24
 FARTHEST_DRAW = 12
 #: No answer, error or end of an interval may be larger: products of two variances must not overflow in what follows.
 LARGEST_ANSWER = 1e75
-ZETA = Fraction(1, 100)
 
 
 @dataclass(frozen=True)

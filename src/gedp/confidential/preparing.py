@@ -8,8 +8,8 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.confidential.individual import AttributePool
-from gedp.confidential.mechanisms import ZETA, PsiMechanism, psi_mechanism
+from gedp.confidential.individual import AttributePool, Shares
+from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.confidential.varied import varied_psi
@@ -19,7 +19,7 @@ from gedp.individual.filling import MOST_QUERIES
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.planning.opening import candidates, choose_first
 from gedp.policy import Attribute, PriceList, Spec, parse_spec, pools, price, require_within_budget, write_spec
-from gedp.release.estimates import no_clipping_tau
+from gedp.release.estimates import ZETA, no_clipping_tau
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,20 +32,25 @@ class Prepared:
     mechanisms: Mapping[tuple[str, str], PsiMechanism]  # by query and attribute; empty under individual accounting
     cells: FinestCells
     pools: Mapping[str, AttributePool] = field(default_factory=dict)  # by attribute; empty under the paper's rule
+    shares: Shares = field(default_factory=dict)  # set aside by individual accounting; empty: as it chooses
 
 
 @sealed
-def prepare(table: ConfidentialTable, spec: Spec) -> Prepared:
-    """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart."""
+def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) -> Prepared:
+    """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart.
+
+    Under individual accounting, `shares` are set aside for queries, so that no group can be worse than with them.
+    """
     spec = require_sound(spec)
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
     cells = find_cells(table, spec.queries)
-    return Prepared(table, spec, prices, psi_mechanisms(spec), cells, open_pools(spec, cells))
+    shares = shares or {}
+    return Prepared(table, spec, prices, psi_mechanisms(spec), cells, open_pools(spec, cells, shares), shares)
 
 
-def open_pools(spec: Spec, cells: FinestCells) -> dict[str, AttributePool]:
+def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> dict[str, AttributePool]:
     """For individual accounting what the first answers cost, from public counts, and mechanisms for all answers."""
     if not spec.is_individual:
         return {}
@@ -57,23 +62,24 @@ def open_pools(spec: Spec, cells: FinestCells) -> dict[str, AttributePool]:
     for name, loss in pools(spec).items():
         attribute, pool = spec.policy.attributes[name], loss.mu_squared
         asked = {query.name: float(query.importance[name]) for query in tables if name in query.importance}
-        alike = (attribute.closeness, attribute.at_least, attribute.signed, attribute.typical, pool, *asked.items())
-        _require_individual(attribute, pool, len(asked))
+        own = (shares or {}).get(name)
+        alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
+        _require_individual(attribute, pool, len(asked), own)
         if alike not in chosen:
             partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
             with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
-                chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau)
+                chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau, own)
         mu = chosen[alike]
         first = psi_mechanism(attribute, exact(mu))
         result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))
     return result
 
 
-def _require_individual(attribute: Attribute, pool: Fraction, queries: int) -> None:
+def _require_individual(attribute: Attribute, pool: Fraction, queries: int, shares: Mapping[str, float] | None) -> None:
     """Refuses an attribute whose noise no grid carries, whatever is chosen for the first answers and after them."""
     if queries > MOST_QUERIES:
         raise Refused(f"{attribute.name}: individual accounting is for at most {MOST_QUERIES} queries, not {queries}")
-    for mu in candidates(pool, queries):
+    for mu in candidates(pool, queries, shares):
         psi_mechanism(attribute, exact(mu))
         varied_psi(attribute, pool - exact(mu) ** 2)
 

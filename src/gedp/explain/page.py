@@ -8,6 +8,7 @@ import numpy as np
 from gedp import web
 from gedp.accounting.composition import power
 from gedp.accounting.semantics import RecordDistance
+from gedp.explain.expected import CELLS, error_lines, errors_sentence, table_mu, typical_error
 from gedp.explain.facts import (
     ProtectionGroup,
     Record,
@@ -54,6 +55,7 @@ def explain_page(
                 *([_records(*records, between_records(spec, prices.total, *records))] if records else []),
                 _existence(groups, prices),
                 _prices(spec, prices),
+                _errors(spec),
                 _other(prices),
             ]
         ),
@@ -69,6 +71,8 @@ def explain_page(
 def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
     attribute = spec.policy.attributes[group.names[0]]
     closeness = attribute.closeness
+    mu = table_mu(spec, attribute.name)
+    errors = [typical_error(attribute, mu, count) for count in CELLS] if mu else []
     first, last = min(group.sizes), max(group.sizes)
     sizes = np.geomspace(first, last if last > first else 10 * first, CURVE_POINTS)
     widths = group.protection.interval(sizes).width
@@ -84,6 +88,8 @@ def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
         "rows": [
             {"size": row.size, "low": row.low, "high": row.high} for row in interval_rows(group.protection, group.sizes)
         ],
+        "cells": [[each.total, each.error] for each in errors],
+        "share": mu / price(spec).total.mu,
         "curve": [[float(x), float(width)] for x, width in zip(sizes, widths, strict=True)],
     }
 
@@ -119,6 +125,11 @@ def _prices(spec: Spec, prices: PriceList) -> str:
     layout = price_table(prices)
     costs = web.table(f"μ of {whose}: {in_all}", layout.headings, layout.rows, layout.totals)
     return f"<h2>What it costs</h2>{asked}{costs}"
+
+
+def _errors(spec: Spec) -> str:
+    lines = "".join(f"<li>{escape(line)}</li>" for line in error_lines(spec))
+    return f"<h2>Errors to expect, table by table</h2><p>{escape(errors_sentence(spec))}</p><ul>{lines}</ul>"
 
 
 def _other(prices: PriceList) -> str:

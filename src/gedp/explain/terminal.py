@@ -8,6 +8,7 @@ from rich.text import Text
 
 from gedp.accounting.composition import PrivacyLoss, Promise, power
 from gedp.accounting.semantics import RecordDistance
+from gedp.explain.expected import error_lines, errors_sentence
 from gedp.explain.facts import (
     SIGNIFICANCES,
     ProtectionGroup,
@@ -139,6 +140,15 @@ def _print_numbers(
         for query, attribute, number in one_by_one:
             table.add_row(Text(f"{query}: {attribute}"), number)
     console.print(table)
+
+
+def print_errors(console: Console, spec: Spec) -> None:
+    """Prints a line of expected errors for every query."""
+    console.print(Text("Errors to expect", style="bold"))
+    console.print(errors_sentence(spec))
+    for line in error_lines(spec):
+        console.print(Text(f"  {line}"))
+    console.print()
 
 
 def print_other_accounting(console: Console, prices: PriceList) -> None:

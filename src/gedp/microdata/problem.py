@@ -90,9 +90,9 @@ class AttributeProblem:
 def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute, own: FloatArray | None = None) -> PsiNoise:
     """The noise of the answers of a query that the ψ-mechanism gave for an attribute; `own` where each has its own."""
     answered = next(a for a in source.manifest.queries if a.query.name == query)
-    psi, sigma = attribute.protection.psi, answered.noise[attribute.name].sigma_psi
+    psi = attribute.protection.psi
     least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
-    return PsiNoise(psi, sigma if own is None and sigma is not None else np.asarray(own), least)
+    return PsiNoise(psi, answered.noise[attribute.name].sigma if own is None else own, least)
 
 
 def is_exact(noise: PsiNoise) -> bool:
@@ -136,8 +136,7 @@ def _second_answers(
     second, second_sigma = (table[column].to_numpy() for column in columns)
     gamma, prices = attribute.protection.gamma, []
     for group in problem.groups:
-        noise = np.broadcast_to(group.noise.sigma, group.by_psi.shape)
-        precision = np.where(group.by_psi, (gamma / noise) ** 2, 1 / noise**2)
+        precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
         prices.append(GroupPrice(group.of_cell[problem.cells.of_row], group.by_psi, precision))
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
@@ -146,13 +145,16 @@ def _second_answers(
 
 def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
     table, of_cell = public_rows.answers(query, attribute.name, cells)
-    own = table[NOISE].to_numpy() if query.is_individual else None
+    by_psi = pa.compute.equal(table["mechanism"], "psi").to_numpy()
+    own = None  # the noise on ψ of every sum, where sums have their own; clipped sums have none
+    if query.is_individual:
+        own = np.where(by_psi, table[NOISE].to_numpy(), attribute.protection.gamma)
     return GroupAnswers(
         query.name,
         of_cell,
         table["estimate"].to_numpy(),
         table["variance"].to_numpy(),
-        pa.compute.equal(table["mechanism"], "psi").to_numpy(),
+        by_psi,
         noise_of(public_rows.source, query.name, attribute, own),
     )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
-from gedp.individual import clipping_bounds
+from gedp.neighbors import Signed
 from gedp.policy import Attribute
 from gedp.release.estimates import PsiAnswers, combined
 
@@ -56,8 +56,7 @@ class SecondAnswers:
         psi, gamma = self.attribute.protection.psi, self.attribute.protection.gamma
         values = fitted if self.attribute.signed else np.maximum(fitted, self.least)
         upper = PsiAnswers(psi, psi(values), self.sigma).upper_bounds(self.tau)
-        reach = clipping_bounds(self.attribute, upper).sensitivity * float(self.attribute.unit)
-        left = np.full(len(fitted), self.pool)
+        left, reach = np.full(len(fitted), self.pool), reach_below(self.attribute, upper)
         for price in self.prices:
             left -= price.charges(reach)
         drawn = (gamma / self.second_sigma) ** 2
@@ -68,3 +67,11 @@ class SecondAnswers:
     def _combined(self, weight: FloatArray | None) -> PsiAnswers:
         first, second = (self.omega, self.sigma), (self.second_omega, self.second_sigma)
         return combined(self.attribute.protection.psi, first, second, weight)
+
+
+def reach_below(attribute: Attribute, upper: FloatArray) -> FloatArray:
+    """How far a value can move below these bounds. Not in whole units: weights that jump would never settle."""
+    upper, protection = np.maximum(upper, float(attribute.unit)), attribute.protection
+    floor = -upper if isinstance(protection.psi, Signed) else 0.0
+    reach: FloatArray = upper - np.maximum(protection.interval(upper).low, floor)
+    return reach

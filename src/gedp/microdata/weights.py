@@ -258,8 +258,10 @@ def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> It
             yield group.variances
             continue
         fitted = np.maximum(max_by(group.of_cell, largest, len(group.answers)), problem.noise.least)
-        ratio = problem.clipped.sensitivity(problem.noise.psi(fitted)) / group.sensitivity
-        yield group.variances * np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0) ** 2
+        at_fitted = problem.clipped.sensitivity(problem.noise.psi(fitted))
+        is_known = np.isfinite(at_fitted) & (at_fitted > 0) & (group.sensitivity > 0)
+        ratio = np.divide(at_fitted, group.sensitivity, out=np.ones_like(at_fitted), where=is_known)
+        yield group.variances * ratio**2
 
 
 @dataclass(frozen=True, repr=False)

@@ -2,8 +2,8 @@
 
 After the first answers: how far bounds lie above them (τ), and how much of what is left each query takes. What is made
 small is the mean of the logarithms of the tables' mean errors, weighted by their importance. No table may be worse than
-with equal shares under the paper's rule (pnc, probably no clipping): where it would be, each query has its equal share
-set aside for it, and only the rest is filled.
+with equal shares under the paper's rule, by the better of its two mechanisms: where it would be, each query has its
+equal share set aside for it, and only the rest is filled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ LEAST_TAU = 2.5
 LARGE = 200_000
 EVALUATIONS = 40
 EVALUATIONS_IF_LARGE = 24
-START = 0.6  # of what is left, where the search begins
+STARTS = (0.6, 0.3, 0.1)  # of what is left: the search begins at the best of these for all, or at falling ones
 WORSE = 30.0  # how much a table weighs that would be worse than with equal shares
 ALLOWED = 1e-9  # by rounding
 
@@ -184,7 +184,7 @@ def expected_excess(tau: float) -> float:
 
 
 def paper_errors(answers: FirstAnswers, rows: Rows, partitions: Sequence[Partition], tau: float) -> dict[str, float]:
-    """The mean errors of all tables with equal shares under the paper's rule: clipped at one bound for a whole group.
+    """The mean errors of all tables with equal shares under the paper's rule: ψ, or one bound for a whole group.
 
     First answers at the price of a share would have had less noise: the same draws, scaled down.
     """
@@ -197,9 +197,17 @@ def paper_errors(answers: FirstAnswers, rows: Rows, partitions: Sequence[Partiti
     upper = PsiAnswers(terms.psi, omega, sigma).upper_bounds(tau)
     reach = answers.clipped_at(upper).sensitivity * float(answers.attribute.unit)
     widest = -rows.least(-reach)
-    noise = {p.query: GroupNoise(np.zeros(p.count, dtype=bool), share / p.least(-widest) ** 2) for p in partitions}
+    noise = {p.query: _of_paper(rows, p, paper, share / p.least(-widest) ** 2) for p in partitions}
     alone = row_variances(rows, paper, np.zeros(len(rows.cell)))
     return mean_errors(fitted_variances(alone, rows.sums, partitions, paper, noise))
+
+
+def _of_paper(rows: Rows, partition: Partition, terms: Terms, clipped: FloatArray) -> GroupNoise:
+    """The better of the paper's two mechanisms for every group, where clipped sums have this precision."""
+    by_psi, price = np.zeros(partition.count, dtype=bool), np.full(partition.count, terms.first)
+    if terms.allows_psi:
+        by_psi = psi_variance(terms.psi, partition.total(rows.sums), terms.sigma(price)) * clipped < 1
+    return GroupNoise(by_psi, np.where(by_psi, price, clipped))
 
 
 def _set_aside(terms: Terms, partitions: Sequence[Partition], shares: Mapping[str, float] | None) -> Portions:
@@ -236,7 +244,7 @@ def _search(
         filling = fill(condensed, partitions, terms, with_fractions(position), cell_fractions)
         return aims.score(mean_errors(predicted_variances(condensed, partitions, terms, filling)))
 
-    start = np.full(len(free), logit(min(START, 0.9 * most)))
+    start = min(_starts(len(free), most), key=score)
     found = minimize(
         score,
         start,
@@ -249,3 +257,11 @@ def _search(
         },
     )
     return with_fractions(found.x)
+
+
+def _starts(queries: int, most: float) -> list[FloatArray]:
+    """Where a search may begin: the same fraction for all, or less and less from coarse to fine."""
+    even = [np.full(queries, fraction) for fraction in STARTS]
+    falling = np.geomspace(STARTS[0], LEAST_FRACTION * 2, queries) if queries > 1 else even[0]
+    within = [np.clip((each - LEAST_FRACTION) / (most - LEAST_FRACTION), 0.01, 0.9) for each in (*even, falling)]
+    return [logit(each) for each in within]

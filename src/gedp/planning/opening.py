@@ -1,11 +1,13 @@
 """How much the first answers may cost, before anything is known but how many establishments every cell has.
 
-Sizes are assumed: lognormal, with a median that the spec states as `typical`, or else at the size whose interval
-reaches a quarter of the way to zero in ψ. The settings are flat around their best, so little depends on it.
+Sizes are assumed: lognormal, with a median that the spec states as `typical`, or else what four people contribute, or
+else the size whose interval reaches a quarter of the way to zero in ψ. The settings are flat around their best, so
+little depends on it.
 """
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -15,13 +17,14 @@ from scipy.special import ndtri
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
 from gedp.individual import Partition, Terms
 from gedp.planning.choice import Aims, FirstAnswers, choose
+from gedp.planning.prediction import mean_errors, predicted_variances
+from gedp.planning.typical import assumed_median
 from gedp.policy import Attribute
 
-#: Of an equal share, what the first answers may take. At more, other answers could not have their equal share.
-CANDIDATES = (0.6, 0.8, 1.0)
+#: Of an equal share, what the first answers may take. At more than it, other answers could not all have theirs: only
+#: where none is predicted to need it.
+CANDIDATES = (0.5, 0.75, 1.0, 1.25)
 SPREAD = 1.5  # of the logarithms of sizes
-STEPS_TO_ZERO = 4  # of γ, from the median to 0
-MEDIAN_WITHOUT_ZERO = 100  # units, where ψ has no value at 0
 MOST_ROWS = 5_000  # that are looked at
 EVALUATIONS = 15
 #: Fractions of multiples of these fill the unit square evenly (Roberts' sequence).
@@ -38,14 +41,8 @@ def even_normals(count: int, which: int) -> FloatArray:
 
 def assumed_sizes(attribute: Attribute, count: int) -> FloatArray:
     """Sizes of so many establishments, in the attribute's own measure."""
-    psi, gamma, unit = attribute.protection.psi, attribute.protection.gamma, float(attribute.unit)
-    if attribute.typical is not None:
-        median = float(attribute.typical)
-    elif math.isfinite(psi.at_zero):
-        median = float(psi.moved(0.0, STEPS_TO_ZERO * gamma))
-    else:
-        median = MEDIAN_WITHOUT_ZERO * unit
-    sizes = np.exp(np.log(median) + SPREAD * even_normals(count, 0))
+    unit = float(attribute.unit)
+    sizes = np.exp(np.log(assumed_median(attribute)) + SPREAD * even_normals(count, 0))
     whole: FloatArray = np.clip(np.rint(sizes / unit), 1, MOST_UNITS / count) * unit
     return whole
 
@@ -54,9 +51,14 @@ def first_answers_at(
     attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms, most: float = float(MOST_UNITS)
 ) -> FirstAnswers:
     """The first answers as they may come out where establishments have these sizes."""
-    omega = attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
-    order = np.lexsort((omega, cell))
+    omega, order = _drawn(attribute, cell, sizes, terms)
     return FirstAnswers(attribute, cell[order], omega[order], terms, most)
+
+
+def _drawn(attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms) -> tuple[FloatArray, IntArray]:
+    """Noisy values of ψ as they may come out, and the order in which `FirstAnswers` has them."""
+    omega = attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
+    return omega, np.lexsort((omega, cell))
 
 
 def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArray, list[Partition]]:
@@ -71,10 +73,13 @@ def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArra
     return cell, smaller
 
 
-def candidates(pool: Fraction, queries: int) -> list[Decimal]:
-    """What the first answers may cost, as μ, where so many queries follow."""
+def candidates(pool: Fraction, queries: int, shares: Mapping[str, float] | None = None) -> list[Decimal]:
+    """What the first answers may cost, as μ, where so many queries follow; with `shares` no more than they leave."""
     share = pool / (queries + 1)
-    return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES]
+    if shares is None:
+        return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES]
+    share = min(share, pool - Fraction(sum(shares.values())))
+    return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES if candidate <= 1]
 
 
 def choose_first(
@@ -84,19 +89,23 @@ def choose_first(
     partitions: Sequence[Partition],
     importance: Mapping[str, float],
     tau_of_paper: float,
+    shares: Mapping[str, float] | None = None,
 ) -> Decimal:
     """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes."""
     cell, smaller = sampled(counts, partitions)
     sizes = assumed_sizes(attribute, len(cell))
-    tried = candidates(pool, len(partitions))
-    best, chosen = math.inf, tried[-1]
-    for mu in tried:
+    equal = pool / (len(partitions) + 1)
+    best, chosen = math.inf, Decimal(0)
+    for mu in candidates(pool, len(partitions), shares):
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
-        found = choose(answers, smaller, importance, tau_of_paper, evaluations=EVALUATIONS)
-        score = Aims(importance, found.floor).score(found.errors)
-        if score < best:
+        found = choose(answers, smaller, importance, tau_of_paper, shares, EVALUATIONS)
+        _, order = _drawn(attribute, cell, sizes, terms)
+        rows = replace(found.rows, expected=sizes[order])  # errors where these are the sizes, not their noisy answers
+        errors = mean_errors(predicted_variances(rows, smaller, terms, found.filling))
+        score = Aims(importance, {}).score(errors)
+        if not chosen or (score < best and (first <= equal or Aims(importance, found.floor).is_met(found.errors))):
             best, chosen = score, mu
     return chosen
 

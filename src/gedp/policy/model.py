@@ -68,7 +68,7 @@ class Attribute:
     unit: Decimal = Decimal(1)
     signed: bool = False
     at_least: tuple[Closeness, ...] = ()
-    person: Decimal | None = None  # what one person typically contributes; for explanations only
+    person: Decimal | None = None  # what one person typically contributes; for explanations and plans only
     share: Decimal = Decimal(1)  # of what is spent under individual accounting, relative to other attributes
     typical: Decimal | None = None  # what a typical establishment has, as far as the public knows; for plans only
 

@@ -19,9 +19,7 @@ from gedp.release.manifest import (
     MECHANISMS,
     Answered,
     AttributeNoise,
-    DecisionMade,
     Manifest,
-    Together,
 )
 from gedp.release.protected import ProtectedAnswers
 from gedp.release.reader import (
@@ -32,6 +30,7 @@ from gedp.release.reader import (
     answer_schema,
     read_release,
 )
+from gedp.release.together import DecisionMade, Together
 from gedp.release.writer import ReleaseExistsError, ReleaseWriter, require_free
 
 __all__ = [

@@ -13,6 +13,9 @@ from scipy.special import ndtri
 from gedp.arrays import FloatArray
 from gedp.neighbors import NeighborFunction, Signed
 
+#: The chance that any bound lies below its value, where the spec does not say.
+ZETA = Fraction(1, 100)
+
 
 @dataclass(frozen=True, repr=False)
 class PsiAnswers:

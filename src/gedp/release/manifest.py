@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from gedp.accounting.translations import translations
-from gedp.errors import Fault, FaultsError
+from gedp.errors import DomainError, Fault, FaultsError
 from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
 from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
 from gedp.policy.section import Faults, Section
 from gedp.release.individual import Individual, individual_content, read_individual
+from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
@@ -45,6 +46,13 @@ class AttributeNoise:
     sigma_psi: float | None  # None for the groups of individual accounting, each of which has its own noise
     groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
 
+    @property
+    def sigma(self) -> float:
+        """σ where all answers have the same."""
+        if self.sigma_psi is None:
+            raise DomainError("every group has noise of its own")
+        return self.sigma_psi
+
 
 @dataclass(frozen=True)
 class Answered:
@@ -58,26 +66,6 @@ class Answered:
     def file(self) -> str:
         """The Parquet file of the answers, relative to the folder of the release."""
         return IDENTITY if self.query.is_identity else f"{TABLES}/{self.query.name}.parquet"
-
-
-@dataclass(frozen=True)
-class DecisionMade:
-    """A person's decision to promise less than earlier releases of the same data did."""
-
-    date: str
-    by: str
-    reason: str
-    what: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Together:
-    """What the ledger says about all releases from the same data up to this one: the promise that holds for all."""
-
-    releases: int
-    mu: str  # rounded up
-    attributes: Mapping[str, str]
-    decisions: tuple[DecisionMade, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -236,17 +224,6 @@ def _asked(query: Query, name: str) -> dict[str, str]:
     return {key: str(number) for key, number in stated.items() if number is not None}
 
 
-def together_content(together: Together) -> dict[str, Any]:
-    """What the ledger says about all releases, as JSON."""
-    decisions = [{"date": d.date, "by": d.by, "reason": d.reason, "what": list(d.what)} for d in together.decisions]
-    return {
-        "releases": together.releases,
-        "mu": together.mu,
-        "attributes": dict(together.attributes),
-        "decisions": decisions,
-    }
-
-
 def _read(root: Section, faults: Faults) -> Manifest | None:
     """The manifest, or None where its spec cannot be read; faults are collected."""
     root.has("format")
@@ -336,28 +313,6 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
     for name in known:
         root.fault("queries", f"the query {name!r} of the spec is missing", _FRESH)
     return tuple(answered)
-
-
-def together_in(section: Section) -> Together:
-    """What `together_content` wrote; faults are collected."""
-    decisions = []
-    if section.content.get("decisions"):
-        for entry in section.tables("decisions"):
-            date, by, reason = (entry.text(name) for name in ("date", "by", "reason"))
-            decisions.append(DecisionMade(date, by, reason, entry.names("what")))
-            entry.finish()
-    else:
-        section.has("decisions")
-    together = Together(
-        section.whole("releases", low=1), section.text("mu"), texts(section.table("attributes")), tuple(decisions)
-    )
-    section.finish()
-    return together
-
-
-def texts(section: Section) -> dict[str, str]:
-    """A table of texts."""
-    return {name: section.text(name) for name in section.content}
 
 
 def is_null(section: Section, key: str) -> bool:

@@ -89,7 +89,7 @@ def release_errors(release: ReleaseFolder, spec: Spec) -> tuple[ErrorsOfAlike, .
     for alike in groups.values():
         name = alike[0].name
         asked = [query for query in spec.queries if name in query.attributes]
-        sigmas = [a.noise[name].sigma_psi for a in release.manifest.queries if a.query.is_identity and name in a.noise]
+        sigmas = [a.noise[name].sigma for a in release.manifest.queries if a.query.is_identity and name in a.noise]
         errors = tuple(_table_errors(q.name, tables[q.name], alike) for q in asked if not q.is_identity)
         found.append(ErrorsOfAlike(tuple(alike), errors, sigmas[0] if sigmas else None))
     return tuple(found)

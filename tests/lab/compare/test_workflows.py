@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gedp.confidential.measure import rehearse
-from gedp.confidential.mechanisms import ZETA
+from gedp.release.estimates import ZETA
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.lab.compare.plan import make_plan
 from gedp.lab.compare.rehearsals import prepare_replicates, replicate
@@ -31,7 +31,7 @@ def test_names_say_what_is_unusual() -> None:
     assert [w.name for w in parse_workflows(names)] == ["psi", "psi+quasi", "auto", "auto+oracle", "gdp"]
     assert [w.name for w in parse_workflows(DEFAULT)] == list(DEFAULT)
     for name in ("nonsense", "psi+nonsense", "", "+quasi"):
-        with pytest.raises(DomainError, match="There are: psi, pnc, auto, gdp, alone or with"):
+        with pytest.raises(DomainError, match="There are: psi, pnc, auto, gdp, individual, floors, alone or with"):
             parse_workflows([name])
 
 
