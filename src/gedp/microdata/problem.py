@@ -29,7 +29,8 @@ class PsiNoise:
 
     def variance(self, x: FloatArray) -> FloatArray:
         """The variance of an answer where the truth is x, or the least possible value if x is below it."""
-        return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
+        with np.errstate(over="ignore", invalid="ignore"):  # of clipped sums sigma is not that of ψ: nobody takes those
+            return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
 
 
 @dataclass(frozen=True)
