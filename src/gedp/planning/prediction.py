@@ -9,6 +9,9 @@ from gedp.individual import Filling, GroupNoise, Partition, Rows, Terms
 from gedp.individual.filling import row_variances
 from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem
 
+#: Of the largest matrix that a prediction holds: some 400 MB.
+MOST_ENTRIES = 50_000_000
+
 
 def predicted_variances(
     rows: Rows, partitions: Sequence[Partition], terms: Terms, filling: Filling
@@ -58,11 +61,11 @@ def fitted_variances(
 
 def _solvable(coarse_to_fine: Sequence[Partition]) -> Sequence[Partition]:
     """As many queries, coarse ones first, as can be solved together; the others are judged by their own cells alone."""
-    size = 0
+    before = 0
     for place, partition in enumerate(coarse_to_fine):
-        if size > DIRECT_LIMIT:
+        if before > DIRECT_LIMIT or before * partition.count > MOST_ENTRIES:
             return coarse_to_fine[:place]
-        size += partition.count
+        before += partition.count
     return coarse_to_fine
 
 
