@@ -75,9 +75,9 @@ def test_no_attacker_of_the_whole_chain_exceeds_the_promise() -> None:
 
 @pytest.mark.parametrize("case", [case for case in CASES if case.spend], ids=lambda case: case.name)
 def test_everybody_pays_the_whole_pool_by_individual_accounting(case: Case) -> None:
-    """Giants for sums, small ones for second answers: the noise as published leaves each within 2% of the promise."""
+    """Giants for sums, small ones for second answers: the noise as published leaves each within 5% of the promise."""
     found = audit(replace(case, groups=300))
-    assert 0.98 * found.promised < found.attainable <= found.promised
+    assert 0.95 * found.promised < found.attainable <= found.promised
     assert not found.is_broken
 
 
