@@ -18,7 +18,6 @@ from gedp.policy.model import (
     MOST_CONFIDENCE,
     OWN_SUFFIXES,
     PSI_NAMES,
-    PSI_SUFFIX,
     TABLE_COLUMNS,
     WEIGHTS,
     Attribute,
@@ -274,9 +273,10 @@ def _check_columns(root: Section, data: Data, groupers: dict[str, Grouper], attr
             problem = f"{name!r} and {other!r} are one name where case or the spelling of accents does not count"
             root.faults.add(path, problem, "Rename one of the columns")
     for name in attributes:
-        if yours := next(filter(None, (first.get(folded(name + suffix)) for suffix in OWN_SUFFIXES)), None):
-            problem = f"the release has columns of its own called {name}{PSI_SUFFIX} or the like, as {yours!r} is"
-            root.faults.add(("attributes", name), problem, "Rename one of the columns")
+        for own in (name + suffix for suffix in OWN_SUFFIXES):
+            if yours := first.get(folded(own)):
+                problem = f"the release has a column {own!r} of its own, and {yours!r} is one of yours"
+                root.faults.add(("attributes", name), problem, "Rename one of the columns")
 
 
 def _shown_name(name: str) -> str:
