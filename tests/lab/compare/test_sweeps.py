@@ -30,6 +30,14 @@ def squares(spec: Spec) -> dict[tuple[str, str], Fraction]:
     return {(q.name, a): Fraction(mu) ** 2 for q in spec.queries for a, mu in q.mu.items()}
 
 
+def test_a_total_takes_the_place_of_a_budget_in_rho() -> None:
+    spec = spec_of([{NAMES[0]: Decimal("0.5")}, {NAMES[1]: Decimal("0.5")}])
+    in_rho = replace(spec, policy=replace(spec.policy, rho=Decimal("0.25")))
+    (setting,) = settings_of(in_rho, "mu=2")
+    assert price(setting.spec).budget.mu == 2
+    assert price(setting.spec).within_budget
+
+
 @given(queries, st.decimals("0.1", "20", places=2))
 def test_a_total_is_reached_and_never_passed(found: list[dict[str, Decimal]], total: Decimal) -> None:
     (setting,) = settings_of(spec_of(found), f"mu={total}")

@@ -81,7 +81,8 @@ def _at_total(spec: Spec, mu: Decimal) -> Spec:
     if not 0 < mu <= LARGEST:
         raise DomainError(f"a total mu is above 0 and at most {LARGEST:g}, as in a spec")
     factor = mu / _total(spec)
-    return _scaled(spec, lambda _query, _attribute: factor, mu)
+    in_mu = replace(spec, policy=replace(spec.policy, rho=None))
+    return _scaled(in_mu, lambda _query, _attribute: factor, mu)
 
 
 def _at_share(spec: Spec, what: str, part: _Part, share: Decimal) -> Spec:
