@@ -89,10 +89,6 @@ def test_kill_at_random_moments(kills: int, tmp_path: Path, processes: Any) -> N
         unfinished = list(outcomes.values()).count("reserved")
         left_behind = sum(path.name.startswith(".") for path in (tmp_path / "out").iterdir())
     print(f"{kills} kills, {finished} releases, {unfinished} reservations and {left_behind} folders left behind")
-    if kills >= 100:
-        assert finished
-        assert unfinished
-        assert left_behind
     assert gedp("run", "spec.toml", "--answers-only", "--out", "out/last", folder=tmp_path).code == 0
     assert gedp("run", "spec.toml", "--answers-only", "--out", "out/last", "--force", folder=tmp_path).code == 0
     assert gedp("ledger", "verify", LEDGER, folder=tmp_path).code == 0
