@@ -17,6 +17,7 @@ The rooms, in the order in which data flows:
     ledger         what was spent, and what may still be
     noise          exact Gaussian noise from one source of randomness
     confidential   sees the truth: the table, its engine, mechanisms, measuring
+    individual, planning   who pays for what, and what errors to expect, from public values alone
     release        what left: the answers with their manifest; what comes after never sees the truth
     microdata      one protected table that fits all the answers best; custom tables of it
     explain, report, publish   pages about a policy and about a release; what follows a release
@@ -35,12 +36,13 @@ if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
     from gedp.accounting.sampling import SampleAlike, gamma_for_sampling, sampling_fraction
     from gedp.accounting.semantics import RecordDistance, record_distance
-    from gedp.api import Release, ask, check, measure, open_table, read_release, run
+    from gedp.api import Release, ask, check, measure, open_table, plan, read_release, run
     from gedp.confidential.table import ConfidentialTable
     from gedp.errors import BudgetExceededError, FaultsError, GedpError
     from gedp.ledger import DecidedBy, Ledger
     from gedp.microdata import Microdata, fit_microdata, read_microdata
     from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, check_neighbor_function, narrow, widen
+    from gedp.planning.plan import Plan
     from gedp.policy import PriceList, Spec, make_spec, parse_spec, price, read_spec, write_spec
     from gedp.release.answer import Answer, read_answer
     from gedp.report import write_report
@@ -57,6 +59,7 @@ __all__ = [
     "Linear",
     "Log",
     "Microdata",
+    "Plan",
     "PriceList",
     "PrivacyLoss",
     "Promise",
@@ -81,6 +84,7 @@ __all__ = [
     "narrow",
     "open_table",
     "parse_spec",
+    "plan",
     "price",
     "read_answer",
     "read_microdata",
@@ -98,7 +102,7 @@ _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
     "gedp.accounting.sampling": ("SampleAlike", "gamma_for_sampling", "sampling_fraction"),
     "gedp.accounting.semantics": ("RecordDistance", "record_distance"),
-    "gedp.api": ("Release", "ask", "check", "measure", "open_table", "read_release", "run"),
+    "gedp.api": ("Release", "ask", "check", "measure", "open_table", "plan", "read_release", "run"),
     "gedp.confidential.table": ("ConfidentialTable",),
     "gedp.errors": ("BudgetExceededError", "FaultsError", "GedpError"),
     "gedp.ledger": ("DecidedBy", "Ledger"),
@@ -107,6 +111,7 @@ _HOME = {
         *("Linear", "Log", "Protection", "Signed", "Sqrt"),
         *("check_neighbor_function", "narrow", "widen"),
     ),
+    "gedp.planning.plan": ("Plan",),
     "gedp.policy": ("PriceList", "Spec", "make_spec", "parse_spec", "price", "read_spec", "write_spec"),
     "gedp.release.answer": ("Answer", "read_answer"),
     "gedp.report": ("write_report",),

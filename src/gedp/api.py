@@ -28,25 +28,34 @@ from gedp.confidential.asking import as_decimal, own_query
 from gedp.confidential.asking import ask as carry_out_own
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines.local import files_at
+from gedp.confidential.likeness import read_like
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
-from gedp.confidential.run import Plan, plan_run
+from gedp.confidential.public import read_keys
+from gedp.confidential.run import RunPlan, plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.table import open_table as open_engine
+from gedp.errors import Fault, FaultsError
 from gedp.ledger import DecidedBy, Ledger
 from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.on_file import find_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
-from gedp.policy import PriceList, Spec, read_spec
+from gedp.planning.earlier import from_release
+from gedp.planning.establishments import Establishments, assumed, resembling
+from gedp.planning.plan import Plan, make_plan
+from gedp.policy import PriceList, Spec, price, read_spec, require_within_budget
 from gedp.progress import Progress
 from gedp.publish import publish
 from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
 from gedp.release.answer import Answer
 from gedp.tables import Table
+
+MOST_TOTAL = 1e18
 
 
 class Release(ReleaseFolder):
@@ -192,7 +201,7 @@ def _planned(
     decided_by: DecidedBy | None,
     entropy: Entropy | None = None,
     keep: tuple[Path, ...] = (),
-) -> Plan:
+) -> RunPlan:
     return plan_run(
         spec if isinstance(spec, Spec) else read_spec(spec),
         table=table,
@@ -203,6 +212,60 @@ def _planned(
         decided_by=decided_by,
         entropy=entropy,
     )
+
+
+def plan(
+    spec: Spec | str | Path,
+    like: str | Path | ArrowStream | ReleaseFolder | None = None,
+    *,
+    table: ArrowStream | None = None,
+    mu: Sequence[float] = (),
+    gamma_times: Sequence[float] = (),
+    totals: Mapping[str, float] | None = None,
+) -> Plan:
+    """The errors to expect of every table of a spec, before anything is spent and without any confidential value.
+
+    `like` is an earlier release, or a public or synthetic table; without it sizes are assumed as `typical` in the spec
+    says. Which groups there are is read from the public columns of the table: the file that the spec names, or `table`;
+    where there is neither, from `like`. `totals` are totals of attributes that are public already; sizes are scaled to
+    them. `mu` are other prices of the whole release to compare with, `gamma_times` factors of every γ.
+    """
+    read = spec if isinstance(spec, Spec) else read_spec(spec)
+    require_within_budget(price(read))
+    there = _establishments(read, like, table).with_totals(_public_totals(read, totals or {}))
+    return make_plan(read, there, mu, gamma_times)
+
+
+def _establishments(
+    spec: Spec, like: str | Path | ArrowStream | ReleaseFolder | None, table: ArrowStream | None
+) -> Establishments:
+    alike = None if like is None else _alike(spec, like)
+    has_file = spec.data.source is not None and bool(files_at(spec.source_path()))
+    if table is None and not has_file and alike is not None:
+        return alike
+    keys, groups_from = read_keys(spec, table), "the public columns of the table"
+    return assumed(keys, spec, groups_from) if alike is None else resembling(keys, groups_from, alike)
+
+
+def _public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:
+    """Totals to scale sizes to; refuses those of what is not asked for, and those that no sizes have."""
+    hint = f"Give a number above 0 for one of: {', '.join(spec.asked)}"
+    faults = [
+        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "it is not above 0", hint)
+        for name, total in totals.items()
+        if name not in spec.asked or not 0 < total < MOST_TOTAL
+    ]
+    if faults:
+        raise FaultsError("the totals", faults)
+    return totals
+
+
+def _alike(spec: Spec, like: str | Path | ArrowStream | ReleaseFolder) -> Establishments:
+    if isinstance(like, ReleaseFolder):
+        return from_release(spec, like)
+    if not isinstance(like, str | Path):
+        return read_like(spec, like)
+    return from_release(spec, read_folder(like)) if Path(like).is_dir() else read_like(spec, Path(like))
 
 
 @sealed

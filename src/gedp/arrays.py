@@ -10,9 +10,25 @@ IntArray = npt.NDArray[np.int64]
 CodeArray = npt.NDArray[np.int32]  # positions among the values or groups of a column
 BoolArray = npt.NDArray[np.bool_]
 
+#: No sum of magnitudes may exceed this many units: floats are exact up to here, and noise has room in 64 bits.
+MOST_UNITS = 2**53
+
 
 def label_codes(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
     """The distinct texts in order, and the position of every text among them."""
     labels = sorted(set(texts))
     position = {label: place for place, label in enumerate(labels)}
     return labels, np.array([position[text] for text in texts], dtype=np.int32)
+
+
+def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
+    """The sum of the values of every code from 0 to count − 1."""
+    sums: FloatArray = np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
+    return sums
+
+
+def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
+    """The largest value of every code from 0 to count − 1; −inf where there is none."""
+    largest = np.full(count, -np.inf)
+    np.maximum.at(largest, codes, values)
+    return largest

@@ -28,18 +28,21 @@ from scipy.stats import norm, rankdata
 
 import gedp.noise.grid
 import gedp.noise.sums
+import gedp.noise.varied
 from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.mechanisms import ZETA, clipping_bounds, pnc_range
+from gedp.confidential.mechanisms import pnc_range
 from gedp.confidential.table import ConfidentialTable, open_table
+from gedp.confidential.varied import clipping_range
+from gedp.individual.bounds import clipping_bounds
 from gedp.microdata import fit_microdata
 from gedp.neighbors import NeighborFunction, Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.policy import Attribute, Closeness, Data, Policy, Query, Spec, price
 from gedp.release import ProtectedAnswers, read_release
-from gedp.release.estimates import PsiAnswers, no_clipping_tau
+from gedp.release.estimates import ZETA, PsiAnswers, no_clipping_tau
 from tests.attacks.channels import LAYOUTS, audit_layout
 from tests.helpers.specs import measured, rehearsed
 
@@ -73,11 +76,12 @@ class Case:
     zeta: Fraction = ZETA
     from_microdata: bool = False
     notices: float = 0.95  # noise of this part of its size is found nearly for certain
+    spend: Decimal | None = None  # by individual accounting
 
     @property
     def policy(self) -> Policy:
         """With a budget that allows everything."""
-        return Policy({attribute.name: attribute for attribute in self.attributes}, Decimal(1000))
+        return Policy({attribute.name: attribute for attribute in self.attributes}, Decimal(1000), spend=self.spend)
 
     @property
     def promised(self) -> float:
@@ -207,7 +211,7 @@ class Attacker:
     def likelihood_ratios(self) -> tuple[FloatArray, FloatArray]:
         """Of each record: the logarithm of the ratio, and how far apart the worlds are, in squared units of noise."""
         of_attributes = [
-            np.sum([self._of_answers(query, name) for query in self.case.queries if name in query.mu], axis=0)
+            np.sum([self._of_answers(query, name) for query in self.case.queries if name in query.attributes], axis=0)
             for name in self.case.policy.attributes
         ]
         if self.case.together:
@@ -232,7 +236,12 @@ class Attacker:
         if query.is_identity:
             sigma = self._sigma(query.name, name)
             first, second = (psi(world[name][:, 0] * unit) for world in self.worlds)
-            return _log_ratio(self._identity(name)[:, 0], first, second, sigma)
+            ratios = _log_ratio(self._identity(name)[:, 0], first, second, sigma)
+            if not query.is_individual:
+                return ratios
+            again = self._identity(name, "psi2")[:, 0], first, second, self._identity(name, "sigma2")[:, 0]
+            both: tuple[FloatArray, FloatArray] = tuple(np.add(ratios, _log_ratio(*again)))
+            return both
         members = slice(2 if query.by == CELL else None)
         values = [world[name][:, members] for world in self.worlds]
         answers = self.release.answers(query.name)
@@ -253,7 +262,8 @@ class Attacker:
         self, query: Query, name: str, values: Sequence[IntArray], answers: pa.Table
     ) -> tuple[FloatArray, FloatArray]:
         """From the upper end of the interval, which has ω without a correction."""
-        psi, unit, sigma = self._psi(name), float(self.case.policy.attributes[name].unit), self._sigma(query.name, name)
+        psi, unit = self._psi(name), float(self.case.policy.attributes[name].unit)
+        sigma = answers["noise"].to_numpy() if query.is_individual else self._sigma(query.name, name)
         omega = psi(np.maximum(answers["ci_high"].to_numpy(), psi.inverse(psi.lowest))) - float(ndtri(0.975)) * sigma
         first, second = (psi(of_world.sum(axis=1) * unit) for of_world in values)
         return _log_ratio(omega, first, second, sigma)
@@ -263,11 +273,13 @@ class Attacker:
     ) -> tuple[FloatArray, FloatArray]:
         """The bounds follow from the identity answers; given those, noise of the published variance is all there is."""
         attribute, identity = self.case.policy.attributes[name], self._identity(name)[:, : values[0].shape[1]]
+        if query.is_individual:
+            return self._of_own_bounds(name, values, answers)
         signed = isinstance(self._psi(name), Signed)
         of_all = next(query for query in self.case.queries if query.is_identity)
         manifest = self.release.manifest
         assert manifest.zeta is not None
-        tau = no_clipping_tau(manifest.establishments, len(of_all.mu), manifest.zeta, signed=signed)
+        tau = no_clipping_tau(manifest.establishments, len(of_all.attributes), manifest.zeta, signed=signed)
         sigma = self._sigma(of_all.name, name)
         upper = PsiAnswers(self._psi(name), identity.max(axis=1), sigma).upper_bounds(tau)
         if signed:
@@ -277,10 +289,23 @@ class Attacker:
         first, second = (np.clip(of_world, -bounds, bounds).sum(axis=1) * float(attribute.unit) for of_world in values)
         return _log_ratio(answers["estimate"].to_numpy(), first, second, np.sqrt(answers["variance"].to_numpy()))
 
-    def _identity(self, name: str) -> FloatArray:
-        answers = self.release.identity(["id", f"{name}__psi"]).sort_by("id")
-        omega: FloatArray = answers[f"{name}__psi"].to_numpy().reshape(self.case.groups, -1)
-        return omega
+    def _of_own_bounds(self, name: str, values: Sequence[IntArray], answers: pa.Table) -> tuple[FloatArray, FloatArray]:
+        """Of clipped sums by individual accounting: each establishment has a bound of its own."""
+        attribute, manifest = self.case.policy.attributes[name], self.release.manifest
+        chosen = manifest.individual[name]
+        sigma = attribute.protection.gamma / float(chosen.mu)
+        omega = self._identity(name)[:, : values[0].shape[1]]
+        upper = PsiAnswers(self._psi(name), omega, sigma).upper_bounds(chosen.tau)
+        rest = price(manifest.spec).of_attribute(name).mu_squared - exact(chosen.mu) ** 2
+        most, least = clipping_range(rest)
+        bounds = clipping_bounds(attribute, upper, most=most, least=least).bounds
+        first, second = (np.clip(of_world, -bounds, bounds).sum(axis=1) * float(attribute.unit) for of_world in values)
+        return _log_ratio(answers["estimate"].to_numpy(), first, second, np.sqrt(answers["variance"].to_numpy()))
+
+    def _identity(self, name: str, column: str = "psi") -> FloatArray:
+        answers = self.release.identity(["id", f"{name}__{column}"]).sort_by("id")
+        found: FloatArray = answers[f"{name}__{column}"].to_numpy().reshape(self.case.groups, -1)
+        return found
 
     def _psi(self, name: str) -> NeighborFunction:
         return self.case.policy.attributes[name].protection.psi
@@ -288,7 +313,7 @@ class Attacker:
     def _sigma(self, query: str, name: str) -> float:
         answered = self.release.manifest.query(query)
         assert answered is not None
-        return answered.noise[name].sigma_psi
+        return answered.noise[name].sigma
 
 
 def _log_ratio(
@@ -331,6 +356,7 @@ def noise_of(part: float) -> Iterator[None]:
     with (
         patch.object(gedp.noise.grid, "scaled_gaussian", scaled),
         patch.object(gedp.noise.sums, "scaled_gaussian", scaled),
+        patch.object(gedp.noise.varied, "scaled_gaussian", scaled),
     ):
         yield
 
@@ -354,6 +380,10 @@ TWO_LEVELS = (_query(CELL, "1.5", "psi"), _query(AREA, "1.2", "psi"))
 IDENTITY = (_query(ESTABLISHMENTS, "2"),)
 PNC = (_query(ESTABLISHMENTS, "0.8"), _query(CELL, "1.8", "pnc"))
 AUTO = (_query(ESTABLISHMENTS, "1"), _query(CELL, "1.2"), _query(AREA, "1.2"))
+
+OWN = tuple(
+    Query("-".join(by), by, importance={"x": Decimal(by != ESTABLISHMENTS)}) for by in (ESTABLISHMENTS, CELL, AREA)
+)
 
 EMPLOYMENT, WAGE = _attribute("sqrt", "1", name="emp"), _attribute("log", "0.01", "1", "0.01", "wage")
 PAIR = ("emp", "wage")
@@ -386,6 +416,11 @@ CASES: tuple[Case, ...] = (
     Case("pnc: signed, clipped", (SIGNED,), PNC, (-1, 10**6), None, 200, 100, zeta=CLIPPING, notices=0.6),
     Case("auto: sqrt", (SQRT,), AUTO, (10**4, 10**8)),
     Case("auto: log", (FINE_LOG,), AUTO, (10**5, 10**7)),
+    Case("individual: a giant", (SQRT,), OWN, (10**9,), 10**5, 20_000, spend=Decimal(2)),
+    Case("individual: middling", (SQRT,), OWN, (10**7,), 10**7, 20_000, spend=Decimal(2)),
+    Case("individual: small", (SQRT,), OWN, (10**6,), 10**9, 20_000, spend=Decimal(2)),
+    Case("individual: signed", (SIGNED,), OWN, (10**8, -(10**8)), -(10**4), 20_000, spend=Decimal(2)),
+    Case("individual: linear", (LINEAR,), OWN, (0, 1_000), 50, 20_000, spend=Decimal(2)),
     Case("total: psi", MANY, TOTAL_PSI, (10**4,), 0, 1, 60, together=False, notices=0.8),
     Case("total: pnc", MANY, TOTAL_PNC, (10**8,), 10**6, 1, 60, together=False, notices=0.8),
     Case("chain", (EMPLOYMENT, WAGE), CHAIN, (10**7,)),

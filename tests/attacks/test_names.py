@@ -12,6 +12,7 @@ from gedp.microdata.ratios import Estimates
 from gedp.policy import parse_spec
 from gedp.policy.model import PSI_SUFFIX, TABLE_COLUMNS
 from gedp.release import ANSWER_SCHEMA, read_release
+from gedp.release.reader import NOISE
 from tests.helpers.runs import SPEC, gedp, names, small_table, write_case
 
 
@@ -62,7 +63,7 @@ def test_keys_cannot_be_called_like_columns_of_results(role: str, name: str) -> 
 def test_the_reserved_names_are_those_of_the_tables() -> None:
     nothing = np.empty(0)
     tabulated = Estimates(nothing, nothing, nothing, nothing, "exact").columns()
-    assert set(TABLE_COLUMNS) == {*ANSWER_SCHEMA.names, *tabulated, "cell", "one"}
+    assert set(TABLE_COLUMNS) == {*ANSWER_SCHEMA.names, NOISE, *tabulated, "cell", "one"}
 
 
 @pytest.mark.parametrize("role", COLUMNS)
@@ -84,7 +85,7 @@ def test_accents_can_be_spelt_in_two_ways() -> None:
 
 
 @pytest.mark.parametrize("role", COLUMNS)
-@pytest.mark.parametrize("name", ["emp__psi", "Wage__PSI"])
+@pytest.mark.parametrize("name", ["emp__psi", "Wage__PSI", "emp__psi2", "wage__sigma2"])
 def test_names_of_columns_that_the_release_adds(role: str, name: str) -> None:
     (fault,) = faults_of(spec_with(role, name))
     assert "the release has a column" in fault

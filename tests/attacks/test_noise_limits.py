@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import MOST_UNITS
+from gedp.arrays import MOST_UNITS
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, narrow, widen

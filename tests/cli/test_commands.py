@@ -147,7 +147,7 @@ def test_bad_usage_ends_with_exit_code_2(tmp_path: Path) -> None:
 
 
 def test_examples_are_listed_and_printed(tmp_path: Path) -> None:
-    assert gedp("examples").stdout.startswith("paper-baseline")
+    assert gedp("examples").stdout.startswith("individual")
     (tmp_path / "mine.toml").write_text(gedp("examples", "paper-equal").stdout, encoding="utf-8")
     assert gedp("explain", "mine.toml", cwd=tmp_path).returncode == 0
     assert gedp("examples", "nothing").returncode == 2

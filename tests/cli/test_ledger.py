@@ -127,7 +127,7 @@ def test_verify_passes_and_knows_a_noted_head(gedp: Run) -> None:
 
 def test_a_broken_ledger_ends_every_command_with_1_until_somebody_decides(gedp: Run) -> None:
     content = bodies(Path(LEDGER))[4]
-    content["prices"][0]["mu"] = "0.1"
+    content["prices"][0]["mu_squared"] = "1/100"
     rewrite(Path(LEDGER), 5, content, hash_too=False)
     for arguments in (["verify"], ["show"], ["remaining"], ["export", "--out", "x.csv"]):
         result = gedp("ledger", arguments[0], LEDGER, *arguments[1:])

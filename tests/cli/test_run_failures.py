@@ -95,7 +95,7 @@ def test_files_that_may_not_grow(limit: int, tmp_path: Path) -> None:
 
 
 def forge(path: Path) -> None:
-    edit(path, lambda connection: connection.execute("UPDATE entries SET body = replace(body, '0.2', '0.1')"))
+    edit(path, lambda connection: connection.execute("UPDATE entries SET body = replace(body, '1/25', '1/100')"))
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from rich.pretty import pretty_repr
 from rich.traceback import Traceback
 
 from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.individual import IndividualJob
 from gedp.confidential.run import plan_run, run
 from gedp.confidential.sealing import UnexpectedError
 from gedp.errors import GedpError, TableChangedError
@@ -34,6 +35,17 @@ NOISY = (
     ("gamma = 0.1,", "gamma = 0.7,"),
     ("wage = 0.1 }", 'wage = 0.1 }\nmechanism = "pnc"'),
 )
+
+
+def individual(folder: Path) -> None:
+    """The spec in this folder without prices, so that accounting is individual."""
+    path = folder / "spec.toml"
+    head, *queries = path.read_text(encoding="utf-8").split("[[queries]]")
+    unpriced = [
+        "".join(line for line in query.splitlines(keepends=True) if not line.startswith(("mu =", "mechanism")))
+        for query in queries
+    ]
+    path.write_text("[[queries]]".join([head, *unpriced]), encoding="utf-8")
 
 
 @pytest.fixture
@@ -136,6 +148,51 @@ def test_a_release_about_canaries_has_none(tmp_path: Path, logs: io.StringIO) ->
     assert tables[0].num_rows == ROWS
 
 
+def test_a_release_by_individual_accounting_has_none(tmp_path: Path, logs: io.StringIO) -> None:
+    write_case(tmp_path, *NOISY, table=with_canaries())
+    individual(tmp_path)
+    for arguments in (("--dry-run",), ()):
+        ended = gedp("run", "spec.toml", *arguments, folder=tmp_path)
+        assert ended.code == 0, ended.err
+        silent(tmp_path, ended.out, ended.err, logs.getvalue())
+    release = read_release(tmp_path / "out")
+    assert release.manifest.individual
+    tables = [release.identity(), *(release.answers(name) for name in ("county", "naics2 x county"))]
+    silent(tmp_path, *(str(table.to_pylist()) for table in tables))
+
+
+def test_no_object_of_individual_accounting_shows_a_value(tmp_path: Path) -> None:
+    spec_path = write_case(tmp_path, *NOISY, table=with_canaries())
+    individual(tmp_path)
+    plan = plan_run(read_spec(spec_path))
+    seen: set[str] = set()
+
+    def look(*at: object) -> None:
+        for thing in ours():
+            seen.add(type(thing).__name__)
+            for shown in (repr, str, format, pretty_repr):
+                assert not sings(shown(thing)), type(thing)
+
+    run(plan, progress=look)
+    assert {"IndividualJob", "_Seen", "_Planned", "FinestCells", "AttributePool"} <= seen
+
+
+def test_an_unforeseen_error_in_individual_accounting_quotes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the second pass, with sums, values and bounds in the frames."""
+    write_case(tmp_path, *NOISY, table=with_canaries())
+    individual(tmp_path)
+
+    def quoting(job: object, name: str, plan: object, here: slice, amounts: Any) -> None:
+        raise ValueError(f"cannot do {amounts}")
+
+    monkeypatch.setattr(IndividualJob, "_establishments", quoting)
+    about = attempt(tmp_path)
+    assert "withheld" in about
+    silent(tmp_path, about)
+
+
 def test_microdata_and_report_about_canaries_have_none(tmp_path: Path, logs: io.StringIO) -> None:
     """With noise that a fit can cope with."""
     write_case(tmp_path, ("gamma = 0.5", "gamma = 9000"), ("gamma = 0.1,", "gamma = 0.2,"), table=with_canaries())
@@ -177,7 +234,16 @@ def test_no_object_of_ours_shows_a_value(tmp_path: Path) -> None:
         "PsiAnswers",
         "Answers",
     }
-    expected |= {"ClippingBounds", "Clipping", "Plan", "_Plan", "_Job", "ReleaseFolder", "PsiMechanism", "Reservation"}
+    expected |= {
+        "ClippingBounds",
+        "Clipping",
+        "RunPlan",
+        "_Plan",
+        "_Job",
+        "ReleaseFolder",
+        "PsiMechanism",
+        "Reservation",
+    }
     assert expected <= seen, expected - seen
 
 

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from gedp.confidential.engines import local
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.mechanisms import clipping_bounds
 from gedp.confidential.table import ConfidentialTable, find_cells, open_table
 from gedp.confidential.tally import Clipping, clipped_excess
 from gedp.errors import GedpError, Refused, TableChangedError
+from gedp.individual.bounds import clipping_bounds
 from gedp.ledger import Ledger
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
@@ -116,7 +116,7 @@ def test_the_core_of_every_answer_is_what_plain_python_finds(
         for answer in answers:
             emp, cents, profit = sums[tuple(answer[key] for key in by)]
             truth = {"emp": emp, "wage": cents / 100, "profit": profit}[answer["attribute"]]
-            sigma = release.manifest.queries[1].noise["emp"].sigma_psi
+            sigma = release.manifest.queries[1].noise["emp"].sigma
             if answer["mechanism"] == "pnc":  # bounds without noise are above every value: nothing is clipped
                 assert answer["estimate"] == pytest.approx(truth, rel=1e-12, abs=1e-9)
                 assert answer["variance_kind"] == "exact"
@@ -161,7 +161,7 @@ def test_values_above_a_bound_are_clipped_group_by_group(tmp_path: Path) -> None
         query("county", ("cnty",), "pnc", "2", "emp"),
     ]
     release = measured(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=Low())
-    identity = release.manifest.queries[0].noise["emp"].sigma_psi
+    identity = release.manifest.queries[0].noise["emp"].sigma
     omega = {row["key"]: row["emp__psi"] for row in release.identity().to_pylist()}
     tau = no_clipping_tau(3, 1, Fraction(1, 100))
     for answer, members in zip(release.answers("county").to_pylist(), (["k0", "k1"], ["k2"]), strict=True):
@@ -201,13 +201,13 @@ def test_the_choice_is_never_much_worse_than_the_better_mechanism(tmp_path: Path
     for q in spec.queries:
         if q.is_identity:
             continue
-        for name in q.mu:
+        for name in q.attributes:
             answers = {m: only(r.answers(q.name).to_pandas(), name) for m, r in releases.items()}
             keys = list(q.by)
             sums = truth.groupby(keys)[name].sum() if keys else None
             index = answers["psi"].set_index(keys).index if keys else None
             x = sums.loc[index].to_numpy() if sums is not None else np.array([truth[name].sum()])
-            sigma = next(a.noise[name].sigma_psi for a in releases["psi"].manifest.queries if a.query.name == q.name)
+            sigma = next(a.noise[name].sigma for a in releases["psi"].manifest.queries if a.query.name == q.name)
             of_psi = psi_variance(Sqrt(), x.astype(float), sigma)
             of_pnc = answers["pnc"]["variance"].to_numpy()
             chosen = np.where(answers["auto"]["mechanism"].to_numpy() == "pnc", of_pnc, of_psi)

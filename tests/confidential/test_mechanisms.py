@@ -14,13 +14,13 @@ from scipy.stats import kstest, norm
 from gedp.arrays import FloatArray
 from gedp.confidential.mechanisms import (
     answer_pnc,
-    clipping_bounds,
     estab_gaussian,
     gaussian_baseline,
     pnc_range,
     psi_mechanism,
 )
 from gedp.errors import DomainError
+from gedp.individual.bounds import clipping_bounds
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness

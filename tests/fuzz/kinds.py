@@ -81,7 +81,7 @@ def _plausible(chance: random.Random, document: Any) -> None:
     attribute = document["attributes"][chance.choice(("emp", "wage"))]
     query = chance.choice(document["queries"])
     number = chance.choice((1e-9, 1e-4, 0.01, 0.3, 1, 2.5, 40, 1e4, 1e9, 1e15, 1e30, 1e-30))
-    match chance.randrange(12):
+    match chance.randrange(16):
         case 0:
             attribute["psi"] = chance.choice(("sqrt", "log", "linear"))
         case 1:
@@ -108,6 +108,16 @@ def _plausible(chance: random.Random, document: Any) -> None:
         case 10:
             settings = {"weights": chance.choice(("quasi", "plug-in")), "nonnegative": chance.choice((True, False))}
             document["microdata"] = {**settings, "whole": chance.choice((True, False))}
+        case 11:
+            attribute[chance.choice(("share", "typical", "person"))] = number
+        case 12:
+            document["budget"]["spend"] = number
+        case 13:
+            query["importance"] = chance.choice((number, {"emp": 0.1}, {"wage": number}, 0))
+        case 14:
+            for each in document["queries"]:
+                each.pop("mu", None)
+                each.pop("mechanism", None)
         case _:
             document["output"]["confidence"] = chance.choice((0.5, 0.95, 0.999999, 1e-9, 1 - 1e-12))
 

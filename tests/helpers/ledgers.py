@@ -26,7 +26,7 @@ SPEC, MANIFEST = "5" * 64, "a" * 64
 
 def price_list(budget: str | Decimal, *mus: str | Decimal) -> PriceList:
     """One query of emp for every mu."""
-    lines = (PriceLine(f"query {i}", "emp", Decimal(mu)) for i, mu in enumerate(mus))
+    lines = (PriceLine(f"query {i}", "emp", PrivacyLoss.of(mu)) for i, mu in enumerate(mus))
     return PriceList(tuple(lines), PrivacyLoss.of(budget))
 
 
@@ -43,7 +43,7 @@ def history(path: Path) -> Ledger:
     """A ledger with an entry of every kind but a decision."""
     ledger = Ledger.open(path)
     prices = PriceList(
-        (PriceLine("identity", "emp", Decimal("0.7")), PriceLine("county", "wage", Decimal("0.15"))),
+        (PriceLine("identity", "emp", PrivacyLoss.of("0.7")), PriceLine("county", "wage", PrivacyLoss.of("0.15"))),
         PrivacyLoss.of("2.31"),
     )
     attributes = {"emp": EMP, "wage": WAGE}

@@ -15,16 +15,28 @@ import tarfile
 import tempfile
 from pathlib import Path
 
+from gedp.policy.examples import example_text
+
 ROOT = Path(__file__).resolve().parents[2]
 CHANGING = ("gedp", "created", "manifest_sha256")
 PROSE = "report.html"
 
 
+def write_paper_policy(folder: Path) -> Path:
+    """The paper's policy for the demonstration state in `folder`, as the demonstration once had it."""
+    source = 'source = "establishments.parquet"\n'
+    path = folder / "paper.toml"
+    path.write_text(example_text("paper-equal").replace(source, source + "synthetic = true\n"), encoding="utf-8")
+    return path
+
+
 def make_release(folder: Path, source: Path) -> Path:
     """The demonstration state in `folder`, released and fitted with a seed by the program in `source`."""
     environment = {**os.environ, "PYTHONPATH": str(source)}
-    steps = (["demo", "--out", "demo"], ["run", "demo/policy.toml", "--seed", "1", "--out", "release"])
+    steps = (["demo", "--out", "demo"], ["run", "demo/paper.toml", "--seed", "1", "--out", "release"])
     for step in steps:
+        if step[0] == "run":
+            write_paper_policy(folder / "demo")
         command = [sys.executable, "-m", "gedp", *step]
         subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
     return folder / "release"

@@ -1,7 +1,6 @@
 """An entry has one text and a text one entry; whatever else stands in a ledger is refused, field by field."""
 
 import json
-from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -31,7 +30,7 @@ EVENTS: dict[str, Event] = {
         "f" * 64,
         SPEC,
         {"emp": EMP, "wage": WAGE},
-        (PriceLine("county", "emp", Decimal("0.7")), PriceLine("county", "wage", Decimal("0.15"))),
+        (PriceLine("county", "emp", PrivacyLoss.of("0.7")), PriceLine("county", "wage", PrivacyLoss.of("0.15"))),
         PrivacyLoss.of("2.31"),
         "a note",
         (FileMark("t.parquet", 12, "d" * 64),),
@@ -94,8 +93,8 @@ def test_an_entry_without_one_of_its_fields_or_with_one_more_is_refused(kind: st
         ("reserve", "files.0.size", -1),
         ("reserve", "files.0.size", True),
         ("reserve", "files.0.digest", "t.parquet"),
-        ("reserve", "prices.0.mu", "7E-1"),
-        ("reserve", "prices.0.mu", "-0.7"),
+        ("reserve", "prices.0.mu_squared", "0.49"),
+        ("reserve", "prices.0.mu_squared", "98/200"),
         ("reserve", "prices.0.attribute", "wage"),
         ("reserve", "attributes.emp.psi", "cube"),
         ("reserve", "attributes.emp.gamma", "0"),

@@ -81,7 +81,7 @@ def test_what_is_no_fraction_is_refused(text: object) -> None:
 def test_a_release_is_recorded_as_it_was_asked_for(tmp_path: Path) -> None:
     book = Ledger.open(tmp_path / "ri.ledger")
     spec = parse_spec(GOOD)
-    prices = PriceList((PriceLine("identity", "emp", Decimal("0.70")),), PrivacyLoss.of("1.4"))
+    prices = PriceList((PriceLine("identity", "emp", PrivacyLoss.of("0.70")),), PrivacyLoss.of("1.4"))
     made = book.reserve(
         Request(prices, spec.policy.attributes), spec_digest=spec_digest(spec), note="the first, für alle"
     )
@@ -295,9 +295,9 @@ def test_opening_what_is_no_ledger(tmp_path: Path) -> None:
 def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     book = history(tmp_path / "ledger")
     with closing(sqlite3.connect(book.path)) as connection:
-        connection.execute("PRAGMA user_version = 3")
+        connection.execute("PRAGMA user_version = 4")
     for attempt in (book.verify, lambda: Ledger.open(book.path), lambda: spend(book, "9", "0.1")):
-        with pytest.raises(LedgerError, match=r"newer gedp \(format 3; this one knows 2\)"):
+        with pytest.raises(LedgerError, match=r"newer gedp \(format 4; this one knows 3\)"):
             attempt()
 
 

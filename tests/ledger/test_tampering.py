@@ -113,7 +113,7 @@ def stored_rows(path: Path) -> Stored:
 
 def test_a_changed_price_is_named_with_its_number(path: Path) -> None:
     content = bodies(path)[4]
-    content["prices"][0]["mu"] = "0.1"
+    content["prices"][0]["mu_squared"] = "1/100"
     rewrite(path, 5, content, hash_too=False)
     assert [str(b) for b in broken(path).breaks] == ["entry 5: its content does not match its hash"]
     rewrite(path, 5, content, hash_too=True)
@@ -236,7 +236,7 @@ def test_sqlite_itself_refuses_all_but_appending(path: Path, change: str) -> Non
 
 def test_a_byte_changed_on_disk_shows(path: Path) -> None:
     raw = path.read_bytes()
-    place = raw.index(b'"mu":"0.6"') + len(b'"mu":"0.')
+    place = raw.index(b'"mu_squared":"9/25"') + len(b'"mu_squared":"')
     path.write_bytes(raw[:place] + b"1" + raw[place + 1 :])
     assert [b.sequence for b in broken(path).breaks] == [5]
 
@@ -249,7 +249,7 @@ def test_half_a_file_is_damage(path: Path) -> None:
 
 def test_a_forged_chain_shows_by_its_head(path: Path) -> None:
     contents = bodies(path)
-    contents[0]["prices"][0]["mu"] = "0.1"
+    contents[0]["prices"][0]["mu_squared"] = "1/100"
     rewrite_all(path, contents, head_too=False)
     assert "entry 7: it is not the last entry that was written" in map(str, broken(path).breaks)
 
@@ -284,7 +284,7 @@ def test_a_forged_chain_must_still_make_sense(path: Path) -> None:
 
 def break_it(path: Path) -> None:
     content = bodies(path)[4]
-    content["prices"][0]["mu"] = "0.1"
+    content["prices"][0]["mu_squared"] = "1/100"
     rewrite(path, 5, content, hash_too=False)
 
 
@@ -310,7 +310,7 @@ def test_a_decision_is_about_what_was_found_and_nothing_else(path: Path) -> None
     ledger = Ledger.open(path)
     ledger.decide("looked at")
     content = bodies(path)[4]
-    content["prices"][0]["mu"] = "0.2"
+    content["prices"][0]["mu_squared"] = "1/25"
     rewrite(path, 5, content, hash_too=False)
     assert [b.sequence for b in broken(path).breaks] == [5], "the same place, changed again"
     ledger.decide("looked at again")

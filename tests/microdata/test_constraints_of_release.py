@@ -157,7 +157,7 @@ def test_whole_numbers_keep_the_totals_of_all_queries(
         assert (np.abs(values - before) < 1 + 1e-6).all()
         assert not nonnegative or (values >= 0).all()
         for by in [(), ("cnty",), ("naics2",), ("cnty", "naics")]:
-            if name not in next(q for q in EVERYTHING if q.by == by).mu:
+            if name not in next(q for q in EVERYTHING if q.by == by).attributes:
                 continue
             groups = np.array(["|".join(group_of(row, by)) for row in rows])
             for group in set(groups):

@@ -310,11 +310,11 @@ def test_the_papers_budget_tables_cost_what_it_says(name: str, total: float, by_
 
 
 def test_examples_are_found_by_name_and_files_come_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert example_names() == ["paper-baseline", "paper-confidential", "paper-equal"]
+    assert example_names() == ["individual", "paper-baseline", "paper-confidential", "paper-equal"]
     monkeypatch.chdir(tmp_path)
     Path("paper-equal").write_text(GOOD, encoding="utf-8")
     assert find_spec("paper-equal") == parse_spec(GOOD)
-    with pytest.raises(FaultsError, match="paper-baseline, paper-confidential, paper-equal"):
+    with pytest.raises(FaultsError, match="individual, paper-baseline, paper-confidential, paper-equal"):
         example_text("paper")
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": "Show what a policy promises and what it costs, before any data is touched.",
     "ledger": "Show and verify what has been spent on a dataset, by whom and on what.",
     "microdata": "Fit protected microdata to all the answers of a release.",
+    "plan": "Show the errors to expect of every table, before anything is spent.",
     "report": "Write a page about a release for the public: how protected, how accurate, how to use it.",
     "reproduce": "Reproduce the paper's tables and figures, and set ours beside the printed ones.",
     "run": "Make a release: noisy answers, recorded in the ledger first, then microdata and a report.",

@@ -15,7 +15,8 @@ _PATH = click.Path(path_type=Path)
     "--workflow",
     "workflows",
     multiple=True,
-    help="psi, pnc, auto or gdp, alone or with +plug-in, +quasi or +oracle; may be repeated. Default: all four.",
+    help="psi, pnc, auto, gdp, individual or floors, alone or with +plug-in, +quasi or +oracle; may be repeated. "
+    "Default: the first four; for a spec without prices individual in place of gdp.",
 )
 @click.option("--attribute", "attributes", multiple=True, help="Attribute to compare; may be repeated. Default: all.")
 @click.option(
@@ -49,16 +50,21 @@ def command(
 
     \b
     Workflows:
-      psi    the psi-mechanism for all groups, plug-in weights (the paper's first)
-      pnc    clipped sums (probably no clipping) for all groups, plug-in weights (the paper's second)
-      auto   the better of the two for each group, quasi weights
-      gdp    Gaussian DP: noise that hides the largest establishment
+      psi         the psi-mechanism for all groups, plug-in weights (the paper's first)
+      pnc         clipped sums (probably no clipping) for all groups, plug-in weights (the paper's second)
+      auto        the better of the two for each group, quasi weights
+      gdp         Gaussian DP: noise that hides the largest establishment
+      individual  individual accounting: the same total, spent by every establishment in full
+      floors      the same, with every query's own price set aside for it
+
+    A spec without prices has equal shares in the first four; where it has them, individual and floors have their sum.
 
     \b
     Examples:
       gedp compare my.toml
       gedp compare my.toml --replicates 100 --attribute wage --by cnty --by cnty,naics3
       gedp compare my.toml --workflow psi --workflow psi+quasi --workflow auto
+      gedp compare my.toml --workflow pnc --workflow individual
       gedp compare my.toml --sweep mu=0.5,1,2.31,5 --out by-budget
 
     Exit codes: 0 done, 1 refused (folder taken, confidential data), 2 faults in the spec, the table or the options.
@@ -67,7 +73,6 @@ def command(
     from gedp.cli.progress import steps
     from gedp.lab.compare import compare
     from gedp.lab.compare.terminal import WIDEST, print_comparison
-    from gedp.lab.compare.workflows import DEFAULT
     from gedp.lab.evaluate.levels import parse_groupings
     from gedp.policy.examples import find_spec
 
@@ -79,7 +84,7 @@ def command(
             truth or read.source_path(),
             out=out or path.with_name(f"{path.stem}-comparison"),
             replicates=replicates,
-            workflows=workflows or DEFAULT,
+            workflows=workflows or None,
             attributes=attributes or None,
             by=parse_groupings(by) if by else None,
             sweep=sweep,

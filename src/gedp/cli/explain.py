@@ -83,7 +83,7 @@ def command(
     read = read_release(spec).manifest.spec if Path(spec).is_dir() else find_spec(spec)
     prices = price(read)
     if not prices.within_budget:
-        terminal.print_prices(console, prices)
+        terminal.print_prices(console, read)
         require_within_budget(prices)
     groups = protection_groups(read.policy, sizes)
     records = None if record is None or against is None else (record, against)
@@ -103,7 +103,8 @@ def command(
         terminal.print_records(console, *records, apart)
     terminal.print_sampling(console, groups)
     terminal.print_existence(console, groups, prices.total)
-    terminal.print_prices(console, prices)
+    terminal.print_prices(console, read)
+    terminal.print_errors(console, read)
     terminal.print_other_accounting(console, prices)
     if together:
         terminal.print_together(console, together, others)

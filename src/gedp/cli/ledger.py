@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from gedp.accounting.composition import PrivacyLoss
     from gedp.ledger import Entry, Ledger, LedgerState
+    from gedp.policy import PriceLine
 
 _LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Path))
 
@@ -240,13 +241,21 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
         table.add_column(heading, justify="right" if heading == "mu" else "left", no_wrap=heading != "queries")
     for release in state.releases:
         reserve = release.reserve
-        queries = ", ".join(dict.fromkeys(line.query for line in reserve.prices))
+        queries = ", ".join(dict.fromkeys(_asked(line) for line in reserve.prices))
         when, mu = _minute(release.time), mu_up(reserve.loss, 4)
         table.add_row(when, release.who, reserve.release[:8], queries, mu, release.outcome)
     console.print(table)
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1:
         console.print(f"The data changed between releases ({versions} versions); all of them count together.")
+
+
+def _asked(line: "PriceLine") -> str:
+    """The query of a price; of all answers, which attribute they are about and what they cost."""
+    from gedp.ledger.amounts import mu_up
+    from gedp.policy.pricing import ALL_ANSWERS
+
+    return f"{line.query} about {line.attribute} ({mu_up(line.loss, 4)})" if line.query == ALL_ANSWERS else line.query
 
 
 def _entries(count: int) -> str:

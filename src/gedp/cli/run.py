@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from gedp.confidential.run import Plan
+    from gedp.confidential.run import RunPlan
     from gedp.release import ReleaseFolder
 
 _PATH = click.Path(path_type=Path)
@@ -92,15 +92,17 @@ def command(
     if (decided_by is None) != (reason is None):
         raise click.UsageError("--decided-by and --reason go together")
 
-    def planned() -> "Plan":
+    def planned() -> "RunPlan":
         decision = None if decided_by is None or reason is None else DecidedBy(decided_by, reason)
         entropy = None if seed is None else SeededEntropy(seed)
         return plan_run(read, out=out, ledger=ledger, replace=force, keep=(path,), decided_by=decision, entropy=entropy)
 
     if dry_run:
         plan = planned()
-        terminal.print_prices(console, plan.prices)
+        terminal.print_prices(console, read)
         terminal.print_warnings(console, warnings(read, plan.prices.total))
+        if plan.prepared.pools:
+            console.print(_individual_sentence(plan, spec), soft_wrap=True)
         console.print(_dry_sentence(plan), soft_wrap=True)
         return
     with steps() as at:
@@ -118,7 +120,9 @@ def command(
     console.print(published.summary, soft_wrap=True)
 
 
-def _released(release: "ReleaseFolder", plan: "Plan") -> str:
+def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
+    from statistics import median
+
     from gedp.ledger.amounts import mu_down, mu_up
     from gedp.numbers import strength
 
@@ -128,11 +132,20 @@ def _released(release: "ReleaseFolder", plan: "Plan") -> str:
         ": from this release no true value can be told from another inside its uncertainty interval better than N(0,1) "
         f"from N({strength(prices.total.mu)},1)"
     )
+    chosen = manifest.individual.values()
     said = (
         f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}"
         f"{'' if manifest.is_seeded else promise}. It spent mu = {mu_up(prices.total)} of a budget of "
         f"{mu_down(prices.budget)}."
     )
+    if chosen:
+        gains = [error / each.floor[query] for each in chosen for query, error in each.errors.items()]
+        less = (
+            f"; the tables' errors are predicted {1 - median(gains):.0%} smaller than if all paid alike"
+            if gains
+            else ""
+        )
+        said += f"\nNo establishment pays more than its pool{less}."
     if plan.ledger_is_new:
         said += f"\nA new ledger was created for these data; nothing had been recorded before: {plan.ledger}"
     elif manifest.together is not None:
@@ -143,7 +156,16 @@ def _released(release: "ReleaseFolder", plan: "Plan") -> str:
     return said
 
 
-def _dry_sentence(plan: "Plan") -> str:
+def _individual_sentence(plan: "RunPlan", spec: str) -> str:
+    """What is settled before individual accounting begins, and where to see the errors to expect."""
+    first = ", ".join(f"{name} mu = {pool.mu_as_decimal}" for name, pool in plan.prepared.pools.items())
+    return (
+        f"The first answers about establishments would cost: {first}. How the rest is shared follows from them. The "
+        f"errors to expect: gedp plan {spec}"
+    )
+
+
+def _dry_sentence(plan: "RunPlan") -> str:
     """What a release would leave of the budget, and in which ledger."""
     from gedp.ledger.amounts import mu_down
 

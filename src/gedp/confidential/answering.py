@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fractions import Fraction
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,44 +12,24 @@ from scipy.special import ndtri
 from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
-from gedp.confidential.answers import Answers, answer_table
+from gedp.confidential.answers import Answers, AnswerWriter, answer_table
+from gedp.confidential.individual import WORDS_FOR_TIES, IndividualJob
 from gedp.confidential.mechanisms import (
-    ClippingBounds,
     PsiMechanism,
     answer_pnc,
-    clipping_bounds,
     pnc_range,
 )
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.recording import Record
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import CellTally, Clipping, clipped_excess, scan_cells
+from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.policy import Query, Spec
 from gedp.progress import Progress, silent
-from gedp.release import Answered, AttributeNoise, Manifest
+from gedp.release import Answered, AttributeNoise, Individual, Manifest
 from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
-from gedp.release.rows import Ties
-
-#: Two rows of a nation have the same 128 bits with probability below 1e-24.
-WORDS_FOR_TIES = 2
-
-
-class AnswerWriter(Protocol):
-    """What takes the answers as they are drawn: a release in the making, or a rehearsal."""
-
-    def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
-        """Takes some establishments, to be ordered by `keys` and then by `ties`."""
-
-    def finish_identity(self) -> None:
-        """Hears that there are no more establishments, so that they can be sorted and written."""
-
-    def write_answers(self, query: str, table: pa.Table) -> None:
-        """Takes the answers of one query, as a table in the layout of a release."""
-
-    def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
-        """Takes the group of every code of a grouping that has a map file."""
 
 
 def write_maps(table: ConfidentialTable, writer: AnswerWriter) -> None:
@@ -69,19 +48,32 @@ def draw_answers(
     recorded: Record | None = None,
 ) -> Manifest:
     """Draws every answer into the writer, and says what anybody may know about them."""
-    job = _Job(
-        prepared.table,
-        prepared.spec,
-        prepared.cells,
-        prepared.mechanisms,
-        entropy,
-        zeta,
-        writer,
-        progress or silent,
-    )
     with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
+        if prepared.spec.is_individual:
+            answered, individual = IndividualJob(
+                prepared.table,
+                prepared.spec,
+                prepared.cells,
+                prepared.pools,
+                entropy,
+                zeta,
+                writer,
+                progress or silent,
+                prepared.shares,
+            ).draw()
+            return _manifest(prepared, entropy, zeta, recorded, answered, individual)
+        job = _Job(
+            prepared.table,
+            prepared.spec,
+            prepared.cells,
+            prepared.mechanisms,
+            entropy,
+            zeta,
+            writer,
+            progress or silent,
+        )
         answered = job.answer_groups(job.draw_identity())
-    return _manifest(job, recorded, answered)
+    return _manifest(prepared, entropy, zeta if job.identity else None, recorded, answered)
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,7 +93,7 @@ class _Job:
     def __post_init__(self) -> None:
         for query in self.spec.queries:
             if query.is_identity:
-                self.identity.update({name: self.mechanisms[query.name, name] for name in query.mu})
+                self.identity.update({name: self.mechanisms[query.name, name] for name in query.attributes})
 
     def draw_identity(self) -> dict[str, CellTally]:
         """Sums over the finest cells, and the identity answers, drawn and written batch by batch."""
@@ -135,13 +127,13 @@ class _Job:
         plans = {
             (query.name, name): self._plan(query, name, groups[query.name], tallies[name])
             for query in group_queries
-            for name in query.mu
+            for name in query.attributes
         }
         excess = self._excess(plans, groups, tallies)
         answered = []
         for done, query in enumerate(group_queries, 1):
             answers = {}
-            for name in query.mu:
+            for name in query.attributes:
                 plan, of_cell = plans[query.name, name], groups[query.name].of_cell
                 sums = np.zeros(groups[query.name].count, dtype=np.int64)
                 np.add.at(sums, of_cell, tallies[name].sums)
@@ -212,7 +204,7 @@ class _Job:
 
     def _answered(self, query: Query, groups: Groups, plans: Mapping[tuple[str, str], "_Plan"]) -> Answered:
         noise = {}
-        for name in query.mu:
+        for name in query.attributes:
             clipped = int(plans[query.name, name].clip.sum())
             sigma = self.mechanisms[query.name, name].sigma
             noise[name] = AttributeNoise(sigma, {"psi": groups.count - clipped, "pnc": clipped})
@@ -221,7 +213,9 @@ class _Job:
     def _identity_answered(self) -> list[Answered]:
         return [
             Answered(
-                query, len(self.cells.of_row), {name: AttributeNoise(self.identity[name].sigma) for name in query.mu}
+                query,
+                len(self.cells.of_row),
+                {name: AttributeNoise(self.identity[name].sigma) for name in query.attributes},
             )
             for query in self.spec.queries
             if query.is_identity
@@ -236,23 +230,32 @@ class _Plan:
     bounds: ClippingBounds | None
 
 
-def _manifest(job: _Job, recorded: Record | None, answered: Sequence[Answered]) -> Manifest:
+def _manifest(
+    prepared: Prepared,
+    entropy: Entropy,
+    zeta: Fraction | None,
+    recorded: Record | None,
+    answered: Sequence[Answered],
+    individual: Mapping[str, Individual] | None = None,
+) -> Manifest:
     """What anybody may know about the release. Nothing in it comes from the confidential columns but through noise."""
-    attributes = job.spec.policy.attributes
+    spec = prepared.spec
+    attributes = spec.policy.attributes
     return Manifest(
         gedp=__version__,
         created=datetime.now(UTC).replace(microsecond=0),
         release=recorded.reservation.release_id if recorded else None,
-        entropy=job.entropy.kind,
-        establishments=len(job.cells.of_row),
-        spec=job.spec,
+        entropy=entropy.kind,
+        establishments=len(prepared.cells.of_row),
+        spec=spec,
         queries=tuple(answered),
-        zeta=job.zeta if job.identity else None,
+        zeta=zeta,
         estimates={
             name: "unbiased"
             if attributes[name].protection.psi.is_unbiased
             else "corrected to the second order of the noise; a bias of higher order remains"
-            for name in job.spec.asked
+            for name in spec.asked
         },
         together=recorded.together if recorded else None,
+        individual=individual or {},
     )

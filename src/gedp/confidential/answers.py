@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +11,27 @@ import pyarrow as pa
 from gedp.arrays import BoolArray, FloatArray
 from gedp.confidential.table import Groups
 from gedp.policy import Query
-from gedp.release import ANSWER_SCHEMA, MECHANISMS, VARIANCE_KINDS
+from gedp.release import MECHANISMS, VARIANCE_KINDS, answer_schema
+from gedp.release.reader import NOISE
+from gedp.release.rows import Ties
 
 Positions = npt.NDArray[np.int8]
+
+
+class AnswerWriter(Protocol):
+    """What takes the answers as they are drawn: a release in the making, or a rehearsal."""
+
+    def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
+        """Takes some establishments, to be ordered by `keys` and then by `ties`."""
+
+    def finish_identity(self) -> None:
+        """Hears that there are no more establishments, so that they can be sorted and written."""
+
+    def write_answers(self, query: str, table: pa.Table) -> None:
+        """Takes the answers of one query, as a table in the layout of a release."""
+
+    def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
+        """Takes the group of every code of a grouping that has a map file."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,13 +44,14 @@ class Answers:
     ci_high: FloatArray
     mechanism: Positions  # in MECHANISMS
     variance_kind: Positions  # in VARIANCE_KINDS
+    noise: FloatArray  # its standard deviation, on ψ or on the sum; published where every group has its own
 
     @classmethod
     def empty(cls, groups: int) -> "Answers":
         """Answers for so many groups, none of them filled in yet."""
         mechanism, variance_kind = np.full((2, groups), -1, dtype=np.int8)
-        estimate, variance, low, high = np.zeros((4, groups))
-        return cls(estimate, variance, low, high, mechanism, variance_kind)
+        estimate, variance, low, high, noise = np.zeros((5, groups))
+        return cls(estimate, variance, low, high, mechanism, variance_kind, noise)
 
     def put(
         self,
@@ -41,8 +61,10 @@ class Answers:
         interval: tuple[FloatArray, FloatArray],
         mechanism: str,
         variance_kind: str,
+        noise: FloatArray | float = 0.0,
     ) -> None:
         """Fills in the answers of some groups."""
+        self.noise[where] = noise
         self.estimate[where], self.variance[where] = estimate, variance
         self.ci_low[where], self.ci_high[where] = interval
         self.mechanism[where] = MECHANISMS.index(mechanism)
@@ -51,6 +73,7 @@ class Answers:
 
 def answer_table(query: Query, groups: Groups, answers: Mapping[str, Answers]) -> pa.Table:
     """The answers for each attribute with their keys, as a release holds them."""
+    schema = answer_schema(query)
     keys = {key: pa.array(groups.keys[key], pa.string()) for key in query.by}
     tables = []
     for attribute, found in answers.items():
@@ -63,9 +86,9 @@ def answer_table(query: Query, groups: Groups, answers: Mapping[str, Answers]) -
             "ci_high": pa.array(found.ci_high),
             "mechanism": _texts(MECHANISMS, found.mechanism),
             "variance_kind": _texts(VARIANCE_KINDS, found.variance_kind),
+            NOISE: pa.array(found.noise),
         }
-        schema = pa.schema([*((key, pa.string()) for key in keys), *ANSWER_SCHEMA])
-        tables.append(pa.table({**keys, **columns}, schema=schema))
+        tables.append(pa.table({name: (keys | columns)[name] for name in schema.names}, schema=schema))
     return pa.concat_tables(tables)
 
 

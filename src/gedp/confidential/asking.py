@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gedp._version import __version__
-from gedp.accounting.composition import exact
+from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_for
@@ -157,7 +157,7 @@ def _claim(out: Path) -> None:
 def _request(spec: Spec, query: OwnQuery, *, seeded: bool) -> Request:
     """One answer over several attributes costs μ once: the ledger has a line for each, the first with the price."""
     mus = [query.mu, *[Decimal(0)] * (len(query.attributes) - 1)]
-    lines = (PriceLine(query.name, name, mu) for name, mu in zip(query.attributes, mus, strict=True))
+    lines = (PriceLine(query.name, name, PrivacyLoss.of(mu)) for name, mu in zip(query.attributes, mus, strict=True))
     prices = PriceList(tuple(lines), spec.policy.budget)
     public = (*spec.data.public, *([spec.data.id] if spec.data.id else []))
     return Request(prices, spec.policy.attributes, public, spec.data.synthetic, seeded)

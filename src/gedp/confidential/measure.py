@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gedp.accounting.composition import exact
 from gedp.confidential.answering import draw_answers, write_maps
-from gedp.confidential.mechanisms import ZETA
+from gedp.confidential.individual import Shares
 from gedp.confidential.preparing import Prepared, noise_for, prepare
 from gedp.confidential.recording import files_meant, record
 from gedp.confidential.sealing import sealed
@@ -17,6 +17,7 @@ from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
 from gedp.progress import Progress
 from gedp.release import ReleaseFolder, ReleaseWriter
+from gedp.release.estimates import ZETA
 from gedp.release.rehearsal import Rehearsal, RehearsalWriter
 
 LARGEST_DENOMINATOR = 10**30  # of zeta
@@ -65,13 +66,19 @@ def answer(
 
 @sealed
 def rehearse(
-    table: ConfidentialTable, spec: Spec, *, entropy: Entropy | None = None, zeta: Fraction | None = None
+    table: ConfidentialTable,
+    spec: Spec,
+    *,
+    entropy: Entropy | None = None,
+    zeta: Fraction | None = None,
+    shares: Shares | None = None,
 ) -> Rehearsal:
     """Answers as `answer` would give, to be compared with the truth and thrown away: no ledger knows of them.
 
-    So nothing of it may be published. It stays in memory, where no reader could take it for a release.
+    So nothing of it may be published. It stays in memory, where no reader could take it for a release. `shares` are
+    set aside for queries under individual accounting.
     """
-    prepared, writer = prepare(table, spec), RehearsalWriter(table.engine.name)
+    prepared, writer = prepare(table, spec, shares), RehearsalWriter(table.engine.name)
     write_maps(table, writer)
     return writer.finish(draw_answers(prepared, writer, noise_for(spec, entropy), _chance(zeta, spec)))
 

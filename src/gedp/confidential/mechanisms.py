@@ -14,9 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.arrays import FloatArray, IntArray
-from gedp.confidential.engines import MOST_UNITS
+from gedp.arrays import MOST_UNITS, FloatArray, IntArray
 from gedp.errors import DomainError
+from gedp.individual.bounds import RAISE, ClippingBounds
 from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
@@ -32,9 +32,6 @@ BITS = 24
 FARTHEST_DRAW = 12
 #: No answer, error or end of an interval may be larger: products of two variances must not overflow in what follows.
 LARGEST_ANSWER = 1e75
-ZETA = Fraction(1, 100)
-#: Relative error bound of ψ and its inverse, with room to spare; sensitivities computed from them are raised by it.
-_RAISE = 1 + 1e-11
 
 
 @dataclass(frozen=True)
@@ -87,33 +84,6 @@ def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
         )
 
 
-@dataclass(frozen=True, repr=False)
-class ClippingBounds:
-    """For every group the public bound on one establishment, in whole units, and what it makes of the sensitivity."""
-
-    bounds: IntArray
-    sensitivity: FloatArray  # in units
-
-    def sigma(self, mu: Fraction) -> FloatArray:
-        """The standard deviation of the noise, in units, before the grid rounds it up."""
-        return self.sensitivity / float(mu)
-
-
-def clipping_bounds(
-    attribute: Attribute, upper: FloatArray, *, most: float = float(MOST_UNITS), least: float = 0.0
-) -> ClippingBounds:
-    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit, at most `most`; Δ at least `least`."""
-    unit = float(attribute.unit)
-    bounds = np.maximum(np.ceil(np.minimum(upper / unit * _RAISE, most)), 1.0)
-    protection = attribute.protection
-    low = protection.interval(bounds * unit).low / unit
-    floor = -bounds if isinstance(protection.psi, Signed) else 0.0
-    reach = bounds - np.maximum(low, floor)
-    # The difference of two close numbers keeps only their absolute error.
-    sensitivity = np.minimum(reach + bounds * (_RAISE - 1), 2 * bounds)
-    return ClippingBounds(bounds.astype(np.int64), np.maximum(sensitivity, least))
-
-
 def pnc_range(mu: Fraction) -> tuple[float, float]:
     """The largest bound and the least sensitivity, in units, whose noise the grid of sums can carry.
 
@@ -121,7 +91,7 @@ def pnc_range(mu: Fraction) -> tuple[float, float]:
     a larger sensitivity are as safe.
     """
     finest = 2.0 ** ((MOST_UNITS - 1).bit_length() - 62)
-    return min(math.floor(LARGEST_SCALE * float(mu) / 2.001), MOST_UNITS), finest * float(mu) * _RAISE
+    return min(math.floor(LARGEST_SCALE * float(mu) / 2.001), MOST_UNITS), finest * float(mu) * RAISE
 
 
 def answer_pnc(

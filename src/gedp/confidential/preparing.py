@@ -1,17 +1,25 @@
 """Every check that can be made before anything is spent: the spec, its price, its noise, its table, its groups."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 
 from gedp.accounting.composition import exact
+from gedp.confidential.individual import AttributePool, Shares
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
+from gedp.confidential.varied import varied_psi
 from gedp.errors import Fault, FaultsError, Refused
+from gedp.individual import Partition
+from gedp.individual.filling import MOST_QUERIES
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.policy import Attribute, PriceList, Spec, parse_spec, price, require_within_budget, write_spec
+from gedp.planning.opening import candidates, choose_first
+from gedp.policy import Attribute, PriceList, Spec, parse_spec, pools, price, require_within_budget, write_spec
+from gedp.release.estimates import ZETA, no_clipping_tau
 
 
 @dataclass(frozen=True, repr=False)
@@ -21,18 +29,59 @@ class Prepared:
     table: ConfidentialTable
     spec: Spec
     prices: PriceList
-    mechanisms: Mapping[tuple[str, str], PsiMechanism]
+    mechanisms: Mapping[tuple[str, str], PsiMechanism]  # by query and attribute; empty under individual accounting
     cells: FinestCells
+    pools: Mapping[str, AttributePool] = field(default_factory=dict)  # by attribute; empty under the paper's rule
+    shares: Shares = field(default_factory=dict)  # set aside by individual accounting; empty: as it chooses
 
 
 @sealed
-def prepare(table: ConfidentialTable, spec: Spec) -> Prepared:
-    """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart."""
+def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) -> Prepared:
+    """Checks the spec, its price, its noise, that it is about this table, and that its groups can be told apart.
+
+    Under individual accounting, `shares` are set aside for queries, so that no group can be worse than with them.
+    """
     spec = require_sound(spec)
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
-    return Prepared(table, spec, prices, psi_mechanisms(spec), find_cells(table, spec.queries))
+    cells = find_cells(table, spec.queries)
+    shares = shares or {}
+    return Prepared(table, spec, prices, psi_mechanisms(spec), cells, open_pools(spec, cells, shares), shares)
+
+
+def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> dict[str, AttributePool]:
+    """For individual accounting what the first answers cost, from public counts, and mechanisms for all answers."""
+    if not spec.is_individual:
+        return {}
+    counts = np.bincount(cells.of_row, minlength=cells.count)
+    tables = [query for query in spec.queries if not query.is_identity]
+    groups = {query.name: cells.groups(query.by) for query in tables}
+    tau = no_clipping_tau(len(cells.of_row), len(spec.asked), ZETA)
+    result, chosen = {}, dict[tuple[object, ...], Decimal]()
+    for name, loss in pools(spec).items():
+        attribute, pool = spec.policy.attributes[name], loss.mu_squared
+        asked = {query.name: float(query.importance[name]) for query in tables if name in query.importance}
+        own = (shares or {}).get(name)
+        alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
+        _require_individual(attribute, pool, len(asked), own)
+        if alike not in chosen:
+            partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
+            with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
+                chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau, own)
+        mu = chosen[alike]
+        first = psi_mechanism(attribute, exact(mu))
+        result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))
+    return result
+
+
+def _require_individual(attribute: Attribute, pool: Fraction, queries: int, shares: Mapping[str, float] | None) -> None:
+    """Refuses an attribute whose noise no grid carries, whatever is chosen for the first answers and after them."""
+    if queries > MOST_QUERIES:
+        raise Refused(f"{attribute.name}: individual accounting is for at most {MOST_QUERIES} queries, not {queries}")
+    for mu in candidates(pool, queries, shares):
+        psi_mechanism(attribute, exact(mu))
+        varied_psi(attribute, pool - exact(mu) ** 2)
 
 
 def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:

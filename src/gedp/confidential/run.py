@@ -22,7 +22,7 @@ from gedp.release import ReleaseFolder, require_free
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """A spec with its paths resolved and everything checked that can be before anything is spent."""
 
     prepared: Prepared
@@ -51,7 +51,7 @@ def plan_run(
     keep: tuple[Path, ...] = (),
     decided_by: DecidedBy | None = None,
     entropy: Entropy | None = None,
-) -> Plan:
+) -> RunPlan:
     """Checks everything that can be checked without spending: price, noise, table, groups, place, and the ledger.
 
     What it refuses, `run` would refuse. The table is the file that the spec names, or one in memory. A confidential
@@ -71,10 +71,10 @@ def plan_run(
     prepared = prepare(open_table(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder), spec)
     entropy = noise_for(spec, entropy)
     left = left_in(found, Request.of(spec, seeded=entropy.kind != "system"), decided_by)
-    return Plan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
+    return RunPlan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
 
 
-def run(plan: Plan, *, progress: Progress | None = None) -> ReleaseFolder:
+def run(plan: RunPlan, *, progress: Progress | None = None) -> ReleaseFolder:
     """Carries out the plan: this spends budget."""
     return answer(
         plan.prepared,

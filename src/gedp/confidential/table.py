@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, IntArray, label_codes
-from gedp.confidential.engines import MOST_UNITS, ColumnCounts, Engine
+from gedp.arrays import MOST_UNITS, CodeArray, IntArray, label_codes
+from gedp.confidential.engines import ColumnCounts, Engine
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, TableChangedError

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, FloatArray, IntArray
-from gedp.confidential.engines import MOST_UNITS, Batch
+from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
+from gedp.confidential.engines import Batch
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.errors import TableChangedError
 

@@ -23,6 +23,7 @@ from gedp.accounting.translations import Translations, translations
 from gedp.errors import Refused
 from gedp.neighbors import Protection, Sqrt
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
+from gedp.policy.pricing import ALL_ANSWERS
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
@@ -107,20 +108,7 @@ class TextTable:
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True)
-class PriceTable:
-    """The price list laid out: one row per query, one column per attribute."""
-
-    attributes: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]  # query, μ of each attribute, μ of all, share
-    totals: tuple[str, ...]
-
-    @property
-    def headings(self) -> tuple[str, ...]:
-        """The headings of all columns, in their order."""
-        return ("query", *self.attributes, "all attributes", "share of μ²")
+    totals: tuple[str, ...] = ()
 
 
 def all_publishers(specs: Sequence[Spec]) -> Promise:
@@ -246,8 +234,8 @@ def warnings(spec: Spec, loss: PrivacyLoss) -> list[str]:
     if reached >= ALL_BUT_CERTAIN:
         said.append(
             f"mu = {numbers.strength(loss.mu)} protects next to nothing: an attacker who accepts 5% false alarms tells "
-            f"the true values from others inside their intervals with a chance of {numbers.bound(reached)}. Lower the "
-            "mu of the queries."
+            f"the true values from others inside their intervals with a chance of {numbers.bound(reached)}. "
+            + ("Spend less." if spec.is_individual else "Lower the mu of the queries.")
         )
     return said
 
@@ -277,24 +265,37 @@ def person_table(group: ProtectionGroup, loss: PrivacyLoss) -> TextTable:
     return TextTable(("establishment's value", *wider), tuple(rows))
 
 
-def price_table(prices: PriceList) -> PriceTable:
-    """The price list as a table of texts."""
+def price_table(prices: PriceList) -> TextTable:
+    """The price list laid out by query and attribute, or by attribute where all queries share the price."""
+    total, share = f"{prices.total.mu:.4g}", "share of μ²"
+    if prices.is_individual:
+        pooled = ((line.attribute, line.mu, f"{float(prices.share(line.loss)):.1%}") for line in prices.lines)
+        return TextTable(("attribute", ALL_ANSWERS, share), tuple(pooled), ("all attributes", total, "100.0%"))
     attributes = tuple(dict.fromkeys(line.attribute for line in prices.lines))
-    cells = {(line.query, line.attribute): str(line.mu) for line in prices.lines}
+    cells = {(line.query, line.attribute): line.mu for line in prices.lines}
     rows = []
     for query in dict.fromkeys(line.query for line in prices.lines):
         cost = prices.of_query(query)
         by_attribute = [cells.get((query, attribute), "") for attribute in attributes]
         rows.append((query, *by_attribute, f"{cost.mu:.4g}", f"{float(prices.share(cost)):.1%}"))
     of_attributes = [f"{prices.of_attribute(attribute).mu:.4g}" for attribute in attributes]
-    return PriceTable(attributes, tuple(rows), ("all queries", *of_attributes, f"{prices.total.mu:.4g}", "100.0%"))
+    headings = ("query", *attributes, "all attributes", share)
+    return TextTable(headings, tuple(rows), ("all queries", *of_attributes, total, "100.0%"))
+
+
+def importance_table(spec: Spec) -> TextTable | None:
+    """How much the errors of each query and attribute count; None where queries have prices instead."""
+    if not spec.is_individual:
+        return None
+    rows = [(q.name, *(str(q.importance.get(name, "")) for name in spec.asked)) for q in spec.queries]
+    return TextTable(("query", *spec.asked), tuple(rows))
 
 
 def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAccounting:
     """The promise in other terms, and the variance that ρ-zCDP and ε-DP would need for the same power."""
     mu = prices.total.mu
     reached = float(power(mu, significance))
-    queries = len(prices.lines)
+    queries = prices.answers
     ratios = None
     if reached < CERTAIN:
         variances = query_variances(reached, significance, queries)

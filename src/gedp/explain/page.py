@@ -8,11 +8,13 @@ import numpy as np
 from gedp import web
 from gedp.accounting.composition import power
 from gedp.accounting.semantics import RecordDistance
+from gedp.explain.expected import CELLS, error_lines, errors_sentence, table_mu, typical_error
 from gedp.explain.facts import (
     ProtectionGroup,
     Record,
     between_records,
     existence_rows,
+    importance_table,
     interval_rows,
     other_accounting,
     person_table,
@@ -21,7 +23,13 @@ from gedp.explain.facts import (
     protection_groups,
     warnings,
 )
-from gedp.explain.wording import existence_sentences, other_accounting_sentences, promise_sentence, record_sentence
+from gedp.explain.wording import (
+    existence_sentences,
+    other_accounting_sentences,
+    pool_sentence,
+    promise_sentence,
+    record_sentence,
+)
 from gedp.numbers import fixed, size
 from gedp.policy import PriceList, Spec, price
 
@@ -46,7 +54,8 @@ def explain_page(
                 *_people(groups, prices),
                 *([_records(*records, between_records(spec, prices.total, *records))] if records else []),
                 _existence(groups, prices),
-                _prices(prices),
+                _prices(spec, prices),
+                _errors(spec),
                 _other(prices),
             ]
         ),
@@ -62,6 +71,8 @@ def explain_page(
 def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
     attribute = spec.policy.attributes[group.names[0]]
     closeness = attribute.closeness
+    mu = table_mu(spec, attribute.name)
+    errors = [typical_error(attribute, mu, count) for count in CELLS] if mu else []
     first, last = min(group.sizes), max(group.sizes)
     sizes = np.geomspace(first, last if last > first else 10 * first, CURVE_POINTS)
     widths = group.protection.interval(sizes).width
@@ -77,6 +88,8 @@ def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
         "rows": [
             {"size": row.size, "low": row.low, "high": row.high} for row in interval_rows(group.protection, group.sizes)
         ],
+        "cells": [[each.total, each.error] for each in errors],
+        "share": mu / price(spec).total.mu,
         "curve": [[float(x), float(width)] for x, width in zip(sizes, widths, strict=True)],
     }
 
@@ -102,10 +115,21 @@ def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:
     return "<h2>Existence</h2>" + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
 
 
-def _prices(prices: PriceList) -> str:
+def _prices(spec: Spec, prices: PriceList) -> str:
+    in_all = f"{prices.total.mu:.6g} in all, of a budget of {prices.budget.mu:.6g}"
+    asked, whose = "", "each query and attribute"
+    if importance := importance_table(spec):
+        caption = "Importance of each query and attribute"
+        asked = web.table(caption, importance.headings, importance.rows) + f"<p>{escape(pool_sentence(prices))}</p>"
+        whose = "all answers about each attribute"
     layout = price_table(prices)
-    caption = f"μ of each query and attribute: {prices.total.mu:.6g} in all, of a budget of {prices.budget.mu:.6g}"
-    return "<h2>What it costs</h2>" + web.table(caption, layout.headings, layout.rows, layout.totals)
+    costs = web.table(f"μ of {whose}: {in_all}", layout.headings, layout.rows, layout.totals)
+    return f"<h2>What it costs</h2>{asked}{costs}"
+
+
+def _errors(spec: Spec) -> str:
+    lines = "".join(f"<li>{escape(line)}</li>" for line in error_lines(spec))
+    return f"<h2>Errors to expect, table by table</h2><p>{escape(errors_sentence(spec))}</p><ul>{lines}</ul>"
 
 
 def _other(prices: PriceList) -> str:

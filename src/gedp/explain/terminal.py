@@ -8,11 +8,14 @@ from rich.text import Text
 
 from gedp.accounting.composition import PrivacyLoss, Promise, power
 from gedp.accounting.semantics import RecordDistance
+from gedp.explain.expected import error_lines, errors_sentence
 from gedp.explain.facts import (
     SIGNIFICANCES,
     ProtectionGroup,
     Record,
+    TextTable,
     existence_rows,
+    importance_table,
     interval_rows,
     other_accounting,
     person_table,
@@ -22,12 +25,13 @@ from gedp.explain.facts import (
 from gedp.explain.wording import (
     existence_sentences,
     other_accounting_sentences,
+    pool_sentence,
     promise_sentence,
     record_sentence,
     sampling_sentences,
 )
 from gedp.numbers import chance, fixed, interval, percent, size, strength
-from gedp.policy import PriceList
+from gedp.policy import PriceList, Spec, price
 
 
 def _table(title: str, *headings: str) -> Table:
@@ -105,23 +109,46 @@ def print_sampling(console: Console, groups: Sequence[ProtectionGroup]) -> None:
         console.print(sentence + "\n")
 
 
-def print_prices(console: Console, prices: PriceList) -> None:
-    """Prints what every query and attribute costs, and whether the total is within the budget."""
-    layout = price_table(prices)
-    if 30 + 9 * len(layout.attributes) <= console.width:
-        table = _table("Price: mu of each query and attribute", *layout.headings)
-        table.show_footer = True
-        for column, total in zip(table.columns, layout.totals, strict=True):
+def print_prices(console: Console, spec: Spec) -> None:
+    """Prints what every query and attribute costs, or how much it counts, and whether the total is within budget."""
+    prices = price(spec)
+    if importance := importance_table(spec):
+        stated = [(q.name, name, str(number)) for q in spec.queries for name, number in q.importance.items()]
+        _print_numbers(console, "Importance of each query and attribute", importance, stated)
+        _print_numbers(console, "Price: mu of all answers about each attribute", price_table(prices))
+        console.print(pool_sentence(prices))
+    else:
+        lines = [(line.query, line.attribute, line.mu) for line in prices.lines]
+        _print_numbers(console, "Price: mu of each query and attribute", price_table(prices), lines)
+    verdict = "within" if prices.within_budget else "over"
+    console.print(f"Total mu = {prices.total.mu:.6g}, {verdict} the budget of {prices.budget.mu:.6g}.\n")
+
+
+def _print_numbers(
+    console: Console, title: str, layout: TextTable, one_by_one: Sequence[tuple[str, str, str]] = ()
+) -> None:
+    """Prints a table; `one_by_one` where it has a column for every attribute and these are too many."""
+    if not one_by_one or 3 + 9 * len(layout.headings) <= console.width:
+        table = _table(title, *layout.headings)
+        table.show_footer = bool(layout.totals)
+        for column, total in zip(table.columns, layout.totals, strict=False):
             column.footer = total
         for row in layout.rows:
             table.add_row(*map(Text, row))
     else:
-        table = _table("Price of each query and attribute", "query: attribute", "mu")
-        for line in prices.lines:
-            table.add_row(Text(f"{line.query}: {line.attribute}"), str(line.mu))
+        table = _table(title, "query: attribute", "")
+        for query, attribute, number in one_by_one:
+            table.add_row(Text(f"{query}: {attribute}"), number)
     console.print(table)
-    verdict = "within" if prices.within_budget else "over"
-    console.print(f"Total mu = {prices.total.mu:.6g}, {verdict} the budget of {prices.budget.mu:.6g}.\n")
+
+
+def print_errors(console: Console, spec: Spec) -> None:
+    """Prints a line of expected errors for every query."""
+    console.print(Text("Errors to expect", style="bold"))
+    console.print(errors_sentence(spec))
+    for line in error_lines(spec):
+        console.print(Text(f"  {line}"))
+    console.print()
 
 
 def print_other_accounting(console: Console, prices: PriceList) -> None:

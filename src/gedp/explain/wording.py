@@ -9,6 +9,7 @@ from gedp.accounting.semantics import RecordDistance
 from gedp.explain.facts import ExistenceRow, OtherAccounting, ProtectionGroup, sample_alike, without_existence
 from gedp.neighbors import Signed
 from gedp.numbers import bound, chance, percent, short_share, size, strength
+from gedp.policy import PriceList
 
 
 def promise_sentence(mu: float, power_at_5: float) -> str:
@@ -17,6 +18,15 @@ def promise_sentence(mu: float, power_at_5: float) -> str:
         "Nobody can tell the true values of an establishment from any other values inside its uncertainty intervals "
         f"better than one can tell N(0,1) from N({strength(mu)},1) by a single draw: an attacker who accepts 5% false "
         f"alarms detects a true difference with a chance of {bound(power_at_5)}."
+    )
+
+
+def pool_sentence(prices: PriceList) -> str:
+    """What individual accounting holds every establishment to: a pool for each attribute, which all answers share."""
+    pooled = ", ".join(f"{line.attribute} μ = {line.mu}" for line in prices.lines)
+    return (
+        f"Each establishment pays at most this much for all answers about an attribute together: {pooled}. What an "
+        "answer gets of it follows from its importance and from the noisy answers before it."
     )
 
 

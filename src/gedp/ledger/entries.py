@@ -175,7 +175,7 @@ def _event_content(event: Event) -> dict[str, Any]:
                 "spec_digest": event.spec_digest,
                 "attributes": {name: _attribute_content(a) for name, a in event.attributes.items()},
                 "prices": [
-                    {"query": line.query, "attribute": line.attribute, "mu": decimal_text(line.mu)}
+                    {"query": line.query, "attribute": line.attribute, "mu_squared": loss_text(line.loss)}
                     for line in event.prices
                 ],
                 "budget": loss_text(event.budget),
@@ -218,7 +218,8 @@ def _event(content: dict[str, Any]) -> Event:
 def _reserve(content: dict[str, Any]) -> Reserve:
     attributes = {name: _attribute(name, a) for name, a in content["attributes"].items()}
     prices = tuple(
-        PriceLine(_text(line["query"]), _text(line["attribute"]), decimal_of(line["mu"])) for line in content["prices"]
+        PriceLine(_text(line["query"]), _text(line["attribute"]), loss_of(line["mu_squared"]))
+        for line in content["prices"]
     )
     if {line.attribute for line in prices} != attributes.keys():
         raise ValueError("prices and attributes differ")

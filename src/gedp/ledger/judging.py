@@ -159,9 +159,10 @@ def _over_budget(prices: PriceList, state: LedgerState) -> str:
     left = left_of(prices.budget, state.total)
     advice = "Have the budget raised"
     if left != NOTHING:
-        advice = (
-            f"Multiply every query's mu by {factor_within(left, prices.total)}, drop a query, or have the budget raised"
-        )
+        advice = f"Multiply every query's mu by {factor_within(left, prices.total)}, drop a query"
+        if prices.is_individual:
+            advice = f"Spend at most mu = {mu_down(left)}"
+        advice += ", or have the budget raised"
     return (
         f"over budget: mu = {mu_up(state.total)} is spent on this dataset and the release asks for mu = "
         f"{mu_up(prices.total)}, together {mu_up(state.total + prices.total)}. The budget is {mu_down(prices.budget)}, "

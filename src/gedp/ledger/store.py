@@ -27,7 +27,7 @@ from gedp.ledger.entries import Entry, canonical, entry_text
 from gedp.sql import quoted_name
 
 APPLICATION_ID = LEDGER_MARK
-FORMAT = 2
+FORMAT = 3
 SYNCHRONOUS = "EXTRA"
 
 TABLES = {

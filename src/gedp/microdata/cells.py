@@ -151,7 +151,7 @@ class PublicRows:
 
         Only listed establishments get parts of cells. Where rows are cells themselves, parts would be made up.
         """
-        asked = [query for query in self.spec.queries if attribute in query.mu]
+        asked = [query for query in self.spec.queries if attribute in query.attributes]
         if any(query.is_identity for query in asked) or not self.has_rows:
             return self.has_rows
         cells = self.cells_of(attribute)
@@ -160,7 +160,7 @@ class PublicRows:
 
     def cells_of(self, attribute: str) -> Cells:
         """The finest cells of the queries that ask for an attribute."""
-        asked = [query for query in self.spec.queries if attribute in query.mu and not query.is_identity]
+        asked = [query for query in self.spec.queries if attribute in query.attributes and not query.is_identity]
         return self.cells(list(dict.fromkeys(key for query in asked for key in query.by)))
 
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:

@@ -22,13 +22,13 @@ import pyarrow.compute
 from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
-from gedp.arrays import BoolArray, FloatArray, IntArray
+from gedp.arrays import BoolArray, FloatArray, IntArray, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import TOTAL_KEY, Cells, PublicRows, keys_of_groups
 from gedp.microdata.problem import PsiNoise, is_exact, noise_of
-from gedp.microdata.solve import require_variances, rows_times, sum_by
+from gedp.microdata.solve import require_variances, rows_times
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
-from gedp.microdata.weights import require_weights, settle
+from gedp.microdata.weights import Weighed, require_weights, settle
 from gedp.policy import Query
 
 MOST_AGREEMENTS = 2_000  # groups in which queries are made to agree, the coarsest groupings first
@@ -198,7 +198,7 @@ def _independent(matrix: "sparse.csr_array[np.float64]") -> "sparse.csr_array[np
 def fit_measured(public_rows: PublicRows, attribute: str, weights: str) -> MeasuredFit:
     """The measured groups of an attribute, fitted to each other. `public_rows` is that of the release."""
     require_weights(weights)
-    asked = [query for query in public_rows.spec.queries if attribute in query.mu and not query.is_identity]
+    asked = [query for query in public_rows.spec.queries if attribute in query.attributes and not query.is_identity]
     measurements = tuple(_measurement(public_rows, query, attribute) for query in asked)
     answers, plug_in = [each.answers for each in measurements], [each.variances for each in measurements]
     for each in measurements:
@@ -209,13 +209,14 @@ def fit_measured(public_rows: PublicRows, attribute: str, weights: str) -> Measu
     if exact or weights == "plug-in":
         return MeasuredFit(measurements, agreement, totals, tuple(plug_in), exact)
 
-    def variances_at(at: Sequence[FloatArray]) -> list[FloatArray]:
-        return [each.variances_at(values) for each, values in zip(measurements, at, strict=True)]
+    def weighed(at: Sequence[FloatArray]) -> Weighed:
+        variances = [each.variances_at(values) for each, values in zip(measurements, at, strict=True)]
+        return Weighed(answers, plug_in, variances)
 
-    settled = settle(answers, plug_in, totals, variances_at, agreement.fit)
-    totals = agreement.fit(answers, settled.variances)
+    settled = settle(weighed, totals, agreement.fit)
+    variances = tuple(settled.weighed.variances)
     how = settled.rounds, settled.change, settled.largest_change
-    return MeasuredFit(measurements, agreement, totals, tuple(settled.variances), exact, *how)
+    return MeasuredFit(measurements, agreement, agreement.fit(answers, variances), variances, exact, *how)
 
 
 def _measurement(public_rows: PublicRows, query: Query, attribute: str) -> Measurement:

@@ -9,13 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.arrays import FloatArray
+from gedp.arrays import FloatArray, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.fixed import Given, read_totals
 from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
-from gedp.microdata.solve import sum_by
 from gedp.microdata.weights import AttributeFit
 from gedp.policy.model import CONSTRAINTS, WEIGHTS
 from gedp.release import MANIFEST, ReleaseFolder, TamperedReleaseError

@@ -7,13 +7,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.accounting.composition import exact
+from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.solve import max_by
+from gedp.microdata.second import GroupPrice, SecondAnswers
 from gedp.neighbors import Log, NeighborFunction, Protection
-from gedp.policy import Attribute, Query
+from gedp.policy import Attribute, Query, pools
+from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
 from gedp.release import ProtectedAnswers
 from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
+from gedp.release.reader import NOISE
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,13 @@ class PsiNoise:
     """The noise of the answers that the ψ-mechanism gave to one query for one attribute."""
 
     psi: NeighborFunction
-    sigma: float
+    sigma: float | FloatArray  # one for all answers, or one for each
     least: float = 0.0  # no sum is below: the unit where ψ has no value at 0
 
     def variance(self, x: FloatArray) -> FloatArray:
         """The variance of an answer where the truth is x, or the least possible value if x is below it."""
-        return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
+        with np.errstate(over="ignore", invalid="ignore"):  # of clipped sums sigma is not that of ψ: nobody takes those
+            return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
 
 
 @dataclass(frozen=True)
@@ -66,14 +70,29 @@ class AttributeProblem:
     estimates: FloatArray | None  # of the rows; None without an identity query for this attribute
     noise: PsiNoise | None  # of the identity answers
     clipped: ClippedNoise | None = None  # None where nothing is clipped, or values have both signs
+    second: SecondAnswers | None = None  # for establishments, by individual accounting
+
+    def at(self, values: FloatArray | None) -> "AttributeProblem":
+        """The problem with second answers weighed as they would be where these are the true values of the rows."""
+        if self.second is None or self.noise is None or values is None:
+            return self
+        return self._with(self.second.at(values))
+
+    def _with(self, answers: PsiAnswers) -> "AttributeProblem":
+        assert self.noise is not None
+        return replace(self, estimates=answers.estimate(), noise=replace(self.noise, sigma=answers.sigma))
+
+    def with_second(self, second: SecondAnswers) -> "AttributeProblem":
+        """The problem with second answers for establishments, weighed as they were drawn."""
+        return replace(self._with(second.as_drawn()), second=second)
 
 
-def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute) -> PsiNoise:
-    """The noise of the answers of a query that the ψ-mechanism gave for an attribute."""
+def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute, own: FloatArray | None = None) -> PsiNoise:
+    """The noise of the answers of a query that the ψ-mechanism gave for an attribute; `own` where each has its own."""
     answered = next(a for a in source.manifest.queries if a.query.name == query)
     psi = attribute.protection.psi
     least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
-    return PsiNoise(psi, answered.noise[attribute.name].sigma_psi, least)
+    return PsiNoise(psi, answered.noise[attribute.name].sigma if own is None else own, least)
 
 
 def is_exact(noise: PsiNoise) -> bool:
@@ -84,41 +103,66 @@ def is_exact(noise: PsiNoise) -> bool:
 def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
     """What the release says about one attribute."""
     source, spec = public_rows.source, public_rows.spec
-    asked = [query for query in spec.queries if name in query.mu]
+    asked = [query for query in spec.queries if name in query.attributes]
     attribute = spec.policy.attributes[name]
     cells = public_rows.cells_of(name)
     groups = tuple(_group_answers(public_rows, query, attribute, cells) for query in asked if not query.is_identity)
     for query in asked:
         if query.is_identity:
             noise = noise_of(source, query.name, attribute)
-            omega = source.identity([f"{name}__psi"])[f"{name}__psi"].to_numpy()
-            estimates = PsiAnswers(noise.psi, omega, noise.sigma).estimate()
+            omega = source.identity([name + PSI_SUFFIX])[name + PSI_SUFFIX].to_numpy()
+            sigma = float(noise.sigma)
+            problem = AttributeProblem(name, cells, groups, PsiAnswers(noise.psi, omega, sigma).estimate(), noise)
+            if query.is_individual:
+                problem = problem.with_second(_second_answers(public_rows, attribute, problem, omega, sigma))
             if attribute.signed or all(group.by_psi.all() for group in groups):
-                return AttributeProblem(name, cells, groups, estimates, noise)
-            clipped = ClippedNoise(attribute.protection, noise.sigma, _tau(public_rows))
+                return problem
+            clipped = ClippedNoise(attribute.protection, sigma, _tau(public_rows, name))
             largest = max_by(cells.of_row, omega, cells.count)
             noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
             groups = tuple(
                 replace(group, sensitivity=clipped.sensitivity(omega))
                 for group, omega in zip(groups, noisy, strict=True)
             )
-            return AttributeProblem(name, cells, groups, estimates, noise, clipped)
+            return replace(problem, groups=groups, clipped=clipped)
     return AttributeProblem(name, cells, groups, None, None)
+
+
+def _second_answers(
+    public_rows: PublicRows, attribute: Attribute, problem: AttributeProblem, omega: FloatArray, sigma: float
+) -> SecondAnswers:
+    columns = [attribute.name + suffix for suffix in (SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX)]
+    table, chosen = public_rows.source.identity(columns), public_rows.source.manifest.individual[attribute.name]
+    second, second_sigma = (table[column].to_numpy() for column in columns)
+    gamma, prices = attribute.protection.gamma, []
+    for group in problem.groups:
+        precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
+        prices.append(GroupPrice(group.of_cell[problem.cells.of_row], group.by_psi, precision))
+    rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
+    least = 0.0 if problem.noise is None else problem.noise.least
+    return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, tuple(prices))
 
 
 def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
     table, of_cell = public_rows.answers(query, attribute.name, cells)
+    by_psi = pa.compute.equal(table["mechanism"], "psi").to_numpy()
+    own = None  # the noise on ψ of every sum, where sums have their own; clipped sums have none
+    if query.is_individual:
+        own = np.where(by_psi, table[NOISE].to_numpy(), attribute.protection.gamma)
     return GroupAnswers(
         query.name,
         of_cell,
         table["estimate"].to_numpy(),
         table["variance"].to_numpy(),
-        pa.compute.equal(table["mechanism"], "psi").to_numpy(),
-        noise_of(public_rows.source, query.name, attribute),
+        by_psi,
+        noise_of(public_rows.source, query.name, attribute, own),
     )
 
 
-def _tau(public_rows: PublicRows) -> float:
+def _tau(public_rows: PublicRows, name: str) -> float:
     """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
-    identities = sum(len(query.mu) for query in public_rows.spec.queries if query.is_identity)
-    return no_clipping_tau(public_rows.count, identities, public_rows.source.manifest.zeta or Fraction(0))
+    manifest = public_rows.source.manifest
+    if name in manifest.individual:
+        return manifest.individual[name].tau
+    identities = sum(len(query.attributes) for query in public_rows.spec.queries if query.is_identity)
+    return no_clipping_tau(public_rows.count, identities, manifest.zeta or Fraction(0))

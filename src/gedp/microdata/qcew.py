@@ -138,7 +138,7 @@ class _Finder:
 
     def attribute(self, name: str) -> str:
         column = self.called[name]
-        if not any(column in query.mu for query in self.public_rows.spec.queries):
+        if not any(column in query.attributes for query in self.public_rows.spec.queries):
             self.faults.append(Fault(f"attribute {column}", "it is not in the release", _hint(name)))
         return column
 

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, sum_by
 from gedp.errors import DomainError, GedpError
 
 DIRECT_LIMIT = 4_000  # unknowns left after elimination, up to which they are solved directly
@@ -28,19 +28,6 @@ MOST_CG_STEPS = 5_000
 #: Relative to the right-hand side, both scaled by the diagonal: what is left is far below the noise of the answers.
 ACCEPTED_RESIDUAL = 1e-6
 REFINEMENTS = 2
-
-
-def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
-    """The sum of the values of every code from 0 to count − 1."""
-    sums: FloatArray = np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
-    return sums
-
-
-def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
-    """The largest value of every code from 0 to count − 1; −inf where there is none."""
-    largest = np.full(count, -np.inf)
-    np.maximum.at(largest, codes, values)
-    return largest
 
 
 class ConvergenceError(GedpError):
@@ -145,6 +132,18 @@ class MarginalSystem:
             )
         return unknowns
 
+    def inverse(self) -> "MarginalInverse":
+        """Those entries of (W + B V Bᵀ)⁻¹ that the variances of groups and cells take; for direct systems only."""
+        if not self.is_direct:
+            raise ConvergenceError(f"the inverse of a system of {self.size:,} groups is too large")
+        first = 1 / self.diagonals[0]
+        if self._factor is None:
+            return MarginalInverse(first, np.zeros((0, len(first))), np.zeros((0, 0)))
+        rest = cho_solve(self._factor, np.eye(self.size - len(first)))
+        between = rows_times(first, np.asarray(self._to_first.T @ rest, dtype=np.float64)).T
+        along = sparse.csr_array(self._to_first.multiply(between)).sum(axis=0)
+        return MarginalInverse(first + first * np.asarray(along).astype(np.float64), between, rest)
+
     def _parts(self, by_group: FloatArray) -> list[FloatArray]:
         return [by_group[low:high] for low, high in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
@@ -216,6 +215,30 @@ class MarginalSystem:
                 carried = np.asarray(self._below[above][p].T @ backward[above], dtype=np.float64)
                 backward[p] = backward[p] - carried / self.diagonals[p]
         return np.concatenate(backward)
+
+
+@dataclass(frozen=True, repr=False)
+class MarginalInverse:
+    """Parts of the inverse: the diagonal of the first query's block, minus its block with the others, and theirs."""
+
+    first: FloatArray
+    between: FloatArray
+    rest: FloatArray
+
+    @property
+    def diagonal(self) -> FloatArray:
+        """The diagonal, in the order of the system."""
+        return np.concatenate([self.first, np.diagonal(self.rest)])
+
+    def over_groups(self, places: Sequence[CodeArray]) -> FloatArray:
+        """For every cell the sum of the entries of all pairs of its groups. `places` are its groups in the system."""
+        first, others = places[0], [place - len(self.first) for place in places[1:]]
+        total = self.first[first]
+        for one in others:
+            total = total - 2 * self.between[one, first]
+            for other in others:
+                total = total + self.rest[one, other]
+        return total
 
 
 def rows_times(factors: FloatArray, values: FloatArray) -> FloatArray:

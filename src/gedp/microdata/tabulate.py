@@ -5,11 +5,11 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from gedp.arrays import sum_by
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.fit import Microdata
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, parse_ratios
-from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
 from gedp.policy.model import CONSTRAINTS
 

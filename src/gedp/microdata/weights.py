@@ -18,7 +18,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
-from gedp.arrays import FloatArray
+from gedp.arrays import FloatArray, max_by, sum_by
 from gedp.errors import DomainError
 from gedp.microdata.cells import Cells
 from gedp.microdata.problem import AttributeProblem, is_exact
@@ -28,9 +28,7 @@ from gedp.microdata.solve import (
     Marginal,
     fit_cells,
     is_partition,
-    max_by,
     require_variances,
-    sum_by,
 )
 from gedp.release.estimates import psi_variance
 
@@ -47,7 +45,8 @@ class AttributeFit:
 
     values: FloatArray  # of the rows
     totals: FloatArray  # of the cells
-    row_variances: FloatArray | None  # of the identity answers; None without them
+    row_answers: FloatArray | None  # the identity answers, both of an establishment together; None without them
+    row_variances: FloatArray | None  # their variances
     cell_variances: FloatArray | None  # their sums
     cell_fit: CellFit | None  # None where the answers do not determine the cells
     detail: str  # what the values of the rows rest on: identity | cells | undetermined
@@ -63,22 +62,24 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     """The values that fit the answers best. `row_weights` divide cells that have no answers for establishments."""
     require_weights(weights)
     division = _Division(problem.cells, row_weights)
-    answers = _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
-    plug_in = _plug_in(problem)
-    fit = _fit(problem, answers, plug_in, division)
+    answers = _answers(problem)
+    fit = _fit(problem, answers, _plug_in(problem), division)
     if weights == "plug-in" or variances_are_known(problem):
         return fit
 
-    def variances(at: Sequence[FloatArray]) -> Sequence[FloatArray]:
-        return _variances(problem, answers.with_each(at)).each()
+    def weighed(at: Sequence[FloatArray]) -> Weighed:
+        here = problem.at(None if problem.noise is None else at[0])
+        variances = _variances(here, answers.with_each(at)).each()
+        return Weighed(_answers(here).each(), _plug_in(here).each(), variances)
 
     def fitted(aims: Sequence[FloatArray], widths: Sequence[FloatArray]) -> Sequence[FloatArray]:
         towards = _fit(problem, answers.with_each(aims), answers.with_each(widths), division)
         return _fitted(problem, towards).each()
 
-    settled = settle(answers.each(), plug_in.each(), _fitted(problem, fit).each(), variances, fitted)
+    settled = settle(weighed, _fitted(problem, fit).each(), fitted)
+    answers = answers.with_each(settled.weighed.answers)
     return replace(
-        _fit(problem, answers, answers.with_each(settled.variances), division),
+        _fit(problem, answers, answers.with_each(settled.weighed.variances), division),
         rounds=settled.rounds,
         change=settled.change,
         largest_change=settled.largest_change,
@@ -92,20 +93,27 @@ def require_weights(weights: str) -> None:
 
 
 @dataclass(frozen=True, repr=False)
+class Weighed:
+    """All answers, one array per query, and their variances at the answers and at some fitted values."""
+
+    answers: Sequence[FloatArray]
+    plug_in: Sequence[FloatArray]
+    variances: Sequence[FloatArray]
+
+
+@dataclass(frozen=True, repr=False)
 class Settled:
     """The variances of all answers at the fixed point, and how it was reached."""
 
-    variances: Sequence[FloatArray]
+    weighed: Weighed
     rounds: int
     change: float
     largest_change: float
 
 
 def settle(
-    answers: Sequence[FloatArray],
-    plug_in: Sequence[FloatArray],
+    weighed_at: Callable[[Sequence[FloatArray]], Weighed],
     at: Sequence[FloatArray],
-    variances_at: Callable[[Sequence[FloatArray]], Sequence[FloatArray]],
     fitted: Callable[[Sequence[FloatArray], Sequence[FloatArray]], Sequence[FloatArray]],
 ) -> Settled:
     """The quasi weights: from the fitted values `at` to those whose variances give them again. One array per query.
@@ -115,15 +123,16 @@ def settle(
     rounds, stride = 0, Stride()
     changes: list[Change] = []
     while rounds < MOST_ROUNDS and not (changes and max(change.typical for change in changes) <= TOLERANCE):
-        variances = variances_at(at)
-        aims, widths = zip(*map(quasi_step, answers, at, plug_in, variances), strict=True)
+        weighed = weighed_at(at)
+        variances = weighed.variances
+        aims, widths = zip(*map(quasi_step, weighed.answers, at, weighed.plug_in, variances), strict=True)
         steps = [there - here for there, here in zip(fitted(aims, widths), at, strict=True)]
         changes = list(map(Change.of, steps, variances))
         share = stride.share_of(steps, variances)
         at = [here + share * step for here, step in zip(at, steps, strict=True)]
         rounds += 1
     typical, largest = max(change.typical for change in changes), max(change.largest for change in changes)
-    return Settled(variances_at(at), rounds, typical, largest)
+    return Settled(weighed_at(at), rounds, typical, largest)
 
 
 def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:
@@ -131,8 +140,8 @@ def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:
     totals = sum_by(problem.cells.of_row, values, problem.cells.count)
     groups = tuple(sum_by(group.of_cell, totals, len(group.answers)) for group in problem.groups)
     at = _PerAnswer(None if problem.noise is None else values, groups)
-    answers = _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
-    return _fit(problem, answers, _variances(problem, at), _Division(problem.cells, None))
+    problem = problem.at(at.rows)
+    return _fit(problem, _answers(problem), _variances(problem, at), _Division(problem.cells, None))
 
 
 def quasi_step(
@@ -208,6 +217,11 @@ class _PerAnswer:
         return _PerAnswer(None, tuple(values)) if self.rows is None else _PerAnswer(values[0], tuple(values[1:]))
 
 
+def _answers(problem: AttributeProblem) -> _PerAnswer:
+    """The answers themselves."""
+    return _PerAnswer(problem.estimates, tuple(group.answers for group in problem.groups))
+
+
 def _plug_in(problem: AttributeProblem) -> _PerAnswer:
     """The variances at the answers themselves."""
     rows = None
@@ -244,8 +258,10 @@ def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> It
             yield group.variances
             continue
         fitted = np.maximum(max_by(group.of_cell, largest, len(group.answers)), problem.noise.least)
-        ratio = problem.clipped.sensitivity(problem.noise.psi(fitted)) / group.sensitivity
-        yield group.variances * np.where(np.isfinite(ratio) & (ratio > 0), ratio, 1.0) ** 2
+        at_fitted = problem.clipped.sensitivity(problem.noise.psi(fitted))
+        is_known = np.isfinite(at_fitted) & (at_fitted > 0) & (group.sensitivity > 0)
+        ratio = np.divide(at_fitted, group.sensitivity, out=np.ones_like(at_fitted), where=is_known)
+        yield group.variances * ratio**2
 
 
 @dataclass(frozen=True, repr=False)
@@ -288,15 +304,15 @@ def _fit(problem: AttributeProblem, answers: _PerAnswer, variances: _PerAnswer, 
         values = ((fit.totals - sums) / sum_variances)[of_row]
         values *= variances.rows
         values += answers.rows
-        return AttributeFit(values, fit.totals, variances.rows, sum_variances, fit, "identity", *known)
+        return AttributeFit(values, fit.totals, answers.rows, variances.rows, sum_variances, fit, "identity", *known)
     finest = [m for m in marginals if len(m.answers) == cells and is_partition(m.of_cell, cells)]
     if finest:
         direct = [(m.answers[m.of_cell], m.variances[m.of_cell]) for m in finest]
         fit = fit_cells(direct, [m for m in marginals if not any(m is f for f in finest)])
         values = fit.totals[of_row] * division.shares
-        return AttributeFit(values, fit.totals, None, None, fit, "cells", *known)
+        return AttributeFit(values, fit.totals, None, None, None, fit, "cells", *known)
     totals = least_norm(marginals, division.cell_weights)
-    return AttributeFit(totals[of_row] * division.shares, totals, None, None, None, "undetermined", *known)
+    return AttributeFit(totals[of_row] * division.shares, totals, None, None, None, None, "undetermined", *known)
 
 
 def least_norm(marginals: Sequence[Marginal], cell_weights: FloatArray) -> FloatArray:
@@ -324,4 +340,4 @@ def least_norm(marginals: Sequence[Marginal], cell_weights: FloatArray) -> Float
 def variances_are_known(problem: AttributeProblem) -> bool:
     """Whether no variance depends on the truth."""
     groups = all(is_exact(group.noise) or not group.by_psi.any() for group in problem.groups)
-    return groups and (problem.noise is None or is_exact(problem.noise))
+    return groups and problem.second is None and (problem.noise is None or is_exact(problem.noise))

@@ -97,14 +97,14 @@ class NeighborFunction(ABC):
         bend: FloatArray = (self.slope(high) - self.slope(low)) / (high - low)
         return -bend / self.slope(x) ** 3
 
-    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+    def debiased(self, omega: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """An estimate of x from ω = ψ(x) + N(0, σ²); here by the delta method, to the second order of σ."""
         x = self.inverse(np.maximum(omega, self.lowest))
         finite = np.isfinite(x)
         correction = sigma**2 / 2 * self.inverse_curvature(np.where(finite, x, 1.0))
         return np.where(finite, x - correction, x)
 
-    def debiased_variance(self, x: FloatArray, sigma: float) -> FloatArray:
+    def debiased_variance(self, x: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """The variance of `debiased` where the truth is x; here to order σ⁴."""
         at = np.where(x == 0, np.finfo(float).tiny, x)  # some slopes are infinite at 0
         finite = np.isfinite(at)
@@ -159,7 +159,7 @@ class Linear(NeighborFunction):
         """0: the inverse is straight."""
         return np.zeros_like(as_amounts(x, str(self)))
 
-    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+    def debiased(self, omega: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """ω itself."""
         return omega
 
@@ -202,11 +202,11 @@ class Sqrt(NeighborFunction):
         """2: the inverse is a parabola."""
         return np.full_like(as_amounts(x, str(self)), 2.0)
 
-    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+    def debiased(self, omega: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """ω² is too large by σ² on average."""
         return omega**2 - sigma**2 - self.shift
 
-    def debiased_variance(self, x: FloatArray, sigma: float) -> FloatArray:
+    def debiased_variance(self, x: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """Exact: 4σ²(x + shift) + 2σ⁴."""
         variance: FloatArray = x * (4 * sigma**2)
         variance += 4 * sigma**2 * self.shift + 2 * sigma**4
@@ -278,11 +278,11 @@ class Log(NeighborFunction):
         """The same as every derivative of the exponential there: x + shift."""
         return as_amounts(x, str(self)) + self.shift
 
-    def debiased(self, omega: FloatArray, sigma: float) -> FloatArray:
+    def debiased(self, omega: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """exp(ω) is too large by a factor of exp(σ²/2) on average."""
         return np.exp(omega - sigma**2 / 2) - self.shift
 
-    def debiased_variance(self, x: FloatArray, sigma: float) -> FloatArray:
+    def debiased_variance(self, x: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """Exact: (x + shift)²(exp(σ²) − 1)."""
         variance: FloatArray = (x + self.shift) ** 2 * np.expm1(sigma**2)
         return variance

@@ -58,20 +58,25 @@ class Grid:
 
     def to_steps(self, values: npt.ArrayLike) -> Steps:
         """The nearest whole number of steps to each value, without any further error."""
-        values = np.asarray(values, dtype=np.float64)
-        beyond = int(values.size - np.count_nonzero(np.abs(values) <= self.largest))
-        if beyond:
-            raise DomainError(
-                f"{beyond} of {values.size} values are missing or beyond {self.largest:g}, which the noise was "
-                "priced for; name a bound that holds for every possible table"
-            )
-        return np.rint(values / self.step).astype(np.int64)
+        return to_steps(values, self.step, self.largest)
 
     def noisy(self, values: npt.ArrayLike, entropy: Entropy) -> FloatArray:
         """Each value, rounded to the grid, with noise of its own; the only form in which it may leave."""
         steps = self.to_steps(values)
         noise = scaled_gaussian(steps.size, self.scale, entropy)
         return (steps + noise.reshape(steps.shape)).astype(np.float64) * self.step
+
+
+def to_steps(values: npt.ArrayLike, step: float, largest: float) -> Steps:
+    """The nearest whole number of steps to each value; refuses values beyond the bound that was promised."""
+    values = np.asarray(values, dtype=np.float64)
+    beyond = int(values.size - np.count_nonzero(np.abs(values) <= largest))
+    if beyond:
+        raise DomainError(
+            f"{beyond} of {values.size} values are missing or beyond {largest:g}, which the noise was priced for; "
+            "name a bound that holds for every possible table"
+        )
+    return np.rint(values / step).astype(np.int64)
 
 
 def grid_for(
@@ -118,12 +123,16 @@ def psi_grid(
 
     Values other than 0 are at least `smallest`, one unit. It matters where ψ falls without bound at 0.
     """
-    psi = protection.psi
+    largest, relative_error = psi_range(protection.psi, largest_sum, smallest)
+    return grid_for(protection.gamma, mu, bits, largest, relative_error)
+
+
+def psi_range(psi: NeighborFunction, largest_sum: float, smallest: float) -> tuple[float, float]:
+    """A public bound on |ψ| of all values and sums, and the error of computing it, as a part of that bound."""
     lowest = psi.at_zero if math.isfinite(psi.at_zero) else float(psi(smallest))
     ends = [lowest, float(psi(float(largest_sum)))]
     relative_error = _relative_error(psi)
-    largest = max(map(abs, ends)) * (1 + 2 * relative_error)
-    return grid_for(protection.gamma, mu, bits, largest, relative_error)
+    return max(map(abs, ends)) * (1 + 2 * relative_error), relative_error
 
 
 def _relative_error(psi: NeighborFunction) -> float:

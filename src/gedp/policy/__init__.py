@@ -11,7 +11,7 @@ from gedp.policy.model import (
     Query,
     Spec,
 )
-from gedp.policy.pricing import PriceLine, PriceList, price, require_within_budget
+from gedp.policy.pricing import PriceLine, PriceList, pools, price, require_within_budget
 from gedp.policy.reader import make_spec, parse_spec, read_spec
 from gedp.policy.writer import write_spec
 
@@ -29,6 +29,7 @@ __all__ = [
     "Spec",
     "make_spec",
     "parse_spec",
+    "pools",
     "price",
     "read_spec",
     "require_within_budget",

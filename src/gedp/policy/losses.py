@@ -16,27 +16,54 @@ MOST_DELTA = Decimal("0.5")
 _WAYS = ("mu", "rho", "epsilon")
 
 
-def read_policy(section: Section, attributes: Mapping[str, Attribute]) -> Policy:
-    """The policy with the budget of this section."""
+def read_policy(section: Section, attributes: Mapping[str, Attribute], individual: bool | None) -> Policy:
+    """The policy with the budget of this section; only where accounting is individual may it say what is spent."""
     if section.absent:
         return Policy(attributes, Decimal(1))
     way, to_mu = _way(section)
     stated = section.number(way)
-    return Policy(attributes, to_mu(stated), rho=stated if way == "rho" else None)
+    spend = section.number("spend") if section.has("spend") else None
+    if spend is not None and individual is False:
+        section.fault("spend", "every query has a price, so what is spent is their sum", "Remove it, or all the prices")
+    elif spend is not None and spend > stated and ("budget", way) not in section.faults.by_path:
+        section.fault("spend", f"{spend} is more than the budget of {stated}", "Give at most the budget")
+    section.finish()
+    if way == "rho":
+        return Policy(attributes, to_mu(stated), stated, spend)
+    return Policy(attributes, to_mu(stated), spend=None if spend is None else to_mu(spend))
+
+
+def has_price(section: Section) -> bool:
+    """Whether a query states a price, in whatever terms."""
+    return sum(section.has(way) for way in _WAYS) > 0  # asks for all of them, so that all are known
 
 
 def read_prices(section: Section, attributes: Mapping[str, Attribute], names: set[str] | None) -> dict[str, Decimal]:
     """The μ of every attribute that a query asks for."""
     way, to_mu = _way(section)
-    if not isinstance(section.content.get(way), dict):
-        return dict.fromkeys(attributes, to_mu(section.number(way)))
-    table = section.table(way)
+    return {name: to_mu(stated) for name, stated in read_numbers(section, way, attributes, names).items()}
+
+
+def read_numbers(
+    section: Section,
+    key: str,
+    attributes: Mapping[str, Attribute],
+    names: set[str] | None,
+    *,
+    default: Decimal | None = None,
+    zero: bool = False,
+) -> dict[str, Decimal]:
+    """One number for every attribute, or a table that names those which the query asks for."""
+    if not isinstance(section.content.get(key), dict):
+        given = section.number(key, zero=zero) if default is None else section.number(key, default, zero=zero)
+        return dict.fromkeys(attributes, given)
+    table = section.table(key)
     if not table.content:
-        section.fault(way, "it names no attribute", "Give a number for each attribute the query asks for")
+        section.fault(key, "it names no attribute", "Give a number for each attribute the query asks for")
     for name in table.content:
         if names is not None and name not in names:
             table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(names)))
-    return {name: to_mu(table.number(name)) for name in table.content}
+    return {name: table.number(name, zero=zero) for name in table.content}
 
 
 def _way(section: Section) -> tuple[str, Callable[[Decimal], Decimal]]:

@@ -3,8 +3,8 @@
 Numbers that shape the guarantee are decimals exactly as written in the file.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
 from html import escape
@@ -16,6 +16,8 @@ from gedp.errors import Fault, FaultsError
 from gedp.neighbors import BUILT_IN, Protection, Signed, widen
 
 ESTABLISHMENT = "establishment"
+#: The identity query where the spec implies one.
+IDENTITY = "identity"
 #: Columns of the tables that are made of a release, so neither a public column nor a grouping can be called like one.
 TABLE_COLUMNS = (
     "attribute",
@@ -27,11 +29,15 @@ TABLE_COLUMNS = (
     "ci_high",
     "mechanism",
     "variance_kind",
+    "noise",
     "cell",
     "one",
 )
 #: Follows the name of an attribute in the name of the column with its noisy values of psi.
 PSI_SUFFIX = "__psi"
+#: The same for the second answers of individual accounting, and for the size of their noise.
+SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX = "__psi2", "__sigma2"
+OWN_SUFFIXES = (PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX)
 PSI_NAMES = tuple(BUILT_IN)
 MECHANISMS = ("auto", "psi", "pnc")  # pnc: probably no clipping
 WEIGHTS = ("quasi", "plug-in")
@@ -62,7 +68,9 @@ class Attribute:
     unit: Decimal = Decimal(1)
     signed: bool = False
     at_least: tuple[Closeness, ...] = ()
-    person: Decimal | None = None  # what one person typically contributes; for explanations only
+    person: Decimal | None = None  # what one person typically contributes; for explanations and plans only
+    share: Decimal = Decimal(1)  # of what is spent under individual accounting, relative to other attributes
+    typical: Decimal | None = None  # what a typical establishment has, as far as the public knows; for plans only
 
     @property
     def protection(self) -> Protection:
@@ -78,11 +86,19 @@ class Policy:
     attributes: Mapping[str, Attribute]
     mu: Decimal
     rho: Decimal | None = None  # where the budget is given so; `mu` is then √(2ρ), rounded down
+    spend: Decimal | None = None  # of the budget, in its terms, by individual accounting; all where it is not given
 
     @property
     def budget(self) -> PrivacyLoss:
         """The most that all answers together may cost."""
         return PrivacyLoss.of(self.mu) if self.rho is None else PrivacyLoss.of_rho(self.rho)
+
+    @property
+    def spent(self) -> PrivacyLoss:
+        """What a release with individual accounting costs every establishment at most."""
+        if self.spend is None:
+            return self.budget
+        return PrivacyLoss.of(self.spend) if self.rho is None else PrivacyLoss.of_rho(self.spend)
 
     @property
     def promise(self) -> Promise:
@@ -92,12 +108,35 @@ class Policy:
 
 @dataclass(frozen=True)
 class Query:
-    """Sums of the confidential attributes by groups of public ones, at a price per attribute."""
+    """Sums of the confidential attributes by groups of public ones.
+
+    It has either a price for each attribute it asks for, `mu`, or, under individual accounting, an `importance`: how
+    much its errors count. Only the identity query has importances of 0. Tables are made with its answers, so it answers
+    every attribute that some query asks for, whether or not its own errors count.
+    """
 
     name: str
     by: tuple[str, ...]
-    mu: Mapping[str, Decimal]
+    mu: Mapping[str, Decimal] = field(default_factory=dict)
     mechanism: str = "auto"
+    importance: Mapping[str, Decimal] = field(default_factory=dict)
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """The names of the attributes that it asks for."""
+        return tuple(self.mu or self.importance)
+
+    def asking_only(self, attributes: Container[str]) -> "Query":
+        """The same query for some of its attributes."""
+        mu, importance = (
+            {a: n for a, n in numbers.items() if a in attributes} for numbers in (self.mu, self.importance)
+        )
+        return replace(self, mu=mu, importance=importance)
+
+    @property
+    def is_individual(self) -> bool:
+        """Whether it has no price of its own, but is paid for by individual accounting."""
+        return not self.mu
 
     @property
     def is_identity(self) -> bool:
@@ -162,20 +201,22 @@ class Spec:
     def __repr__(self) -> str:
         source = self.data.source or "a table in memory"
         queries = ", ".join(query.name for query in self.queries)
-        return f"Spec({source}: {', '.join(self.asked)} by {queries}; budget {self.policy.mu})"
+        spend = "" if self.policy.spend is None else f", of which {self.policy.spend} is spent"
+        return f"Spec({source}: {', '.join(self.asked)} by {queries}; budget {self.policy.mu}{spend})"
 
     def _repr_html_(self) -> str:
         attributes = [[name, str(a.protection), str(a.unit)] for name, a in self.policy.attributes.items()]
+        weight = "importance" if self.is_individual else "mu"
         queries = [
-            [query.name, ", ".join(query.by) or "all together", attribute, str(mu)]
+            [query.name, ", ".join(query.by) or "all together", attribute, str(number)]
             for query in self.queries
-            for attribute, mu in query.mu.items()
+            for attribute, number in (query.mu or query.importance).items()
         ]
         return (
             f"<p>{escape(repr(self))}</p>"
             + web.table("What is protected", ["attribute", "close values", "unit"], attributes, texts=["attribute"])
             + web.table(
-                "What is asked", ["query", "by", "attribute", "mu"], queries, texts=["query", "by", "attribute"]
+                "What is asked", ["query", "by", "attribute", weight], queries, texts=["query", "by", "attribute"]
             )
         )
 
@@ -187,7 +228,12 @@ class Spec:
         return self.folder / self.data.source
 
     @property
+    def is_individual(self) -> bool:
+        """Whether it is answered by individual accounting: no query has a price of its own."""
+        return bool(self.queries) and not any(query.mu for query in self.queries)
+
+    @property
     def asked(self) -> list[str]:
         """The attributes that some query asks for, in the order of the policy."""
-        names = {name for query in self.queries for name in query.mu}
+        names = {name for query in self.queries for name in query.attributes}
         return [name for name in self.policy.attributes if name in names]

@@ -1,7 +1,6 @@
 """From a spec file to a Spec: every fault in one error, each with its line and a suggestion."""
 
 import tomllib
-import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,14 +11,13 @@ from typing import Any
 import numpy as np
 
 from gedp.errors import Fault, FaultsError
-from gedp.policy.losses import read_policy, read_prices
+from gedp.policy.losses import read_policy
 from gedp.policy.model import (
     CONSTRAINTS,
     ESTABLISHMENT,
-    MECHANISMS,
     MOST_CONFIDENCE,
+    OWN_SUFFIXES,
     PSI_NAMES,
-    PSI_SUFFIX,
     TABLE_COLUMNS,
     WEIGHTS,
     Attribute,
@@ -28,22 +26,19 @@ from gedp.policy.model import (
     Grouper,
     MicrodataOptions,
     Output,
-    Query,
     Spec,
 )
+from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
 from gedp.policy.places import Path as Place
 from gedp.policy.places import lines_of
+from gedp.policy.queries import read_accounting, read_queries
 from gedp.policy.section import Faults, Section, did_you_mean
 
 LARGEST_LOG_GAMMA = Decimal(50)
 MOST_CHARACTERS = 10_000_000  # of a spec; a device never ends
-#: Of the name of a file without its suffix; with it and what a temporary file adds, file systems allow 255.
-MOST_NAME_BYTES = 200
 #: A unit with more digits would not be the number that is computed with.
 MOST_UNIT_DIGITS = 15
 _RESERVED_COLUMNS = {ESTABLISHMENT, *TABLE_COLUMNS}
-_NOT_IN_FILE_NAMES = set('/\\:*?"<>|')
-_RESERVED_FILE_NAMES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10))}
 
 
 def read_spec(path: str | Path) -> Spec:
@@ -140,14 +135,16 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     stated = isinstance(root.content.get("data"), dict) and "public" in root.content["data"]
     public = set(data.public) if stated and ("data", "public") not in root.faults.by_path else None
     groupers = _groupers(root.table("groupers", required=False), public)
+    asked = root.tables("queries")
+    individual = read_accounting(asked)
     section = root.table("attributes")
-    attributes = _attributes(section, {*data.public, *groupers, data.id or ESTABLISHMENT, ESTABLISHMENT})
+    taken = {*data.public, *groupers, data.id or ESTABLISHMENT, ESTABLISHMENT}
+    attributes = _attributes(section, taken, individual)
     _check_columns(root, data, groupers, attributes)
-    budget = root.table("budget")
-    policy = read_policy(budget, attributes)
-    budget.finish()
+    policy = read_policy(root.table("budget"), attributes, individual)
     groupings = None if public is None else {*public, *groupers}
-    queries = _queries(root.tables("queries"), attributes, None if section.absent else set(section.content), groupings)
+    names = None if section.absent else set(section.content)
+    queries = read_queries(asked, attributes, names, groupings, individual=individual)
     microdata = _microdata(root.table("microdata", required=False), attributes)
     clipping = root.table("clipping", required=False)
     zeta = clipping.number("zeta", below=1) if clipping.has("zeta") else None
@@ -191,18 +188,18 @@ def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
             section.fault(name, "a grouping needs either prefix or map", "Give one of: prefix = 3, map = 'file.csv'")
         prefix = entry.whole("prefix", low=1) if entry.has("prefix") else None
         lookup = entry.text("map") if entry.has("map") else None
-        if lookup and not _is_file_name(name):
-            section.fault(name, f"{name!r} cannot be a file name", "Use up to 50 letters, digits, spaces and - _ x")
+        if lookup and not is_file_name(name):
+            section.fault(name, f"{name!r} cannot be a file name", FILE_NAME_HINT)
         entry.finish()
         groupers[name] = Grouper(name, column, prefix, lookup)
-    used = Counter(_folded(name) for name, grouper in groupers.items() if grouper.map)
+    used = Counter(folded(name) for name, grouper in groupers.items() if grouper.map)
     for name, grouper in groupers.items():
-        if grouper.map and used[_folded(name)] > 1:
+        if grouper.map and used[folded(name)] > 1:
             section.fault(name, "another grouping has almost this name", "Choose names that two files can have")
     return groupers
 
 
-def _attributes(section: Section, taken: set[str]) -> dict[str, Attribute]:
+def _attributes(section: Section, taken: set[str], individual: bool | None) -> dict[str, Attribute]:
     attributes = {}
     for name in section.content:
         entry = section.table(name)
@@ -216,12 +213,15 @@ def _attributes(section: Section, taken: set[str]) -> dict[str, Attribute]:
             entry.fault("unit", f"it has more than {MOST_UNIT_DIGITS} digits", "Give a unit like 0.01")
         signed = entry.flag("signed", default=False)
         at_least = _at_least(entry)
-        person = entry.number("person") if entry.has("person") else None
+        person, typical = (entry.number(key) if entry.has(key) else None for key in ("person", "typical"))
+        share = entry.number("share", Decimal(1))
+        if entry.has("share") and individual is False:
+            entry.fault("share", "every query has a mu, so nothing is shared out", "Remove it, or every query's mu")
         entry.finish()
         for part in (closeness, *at_least):
             if signed and part.psi == "log" and not part.shift:
                 entry.fault("signed", "log without a shift has no value at 0", "Give it a shift, like shift = 1")
-        attributes[name] = Attribute(name, closeness, unit, signed, at_least, person)
+        attributes[name] = Attribute(name, closeness, unit, signed, at_least, person, share, typical)
     if not section.content and not section.absent:
         section.faults.add(
             section.path, "there are no attributes", "Give one, like emp = { psi = 'sqrt', gamma = 0.5 }"
@@ -264,68 +264,23 @@ def _check_columns(root: Section, data: Data, groupers: dict[str, Grouper], attr
     for path, name in named:
         if not name.isprintable() or not name.strip():
             root.faults.add(path, f"{_shown_name(name)} cannot be printed", "Rename the column")
-        elif path[0] != "attributes" and path != ("data", "id") and _folded(name) in _RESERVED_COLUMNS:
+        elif path[0] != "attributes" and path != ("data", "id") and folded(name) in _RESERVED_COLUMNS:
             root.faults.add(path, f"{name!r} is a reserved name: tables of results have it too", "Rename the column")
     first: dict[str, str] = {}
     for path, name in named:
-        other = first.setdefault(_folded(name), name)
+        other = first.setdefault(folded(name), name)
         if other != name:
             problem = f"{name!r} and {other!r} are one name where case or the spelling of accents does not count"
             root.faults.add(path, problem, "Rename one of the columns")
     for name in attributes:
-        if yours := first.get(_folded(name + PSI_SUFFIX)):
-            problem = f"the release has a column {name + PSI_SUFFIX!r} of its own, and {yours!r} is one of yours"
-            root.faults.add(("attributes", name), problem, "Rename one of the columns")
+        for own in (name + suffix for suffix in OWN_SUFFIXES):
+            if yours := first.get(folded(own)):
+                problem = f"the release has a column {own!r} of its own, and {yours!r} is one of yours"
+                root.faults.add(("attributes", name), problem, "Rename one of the columns")
 
 
 def _shown_name(name: str) -> str:
     return "an empty name" if not name.strip() else f"the name {name!r}"
-
-
-def _queries(
-    sections: list[Section], attributes: dict[str, Attribute], names: set[str] | None, groupings: set[str] | None
-) -> tuple[Query, ...]:
-    queries = []
-    for section in sections:
-        name = section.text("name")
-        if name and not _is_file_name(name):
-            section.fault("name", f"{name!r} cannot be a file name", "Use up to 50 letters, digits, spaces and - _ x")
-        mechanism = section.text("mechanism", "auto", MECHANISMS)
-        queries.append(Query(name, _by(section, groupings), read_prices(section, attributes, names), mechanism))
-        section.finish()
-    used = Counter(_folded(query.name) for query in queries if query.name)
-    for section, query in zip(sections, queries, strict=True):
-        if used[_folded(query.name)] > 1:
-            section.fault("name", f"the name {query.name!r} is used more than once", "Give each query its own name")
-    if names is not None:
-        _check_mechanisms(sections, queries, attributes)
-    return tuple(queries)
-
-
-def _is_file_name(name: str) -> bool:
-    sound = name.isprintable() and name.strip(" .") == name and len(name.encode()) <= MOST_NAME_BYTES
-    return sound and not _NOT_IN_FILE_NAMES & set(name) and name.partition(".")[0].upper() not in _RESERVED_FILE_NAMES
-
-
-def _folded(name: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-
-
-def _by(section: Section, groupings: set[str] | None) -> tuple[str, ...]:
-    by = section.content.get("by")
-    if by == ESTABLISHMENT:
-        section.has("by")
-        return (ESTABLISHMENT,)
-    if isinstance(by, str):
-        section.has("by")
-        section.fault("by", f"{by!r} is not a list", f'Write by = ["{by}"], or by = "{ESTABLISHMENT}" for all of them')
-        return ()
-    keys = section.names("by")
-    for name in keys:
-        if groupings is not None and name not in groupings:
-            hint = f'Write by = "{ESTABLISHMENT}"' if name == ESTABLISHMENT else did_you_mean(name, sorted(groupings))
-            section.fault("by", f"{name!r} is neither a public column nor a grouping", hint)
-    return keys
 
 
 def _microdata(section: Section, attributes: dict[str, Attribute]) -> MicrodataOptions:
@@ -336,31 +291,3 @@ def _microdata(section: Section, attributes: dict[str, Attribute]) -> MicrodataO
         section.fault("nonnegative", f"the values of {', '.join(signed)} have both signs", "Remove one of the two")
     section.finish()
     return MicrodataOptions(weights, **asked)
-
-
-def _check_mechanisms(sections: list[Section], queries: list[Query], attributes: dict[str, Attribute]) -> None:
-    """Checks what each mechanism needs: psi values of one sign, pnc (probably no clipping) the identity answers."""
-    identified = Counter(name for query in queries if query.is_identity for name in query.mu)
-    for section, query in zip(sections, queries, strict=True):
-        if query.is_identity:
-            if twice := [name for name in query.mu if identified[name] > 1]:
-                problem = f"another identity query asks for {', '.join(twice)} too"
-                section.fault("by", problem, "Ask once, with a larger mu")
-            if query.mechanism == "pnc":
-                section.fault("mechanism", "pnc needs the identity answers and cannot give them", "Use psi or auto")
-            continue
-        signed = [name for name in query.mu if name in attributes and attributes[name].signed]
-        if query.mechanism == "psi" and signed:
-            section.fault(
-                "mechanism",
-                f"psi cannot protect sums of {', '.join(signed)}, whose values have both signs",
-                "Use pnc or auto, or split the attribute into gain and loss",
-            )
-        needs_bounds = query.mu if query.mechanism == "pnc" else signed
-        for name in needs_bounds:
-            if name not in identified:
-                section.fault(
-                    "mechanism" if section.has("mechanism") else "mu",
-                    f"the sums of {name} need the identity query for {name}, and there is none",
-                    f'Add a query with by = "{ESTABLISHMENT}" and a mu for {name}',
-                )

@@ -1,5 +1,6 @@
 """From a Spec back to its file, without loss: reading the text gives an equal Spec."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -41,7 +42,8 @@ def write_spec(spec: Spec) -> str:
 
 
 def _budget(policy: Policy) -> dict[str, Any]:
-    return {"mu": _number(policy.mu)} if policy.rho is None else {"rho": _number(policy.rho)}
+    budget = {"mu": policy.mu} if policy.rho is None else {"rho": policy.rho}
+    return {key: _number(value) for key, value in _given({**budget, "spend": policy.spend}).items()}
 
 
 def _given(table: dict[str, Any]) -> dict[str, Any]:
@@ -50,6 +52,10 @@ def _given(table: dict[str, Any]) -> dict[str, Any]:
 
 def _number(value: Decimal) -> int | Decimal:
     return int(value) if value == value.to_integral_value() else value
+
+
+def _optional(value: Decimal | None) -> int | Decimal | None:
+    return None if value is None else _number(value)
 
 
 def _closeness(closeness: Closeness) -> dict[str, Any]:
@@ -65,18 +71,31 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
                 "unit": _number(attribute.unit),
                 "signed": attribute.signed or None,
                 "at_least": [_closeness(c) for c in attribute.at_least] or None,
-                "person": None if attribute.person is None else _number(attribute.person),
+                "person": _optional(attribute.person),
+                "share": None if attribute.share == 1 else _number(attribute.share),
+                "typical": _optional(attribute.typical),
             }
         ),
     }
 
 
 def _query(query: Query, spec: Spec) -> dict[str, Any]:
-    prices = [query.mu.get(name) for name in spec.policy.attributes]
-    same = prices[0] if prices[0] is not None and all(mu == prices[0] for mu in prices) else None
-    return {
-        "name": query.name,
-        "by": ESTABLISHMENT if query.is_identity else list(query.by),
-        "mu": _number(same) if same is not None else {name: _number(mu) for name, mu in query.mu.items()},
-        "mechanism": query.mechanism,
-    }
+    individual = spec.is_individual
+    priced = query.mu or not (individual or query.importance)
+    return _given(
+        {
+            "name": query.name,
+            "by": ESTABLISHMENT if query.is_identity else list(query.by),
+            "mu": _numbers(query.mu, spec) if priced else None,
+            "importance": _numbers(query.importance, spec) if query.importance or individual else None,
+            "mechanism": None if individual and query.mechanism == "auto" else query.mechanism,
+        }
+    )
+
+
+def _numbers(numbers: Mapping[str, Decimal], spec: Spec) -> Any:
+    """One number where every attribute has the same, else a table."""
+    first, *others = numbers.values() or [None]
+    if first is not None and list(numbers) == list(spec.policy.attributes) and all(other == first for other in others):
+        return _number(first)
+    return {name: _number(number) for name, number in numbers.items()}

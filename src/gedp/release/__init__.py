@@ -2,7 +2,7 @@
 
 Everything here is public. This package and all that comes after it never see the confidential table.
 
-manifest   what anybody may know about a release
+manifest   what anybody may know about a release; individual: how the budget of establishments was spent
 protected  what a release and a rehearsal have in common
 reader     the release as it lies in its folder; derived: what is made of it there; signing
 rehearsal  answers to be thrown away, in memory alone
@@ -11,6 +11,7 @@ writer     a release in the making; rows: in which order
 """
 
 from gedp.folders import PlaceTakenError
+from gedp.release.individual import Individual
 from gedp.release.manifest import (
     IDENTITY,
     MANIFEST,
@@ -18,9 +19,7 @@ from gedp.release.manifest import (
     MECHANISMS,
     Answered,
     AttributeNoise,
-    DecisionMade,
     Manifest,
-    Together,
 )
 from gedp.release.protected import ProtectedAnswers
 from gedp.release.reader import (
@@ -28,8 +27,10 @@ from gedp.release.reader import (
     VARIANCE_KINDS,
     ReleaseFolder,
     TamperedReleaseError,
+    answer_schema,
     read_release,
 )
+from gedp.release.together import DecisionMade, Together
 from gedp.release.writer import ReleaseExistsError, ReleaseWriter, require_free
 
 __all__ = [
@@ -42,6 +43,7 @@ __all__ = [
     "Answered",
     "AttributeNoise",
     "DecisionMade",
+    "Individual",
     "Manifest",
     "PlaceTakenError",
     "ProtectedAnswers",
@@ -50,6 +52,7 @@ __all__ = [
     "ReleaseWriter",
     "TamperedReleaseError",
     "Together",
+    "answer_schema",
     "read_release",
     "require_free",
 ]

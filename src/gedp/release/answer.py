@@ -19,7 +19,8 @@ from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.policy.section import Faults, Section
-from gedp.release.manifest import ENTROPIES, Together, is_null, texts, together_content, together_in
+from gedp.release.manifest import ENTROPIES, is_null
+from gedp.release.together import Together, texts, together_content, together_in
 from gedp.tables import Table
 
 FORMAT = 1

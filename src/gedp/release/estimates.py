@@ -13,6 +13,9 @@ from scipy.special import ndtri
 from gedp.arrays import FloatArray
 from gedp.neighbors import NeighborFunction, Signed
 
+#: The chance that any bound lies below its value, where the spec does not say.
+ZETA = Fraction(1, 100)
+
 
 @dataclass(frozen=True, repr=False)
 class PsiAnswers:
@@ -20,7 +23,7 @@ class PsiAnswers:
 
     psi: NeighborFunction
     omega: FloatArray
-    sigma: float
+    sigma: float | FloatArray  # one for all, or one for each
 
     def estimate(self) -> FloatArray:
         """Unbiased for sqrt, log and linear; for other ψ corrected to the second order of σ (the delta method)."""
@@ -44,7 +47,23 @@ class PsiAnswers:
         return np.maximum(np.abs(high), np.abs(self.psi.inverse(self.omega - tau * self.sigma)))
 
 
-def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float) -> FloatArray:
+def combined(
+    psi: NeighborFunction,
+    first: tuple[FloatArray, float],
+    second: tuple[FloatArray, FloatArray],
+    weight: FloatArray | None = None,
+) -> PsiAnswers:
+    """Two noisy values of the same ψ, each with its σ, as one; weighed by their precision unless told otherwise.
+
+    `weight` is that of the first. It must not depend on the noise of either.
+    """
+    (one, sigma), (other, sigmas) = first, second
+    share = sigmas**2 / (sigma**2 + sigmas**2) if weight is None else weight
+    deviation = np.sqrt((share * sigma) ** 2 + ((1 - share) * sigmas) ** 2)
+    return PsiAnswers(psi, share * one + (1 - share) * other, deviation)
+
+
+def psi_variance(psi: NeighborFunction, x: npt.ArrayLike, sigma: float | FloatArray) -> FloatArray:
     """The variance of the estimate where the truth is x: exact for sqrt, log and linear, else to order σ⁴."""
     x = np.asarray(x, dtype=np.float64)
     return psi.debiased_variance(x if isinstance(psi, Signed) else np.maximum(x, 0.0), sigma)

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from gedp.accounting.translations import translations
-from gedp.errors import Fault, FaultsError
+from gedp.errors import DomainError, Fault, FaultsError
 from gedp.files import regular
 from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
 from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
 from gedp.policy.section import Faults, Section
+from gedp.release.individual import Individual, individual_content, read_individual
+from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"
 IDENTITY = "identity.parquet"
@@ -41,8 +43,15 @@ class AttributeNoise:
     `psi` is the ψ-mechanism, `pnc` (probably no clipping) the sums of clipped values.
     """
 
-    sigma_psi: float
+    sigma_psi: float | None  # None for the groups of individual accounting, each of which has its own noise
     groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
+
+    @property
+    def sigma(self) -> float:
+        """σ where all answers have the same."""
+        if self.sigma_psi is None:
+            raise DomainError("every group has noise of its own")
+        return self.sigma_psi
 
 
 @dataclass(frozen=True)
@@ -60,26 +69,6 @@ class Answered:
 
 
 @dataclass(frozen=True)
-class DecisionMade:
-    """A person's decision to promise less than earlier releases of the same data did."""
-
-    date: str
-    by: str
-    reason: str
-    what: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Together:
-    """What the ledger says about all releases from the same data up to this one: the promise that holds for all."""
-
-    releases: int
-    mu: str  # rounded up
-    attributes: Mapping[str, str]
-    decisions: tuple[DecisionMade, ...] = ()
-
-
-@dataclass(frozen=True)
 class Manifest:
     """Nothing in it comes from the confidential columns but through noise."""
 
@@ -94,6 +83,7 @@ class Manifest:
     estimates: Mapping[str, str]
     together: Together | None = None
     files: Mapping[str, str] = field(default_factory=dict)
+    individual: Mapping[str, Individual] = field(default_factory=dict)  # by attribute; empty under the paper's rule
 
     @property
     def is_seeded(self) -> bool:
@@ -180,6 +170,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "estimates": dict(manifest.estimates),
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
         "prices": _prices(spec),
+        "individual": {name: individual_content(each) for name, each in manifest.individual.items()},
         "queries": [_query_content(answered) for answered in manifest.queries],
         "spec": write_spec(spec),
         "files": dict(manifest.files),
@@ -202,7 +193,10 @@ def _promise(spec: Spec) -> dict[str, Any]:
 
 
 def _prices(spec: Spec) -> list[dict[str, str]]:
-    return [{"query": p.query, "attribute": p.attribute, "mu": str(p.mu)} for p in price(spec).lines]
+    return [
+        {"query": p.query, "attribute": p.attribute, "mu": p.mu, "mu_squared": str(p.loss.mu_squared)}
+        for p in price(spec).lines
+    ]
 
 
 def _query_content(answered: Answered) -> dict[str, Any]:
@@ -215,7 +209,7 @@ def _query_content(answered: Answered) -> dict[str, Any]:
         "file": answered.file,
         "attributes": {
             name: {
-                "mu": str(query.mu[name]),
+                **_asked(query, name),
                 "sigma_psi": noise.sigma_psi,
                 **{f"groups_{mechanism}": count for mechanism, count in noise.groups.items()},
             }
@@ -224,15 +218,10 @@ def _query_content(answered: Answered) -> dict[str, Any]:
     }
 
 
-def together_content(together: Together) -> dict[str, Any]:
-    """What the ledger says about all releases, as JSON."""
-    decisions = [{"date": d.date, "by": d.by, "reason": d.reason, "what": list(d.what)} for d in together.decisions]
-    return {
-        "releases": together.releases,
-        "mu": together.mu,
-        "attributes": dict(together.attributes),
-        "decisions": decisions,
-    }
+def _asked(query: Query, name: str) -> dict[str, str]:
+    """What the spec says about one attribute of a query: its price, or how much its errors count."""
+    stated = {"mu": query.mu.get(name), "importance": query.importance.get(name)}
+    return {key: str(number) for key, number in stated.items() if number is not None}
 
 
 def _read(root: Section, faults: Faults) -> Manifest | None:
@@ -252,6 +241,8 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     together = None if is_null(root, "together") else together_in(root.table("together"))
     files = texts(root.table("files"))
     entries = root.tables("queries")
+    terms = root.table("individual")
+    individual = {name: read_individual(terms.table(name)) for name in terms.content}
     for name in ("synthetic", "promise", "prices"):
         root.has(name)
     root.finish()
@@ -265,11 +256,14 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
     if zeta is not None and spec.zeta is not None and zeta != Fraction(spec.zeta):
         root.fault("clipping", "it is not that of the spec", _FRESH)
+    if individual.keys() != (set(spec.asked) if spec.is_individual else set()):
+        root.fault("individual", "its attributes are not those of the spec", _FRESH)
     queries = _queries(root, entries, spec)
     for name in sorted(expected_files(spec) ^ files.keys()):
         problem = "it is listed, but is not a file of this release" if name in files else "it is not listed"
         faults.add(("files", name), problem, _FRESH)
-    return Manifest(version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files)
+    said = version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files
+    return Manifest(*said, individual)
 
 
 def _spec(root: Section) -> Spec | None:
@@ -297,13 +291,17 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
         attributes = entry.table("attributes")
         for name in attributes.content:
             attribute = attributes.table(name)
-            _require(attribute, "mu", str(query.mu.get(name)))
-            sigma = attribute.converted("sigma_psi", _positive, "a number above 0")
+            for key, number in _asked(query, name).items():
+                _require(attribute, key, number)
+            has_own = query.is_individual and not query.is_identity
+            if has_own:
+                _require(attribute, "sigma_psi", None)
+            sigma = None if has_own else attribute.converted("sigma_psi", _positive, "a number above 0") or 1.0
             by_mechanism = {mechanism: attribute.whole(f"groups_{mechanism}", 0) for mechanism in MECHANISMS}
-            noise[name] = AttributeNoise(sigma or 1.0, by_mechanism)
+            noise[name] = AttributeNoise(sigma, by_mechanism)
             attribute.finish()
         found = Answered(query, groups, noise)
-        if noise.keys() != query.mu.keys():
+        if noise.keys() != set(query.attributes):
             entry.fault("attributes", "they are not those of the spec", _FRESH)
         else:
             for name in ("by", "mechanism", "file"):
@@ -315,28 +313,6 @@ def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answere
     for name in known:
         root.fault("queries", f"the query {name!r} of the spec is missing", _FRESH)
     return tuple(answered)
-
-
-def together_in(section: Section) -> Together:
-    """What `together_content` wrote; faults are collected."""
-    decisions = []
-    if section.content.get("decisions"):
-        for entry in section.tables("decisions"):
-            date, by, reason = (entry.text(name) for name in ("date", "by", "reason"))
-            decisions.append(DecisionMade(date, by, reason, entry.names("what")))
-            entry.finish()
-    else:
-        section.has("decisions")
-    together = Together(
-        section.whole("releases", low=1), section.text("mu"), texts(section.table("attributes")), tuple(decisions)
-    )
-    section.finish()
-    return together
-
-
-def texts(section: Section) -> dict[str, str]:
-    """A table of texts."""
-    return {name: section.text(name) for name in section.content}
 
 
 def is_null(section: Section, key: str) -> bool:

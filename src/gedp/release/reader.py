@@ -12,6 +12,8 @@ import pyarrow.parquet as pq
 from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, regular, sha256
+from gedp.policy import Query
+from gedp.policy.model import OWN_SUFFIXES, PSI_SUFFIX
 from gedp.release.derived import DERIVED
 from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, MECHANISMS, Answered, Manifest, read_manifest
 
@@ -30,6 +32,16 @@ ANSWER_SCHEMA = pa.schema(
         ("variance_kind", pa.string()),  # of VARIANCE_KINDS
     ]
 )
+
+
+#: One more column under individual accounting: the standard deviation of the noise, on ψ (psi) or on the sum (pnc).
+NOISE = "noise"
+
+
+def answer_schema(query: Query) -> pa.Schema:
+    """The columns of a table of answers to a query."""
+    own = [(NOISE, pa.float64())] if query.is_individual else []
+    return pa.schema([*((key, pa.string()) for key in query.by), *ANSWER_SCHEMA, *own])
 
 
 class TamperedReleaseError(Refused):
@@ -51,9 +63,8 @@ class ReleaseFolder:
     def answers(self, query: str) -> pa.Table:
         """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
         answered = self._answered(query)
-        keys = [(key, pa.string()) for key in answered.query.by]
         table = self._table(answered.file)
-        self._require(answered.file, table.schema.equals(pa.schema([*keys, *ANSWER_SCHEMA])), "other columns")
+        self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
         self._require(answered.file, _is_sound(table, answered), "other rows or values")
         return table
 
@@ -64,8 +75,8 @@ class ReleaseFolder:
             name
             for query in self.manifest.spec.queries
             if query.is_identity
-            for attribute in query.mu
-            for name in (f"{attribute}__psi", attribute)
+            for attribute in query.attributes
+            for name in (*(attribute + s for s in (OWN_SUFFIXES if query.is_individual else [PSI_SUFFIX])), attribute)
         ]
         wanted = [*([data.id] if data.id else []), *data.public, *noisy] if columns is None else list(columns)
         table = self._table(IDENTITY, wanted)
@@ -149,11 +160,12 @@ def _is_sound(table: pa.Table, answered: Answered) -> bool:
     if counts != dict.fromkeys(answered.noise, answered.groups) or any(column.null_count for column in table.columns):
         return False
     known = {"mechanism": MECHANISMS, "variance_kind": VARIANCE_KINDS}
-    numbers = [name for name in ANSWER_SCHEMA.names if ANSWER_SCHEMA.field(name).type == pa.float64()]
+    numbers = [field.name for field in table.schema if field.type == pa.float64()]
     return (
         all(set(table[name].unique().to_pylist()) <= set(texts) for name, texts in known.items())
         and not any(pa.compute.any(pa.compute.is_nan(table[name])).as_py() for name in numbers)
         and pa.compute.min(table["variance"]).as_py() >= 0
+        and (NOISE not in table.column_names or pa.compute.min(table[NOISE]).as_py() > 0)
     )
 
 

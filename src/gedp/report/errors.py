@@ -81,15 +81,15 @@ def release_errors(release: ReleaseFolder, spec: Spec) -> tuple[ErrorsOfAlike, .
     """The errors of all tables, for attributes that are protected and asked for alike together."""
     groups: dict[tuple[Any, ...], list[Attribute]] = {}
     for a in spec.policy.attributes.values():
-        prices = tuple(query.mu.get(a.name) for query in spec.queries)
-        if any(prices):
-            groups.setdefault((a.closeness, a.at_least, a.signed, a.unit, prices), []).append(a)
+        terms = tuple((query.mu.get(a.name), query.importance.get(a.name)) for query in spec.queries)
+        if a.name in spec.asked:
+            groups.setdefault((a.closeness, a.at_least, a.signed, a.unit, a.share, terms), []).append(a)
     tables = {query.name: release.answers(query.name) for query in spec.queries if not query.is_identity}
     found = []
     for alike in groups.values():
         name = alike[0].name
-        asked = [query for query in spec.queries if name in query.mu]
-        sigmas = [a.noise[name].sigma_psi for a in release.manifest.queries if a.query.is_identity and name in a.noise]
+        asked = [query for query in spec.queries if name in query.attributes]
+        sigmas = [a.noise[name].sigma for a in release.manifest.queries if a.query.is_identity and name in a.noise]
         errors = tuple(_table_errors(q.name, tables[q.name], alike) for q in asked if not q.is_identity)
         found.append(ErrorsOfAlike(tuple(alike), errors, sigmas[0] if sigmas else None))
     return tuple(found)

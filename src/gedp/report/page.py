@@ -15,6 +15,7 @@ from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
 from gedp.report.numbers import relative, with_margin
+from gedp.report.sharing import shared_budget
 from gedp.report.totals import ReportedTotals, TotalsByGroup, main_totals
 from gedp.web import Html, asset, fill, page
 from gedp.web import table as html_table
@@ -60,6 +61,7 @@ def report_page(
         of_hundred=f"{100 * totals.confidence:g}",
         totals=_totals(totals, errors),
         noise=_noise(manifest),
+        shared=shared_budget(manifest),
         errors="".join(map(_errors, errors[:MOST_CHARTS])) + _more(errors),
         tables=_tables(microdata, errors, links),
         check=check.checksums(release, described),

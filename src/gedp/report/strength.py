@@ -15,7 +15,7 @@ from gedp.explain.facts import (
     warnings,
     without_existence,
 )
-from gedp.explain.wording import existence_sentence, promise_sentence
+from gedp.explain.wording import existence_sentence, pool_sentence, promise_sentence
 from gedp.numbers import bound, chance, interval, size, strength
 from gedp.policy import PriceList, Spec
 from gedp.release import Manifest
@@ -50,7 +50,7 @@ def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str
         "promise": escape(promise_sentence(mu, _power(prices))),
         "spent": escape(
             f"This release spent μ = {strength(mu)} of a budget of {prices.budget.mu:.6g}, which is for everything "
-            "ever published from these data."
+            "ever published from these data." + (f" {pool_sentence(prices)}" if prices.is_individual else "")
         ),
     }
 

@@ -43,6 +43,13 @@ function interval({ psi, gamma, shift }, x, signed) {
   return [at(-gamma), at(gamma)];
 }
 
+// The standard error of a cell that is answered by ψ of its sum: exact for these three.
+function cellError({ psi, gamma, shift, mu }, x) {
+  const s2 = (gamma / (group.share * mu)) ** 2;
+  const variance = { sqrt: 4 * s2 * (x + shift) + 2 * s2 * s2, log: (x + shift) ** 2 * Math.expm1(s2), linear: s2 }[psi];
+  return Math.sqrt(variance);
+}
+
 // One chart: lines over axes that are logarithmic or plain.
 function chart(figure, { lines, xLog, yLog, xRange, yRange, xName, yName, label, format, diagonal }) {
   const width = 340, height = 240, left = 52, right = 20, top = 10, bottom = 36;
@@ -154,6 +161,13 @@ function draw() {
     const now = [...intervalTexts(low, high), percent((high - low) / row.size)];
     return `<tr><td>${size(row.size)}</td>` + now.map((text) => `<td class="now">${text}</td>`).join("") +
       `<td class="spec">${intervalTexts(row.low, row.high).slice(0, 2).join(" to ")}</td></tr>`;
+  }).join("");
+
+  byId("cell-errors").innerHTML = group.cells.map(([x, spec]) => {
+    const now = asInSpec && setting.mu === data.mu ? spec : cellError(setting, x);
+    const show = (e) => Number.isFinite(e) ? short(+e.toPrecision(3)) : "∞";
+    return `<tr><td>${size(+x.toPrecision(3))}</td><td class="now">${show(now)}</td><td class="now">${show(100 * now / x)}%</td>` +
+      `<td class="spec">${show(spec)} (${show(100 * spec / x)}%)</td></tr>`;
   }).join("");
 
   const sizes = group.curve.map((point) => point[0]);

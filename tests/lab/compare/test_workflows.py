@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from gedp.confidential.measure import rehearse
-from gedp.confidential.mechanisms import ZETA
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.lab.compare.plan import make_plan
 from gedp.lab.compare.rehearsals import prepare_replicates, replicate
 from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
-from gedp.release.estimates import no_clipping_tau
+from gedp.release.estimates import ZETA, no_clipping_tau
 from tests.helpers.runs import small_table, write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
@@ -31,7 +30,7 @@ def test_names_say_what_is_unusual() -> None:
     assert [w.name for w in parse_workflows(names)] == ["psi", "psi+quasi", "auto", "auto+oracle", "gdp"]
     assert [w.name for w in parse_workflows(DEFAULT)] == list(DEFAULT)
     for name in ("nonsense", "psi+nonsense", "", "+quasi"):
-        with pytest.raises(DomainError, match="There are: psi, pnc, auto, gdp, alone or with"):
+        with pytest.raises(DomainError, match="There are: psi, pnc, auto, gdp, individual, floors, alone or with"):
             parse_workflows([name])
 
 

@@ -233,7 +233,7 @@ def reduced(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Context:
     context = Context(tmp_path_factory.mktemp("reduced"), replicates=1)
     context.__dict__["states"] = (State("demo", "00", small),)
     names = ["intervals", "estimators", "summaries", "differences", "comparison", "thousands", "scatter", "relative"]
-    more = ["sweeps", "suppression", "distribution", "gamma", "elsewhere"]
+    more = ["individual", "sweeps", "suppression", "distribution", "gamma", "elsewhere"]
     outcomes = reproduce(context, [find_item(name) for name in (*names, *more)])
     verdicts = {outcome.item.name: outcome.result.verdict for outcome in outcomes}
     assert verdicts["intervals"] == AGREES
@@ -276,7 +276,7 @@ def test_a_median_of_the_table_is_that_of_the_replicates(reduced: Context) -> No
     assert line["median_absolute"] == pytest.approx(plain.median(abs(row["error"]) for row in rows))
 
 
-DRAWN = ("differences", "comparison", "thousands", "scatter", "relative", "sweeps")
+DRAWN = ("differences", "comparison", "thousands", "individual", "scatter", "relative", "sweeps")
 
 
 def test_every_claim_about_releases_says_how_many_are_independent(reduced: Context) -> None:
@@ -309,7 +309,7 @@ def test_states_share_no_noise(small: Path, tmp_path: Path) -> None:
 @pytest.mark.browser
 def test_pages_fetch_nothing_say_their_figures_and_fit_a_phone(browser: Browser, reduced: Context) -> None:
     pages = [path for path in reduced.out.glob("*.html") if path.name != "frameworks.html"]
-    assert len(pages) == 14
+    assert len(pages) == 15
     labels: list[str] = []
     for path in pages:
         page, requests, errors = opened(browser, path, path.read_text())

@@ -75,7 +75,7 @@ def make_state(folder: Path, seed: int) -> Path:
 
 
 def write_policy(folder: Path) -> Path:
-    """Writes the spec for the demonstration state: the paper's policy, the data declared synthetic.
+    """Writes the spec for the demonstration state: the example `individual`, the data declared synthetic.
 
     It is the first file, and marks the folder as a demonstration's: only such a folder is filled again.
     """
@@ -86,7 +86,7 @@ def write_policy(folder: Path) -> Path:
 
     path = folder / "policy.toml"
     source = 'source = "establishments.parquet"\n'
-    text = example_text("paper-equal").replace(source, source + "synthetic = true\n")
+    text = example_text("individual").replace(source, source + "synthetic = true\n")
     make_folder(folder)
     if any(folder.iterdir()) and not (path.is_file() and path.read_bytes() == text.encode()):
         raise Refused(f"{folder} holds something other than a demonstration. Choose another folder with --out")
@@ -142,4 +142,4 @@ def show_details(establishments: Path, policy: Path) -> None:
     terminal.print_promise(console, price(spec).total)
     for group in protection_groups(spec.policy):
         terminal.print_intervals(console, group)
-    terminal.print_prices(console, price(spec))
+    terminal.print_prices(console, spec)

@@ -10,9 +10,6 @@ import pyarrow as pa
 
 from gedp.arrays import CodeArray, IntArray
 
-#: No sum of magnitudes may exceed this many units: floats are exact up to here, and noise has room in 64 bits.
-MOST_UNITS = 2**53
-
 
 @dataclass(frozen=True, repr=False)
 class ColumnCounts:

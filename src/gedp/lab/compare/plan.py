@@ -11,15 +11,15 @@ from typing import Any
 
 from gedp._version import __version__
 from gedp.confidential.engines.choice import engine_for
-from gedp.confidential.mechanisms import ZETA
 from gedp.confidential.preparing import require_sound
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.lab.compare.sweeps import Setting, settings_of
-from gedp.lab.compare.workflows import DEFAULT, ORACLE, Workflow, parse_workflows, with_attributes
+from gedp.lab.compare.workflows import ORACLE, Workflow, parse_workflows, usual_workflows, with_attributes
 from gedp.lab.evaluate.folder import Stamp
 from gedp.ledger.digests import fingerprint
 from gedp.policy import Spec, price, require_within_budget, write_spec
+from gedp.release.estimates import ZETA
 
 FORMAT = 3  # of replicates: folders of another are refused
 
@@ -96,14 +96,14 @@ def make_plan(
     source: str,
     *,
     folder: Path = Path(),
-    workflows: Sequence[str] = DEFAULT,
+    workflows: Sequence[str] | None = None,
     attributes: Sequence[str] | None = None,
     by: Sequence[Sequence[str]] | None = None,
     sweep: str | None = None,
     seed: int | None = None,
 ) -> ComparisonPlan:
     """Plans a comparison, or raises why it is refused. Map files are looked up from `folder`."""
-    chosen = parse_workflows(workflows)
+    chosen = parse_workflows(workflows or usual_workflows(spec))
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):
             raise Refused(
@@ -139,7 +139,7 @@ def _identities(spec: Spec) -> int:
     The chance ζ that clipping bounds fail is divided among them, so that each has the bounds of the whole release even
     where others are left out.
     """
-    return sum(len(query.mu) for query in spec.queries if query.is_identity)
+    return sum(len(query.attributes) for query in spec.queries if query.is_identity)
 
 
 def _nameless(spec: Spec) -> Spec:

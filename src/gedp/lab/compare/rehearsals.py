@@ -11,20 +11,22 @@ import pyarrow.compute
 from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
+from gedp.arrays import sum_by
+from gedp.confidential.individual import Shares
 from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import psi_mechanisms, require_sound
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import Fault, FaultsError
+from gedp.lab.compare.accounts import shares_of
 from gedp.lab.compare.plan import ComparisonPlan
 from gedp.lab.compare.sweeps import Setting
-from gedp.lab.compare.workflows import GDP, ORACLE, Workflow, spec_for
+from gedp.lab.compare.workflows import FLOORS, GDP, ORACLE, Workflow, spec_for
 from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.lab.evaluate.truth import Truth, truth_of
 from gedp.microdata.cells import Cells, PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.problem import attribute_problem
-from gedp.microdata.solve import sum_by
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
@@ -40,6 +42,7 @@ class Preparation:
     levels: tuple[Level, ...]
     truth: Truth
     specs: Mapping[tuple[str, str], Spec]  # by setting and mechanism
+    shares: Mapping[str, Shares]  # by setting: what `floors` sets aside
     level_of_group: pa.DictionaryArray  # of all levels, one after the other
     group: pa.Array  # numbers from 0 in every level
 
@@ -64,6 +67,7 @@ def prepare_replicates(plan: ComparisonPlan, table: ConfidentialTable) -> Prepar
     """Rehearses once to know the rows; refuses what some setting or workflow could not answer."""
     largest = _largest(table) if GDP in plan.mechanisms else {}
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
+    shares = {s.name: shares_of(s.spec) for s in plan.settings if FLOORS in plan.mechanisms}
     _require_possible(plan, specs)
     for spec in specs.values():
         psi_mechanisms(spec)
@@ -78,6 +82,7 @@ def prepare_replicates(plan: ComparisonPlan, table: ConfidentialTable) -> Prepar
         tuple(levels),
         truth_of(public_rows, table, plan.attributes),
         specs,
+        shares,
         pa.DictionaryArray.from_arrays(of_group, names),
         pa.array(np.concatenate([np.arange(count, dtype=np.int32) for count in counts])),
     )
@@ -117,7 +122,9 @@ def _compared(
     """One rehearsal, fitted with the weights of each workflow that has this mechanism."""
     spec = prepared.specs[setting.name, mechanism]
     started = time.perf_counter()
-    public_rows = replace(prepared.public_rows, source=_rehearsed(plan, table, spec, number), spec=spec)
+    shares = prepared.shares[setting.name] if mechanism == FLOORS else None
+    source = _rehearsed(plan, table, spec, number, shares)
+    public_rows = replace(prepared.public_rows, source=source, spec=spec)
     drawn = (time.perf_counter() - started) / len(plan.attributes)
     for attribute in plan.attributes:
         for workflow in plan.workflows:
@@ -166,10 +173,12 @@ def _errors(
     )
 
 
-def _rehearsed(plan: ComparisonPlan, table: ConfidentialTable, spec: Spec, number: int) -> Rehearsal:
+def _rehearsed(
+    plan: ComparisonPlan, table: ConfidentialTable, spec: Spec, number: int, shares: Shares | None = None
+) -> Rehearsal:
     """With a seed, all workflows of a replicate share the noise of their establishments: it cancels when compared."""
     entropy = None if plan.seed is None else SeededEntropy(plan.seed * 1_000_003 + number)
-    return rehearse(table, spec, entropy=entropy, zeta=plan.zeta)
+    return rehearse(table, spec, entropy=entropy, zeta=plan.zeta, shares=shares)
 
 
 def _largest(table: ConfidentialTable) -> dict[str, Fraction]:

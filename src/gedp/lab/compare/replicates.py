@@ -22,7 +22,6 @@ from gedp.lab.compare.comparison import Comparison, ResultOrder, compare_replica
 from gedp.lab.compare.plan import ComparisonPlan, make_plan
 from gedp.lab.compare.rehearsals import Preparation, prepare_replicates, replicate
 from gedp.lab.compare.workers import Work, run_numbered, usual_workers
-from gedp.lab.compare.workflows import DEFAULT
 from gedp.lab.evaluate.folder import Stamp, require_private, write_stamped
 from gedp.policy import Spec
 from gedp.progress import Progress, silent
@@ -110,7 +109,7 @@ def compare(
     *,
     out: str | Path,
     replicates: int = REPLICATES,
-    workflows: Sequence[str] = DEFAULT,
+    workflows: Sequence[str] | None = None,
     attributes: Sequence[str] | None = None,
     by: Sequence[Sequence[str]] | None = None,
     sweep: str | None = None,

@@ -63,7 +63,9 @@ class _Part:
 
 def _parts(spec: Spec) -> dict[str, _Part]:
     """Everything whose share can be swept, by its name."""
-    every = frozenset((query.name, attribute) for query in spec.queries for attribute in query.mu)
+    every = frozenset((query.name, attribute) for query in spec.queries for attribute in query.attributes)
+    if spec.is_individual:  # queries have no prices: only attributes have shares
+        return {f"attribute:{name}": _Part(frozenset({("", name)}), every) for name in spec.asked}
     of_query = {name: frozenset(each for each in every if each[0] == name) for name in (q.name for q in spec.queries)}
     of_attribute = {name: frozenset(each for each in every if each[1] == name) for name in spec.policy.attributes}
     return {
@@ -80,14 +82,19 @@ def _parts(spec: Spec) -> dict[str, _Part]:
 def _at_total(spec: Spec, mu: Decimal) -> Spec:
     if not 0 < mu <= LARGEST:
         raise DomainError(f"a total mu is above 0 and at most {LARGEST:g}, as in a spec")
+    policy = replace(spec.policy, mu=mu, rho=None, spend=None)
+    if spec.is_individual:
+        return replace(spec, policy=policy)
     factor = mu / _total(spec)
-    in_mu = replace(spec, policy=replace(spec.policy, rho=None))
-    return _scaled(in_mu, lambda _query, _attribute: factor, mu)
+    return _scaled(replace(spec, policy=policy), lambda _query, _attribute: factor)
 
 
 def _at_share(spec: Spec, what: str, part: _Part, share: Decimal) -> Spec:
     if not 0 < share < 1:
         raise DomainError("a share is between 0 and 1")
+    if spec.is_individual:
+        ((_, name),) = part.inside
+        return _with_share(spec, name, share)
     squares = {(query.name, attribute): mu * mu for query in spec.queries for attribute, mu in query.mu.items()}
     within, whole = (sum((squares[each] for each in answers), Decimal()) for answers in (part.inside, part.whole))
     if not 0 < within < whole:
@@ -99,10 +106,20 @@ def _at_share(spec: Spec, what: str, part: _Part, share: Decimal) -> Spec:
             return Decimal(1)
         return inside if (query, attribute) in part.inside else outside
 
-    return _scaled(spec, factor, spec.policy.mu)
+    return _scaled(spec, factor)
 
 
-def _scaled(spec: Spec, factor: Callable[[str, str], Decimal], budget: Decimal) -> Spec:
+def _with_share(spec: Spec, name: str, share: Decimal) -> Spec:
+    """The spec in which one attribute has this share of what is spent."""
+    attributes = dict(spec.policy.attributes)
+    others = sum((attributes[other].share for other in spec.asked if other != name), Decimal(0))
+    if not others:
+        raise DomainError(f"{name!r} has everything of the budget, so its share cannot be changed")
+    attributes[name] = replace(attributes[name], share=others * share / (1 - share))
+    return replace(spec, policy=replace(spec.policy, attributes=attributes))
+
+
+def _scaled(spec: Spec, factor: Callable[[str, str], Decimal]) -> Spec:
     """Every price times its factor, rounded down so that the total is not exceeded."""
     queries = []
     for query in spec.queries:
@@ -110,7 +127,7 @@ def _scaled(spec: Spec, factor: Callable[[str, str], Decimal], budget: Decimal) 
         if not all(prices.values()):
             raise DomainError(f"nothing is left for query {query.name!r}: its mu would be below {_DIGITS}")
         queries.append(replace(query, mu=prices))
-    return replace(spec, queries=tuple(queries), policy=replace(spec.policy, mu=budget))
+    return replace(spec, queries=tuple(queries))
 
 
 def _total(spec: Spec) -> Decimal:

@@ -6,9 +6,12 @@
 | pnc (probably no clipping) | clipped sums | plug-in | the paper's second |
 | auto | the better of both, group by group | quasi | ours |
 | gdp | Gaussian DP: noise for the largest establishment | exact | what a formal guarantee used to cost |
+| individual | individual accounting: everybody's whole budget | quasi | ours |
+| floors | the same, with every query's own price set aside for it | quasi | no group loses |
 
-Any mechanism can be combined with other weights: `psi+quasi`, `auto+oracle`. The oracle knows the true variances, so it
-is for synthetic data alone.
+The first four have the prices of the spec, or equal shares where it has none; the last two have the sum of the prices
+for each attribute. Any mechanism can be combined with other weights: `psi+quasi`, `auto+oracle`. The oracle knows the
+true variances, so it is for synthetic data alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,13 +19,26 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 
+from gedp.accounting.composition import compose
 from gedp.errors import DomainError
-from gedp.policy import Attribute, Closeness, Spec
+from gedp.lab.compare.accounts import with_prices, without_prices
+from gedp.ledger.amounts import mu_down
+from gedp.policy import Attribute, Closeness, Spec, pools
 
 GDP, ORACLE = "gdp", "oracle"
-USUAL_WEIGHTS = {"psi": "plug-in", "pnc": "plug-in", "auto": "quasi", GDP: "plug-in"}
+INDIVIDUAL, FLOORS = "individual", "floors"
+USUAL_WEIGHTS = {
+    "psi": "plug-in",
+    "pnc": "plug-in",
+    "auto": "quasi",
+    GDP: "plug-in",
+    INDIVIDUAL: "quasi",
+    FLOORS: "quasi",
+}
 WEIGHTS = ("plug-in", "quasi", ORACLE)
+PLACES = 15  # of what is spent on some of the attributes
 DEFAULT = ("psi", "pnc", "auto", GDP)
+DEFAULT_WITHOUT_PRICES = ("psi", "pnc", "auto", INDIVIDUAL)
 
 
 @dataclass(frozen=True)
@@ -50,8 +66,16 @@ def parse_workflows(names: Sequence[str]) -> list[Workflow]:
     return list(dict.fromkeys(result))
 
 
+def usual_workflows(spec: Spec) -> tuple[str, ...]:
+    """Those that are compared where none is named: a spec without prices is of individual accounting."""
+    return DEFAULT_WITHOUT_PRICES if spec.is_individual else DEFAULT
+
+
 def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spec:
     """The spec with one mechanism for all groups. `largest` has the largest establishment for each attribute."""
+    if mechanism in (INDIVIDUAL, FLOORS):
+        return without_prices(spec)
+    spec = with_prices(spec)
     if mechanism != GDP:
         queries = tuple(query if query.is_identity else replace(query, mechanism=mechanism) for query in spec.queries)
         return replace(spec, queries=queries)
@@ -63,9 +87,13 @@ def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spe
 def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
     """The spec with some of its attributes, at their prices; queries that ask for none of them are left out."""
     kept = {name: attribute for name, attribute in spec.policy.attributes.items() if name in attributes}
-    asked = [replace(query, mu={a: mu for a, mu in query.mu.items() if a in kept}) for query in spec.queries]
-    queries = tuple(query for query in asked if query.mu)
-    return replace(spec, policy=replace(spec.policy, attributes=kept), queries=queries)
+    asked = [query.asking_only(kept) for query in spec.queries]
+    queries = tuple(query for query in asked if query.attributes)
+    policy = replace(spec.policy, attributes=kept)
+    if spec.is_individual and len(kept) < len(spec.policy.attributes):
+        left = compose(pool for name, pool in pools(spec).items() if name in kept)
+        policy = replace(policy, rho=None, spend=Decimal(mu_down(left, PLACES)))
+    return replace(spec, policy=policy, queries=queries)
 
 
 def _linear(attribute: Attribute, largest: Fraction) -> Attribute:

@@ -144,7 +144,7 @@ def evaluate(
         for query in public_rows.spec.queries:
             if not query.is_identity and set(query.by) == set(level.by):
                 comparisons += [
-                    compare_answers(microdata, found, level, query, name) for name in names if name in query.mu
+                    compare_answers(microdata, found, level, query, name) for name in names if name in query.attributes
                 ]
     beside = tuple((baseline, baseline.beside(microdata.public_rows, comparisons)) for baseline in baselines)
     confidence = float(public_rows.spec.output.confidence)

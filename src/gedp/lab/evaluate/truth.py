@@ -15,14 +15,13 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, sum_by
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.solve import sum_by
 
 SUGGESTION = "Name the table that the release was made from"
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from gedp.arrays import BoolArray, IntArray
 from gedp.lab.synth.compare import SizeComparison
 from gedp.lab.synth.establishments import Summary
-from gedp.lab.synth.qcew.fill import Filling
+from gedp.lab.synth.qcew.fill import FilledTree
 from gedp.lab.synth.shape import Shape
 from gedp.lab.synth.sizes import LABELS
 from gedp.lab.synth.states import POSTAL_OF_FIPS
@@ -32,7 +32,7 @@ def _table(title: str, columns: Iterable[str]) -> Table:
     return table
 
 
-def filling_table(filling: Filling, title: str) -> Table:
+def filling_table(filling: FilledTree, title: str) -> Table:
     """One line per state: cells, establishments (and the share with published figures), jobs, wages."""
     columns = ("state", "counties", "cells", "known", "estabs", "known", "jobs, m3", "wages, $M")
     table = _table(title, columns)
@@ -63,7 +63,7 @@ def _numbers(known: BoolArray, estabs: IntArray, jobs: IntArray, wage: IntArray)
     )
 
 
-def filling_notes(filling: Filling) -> list[str]:
+def filling_notes(filling: FilledTree) -> list[str]:
     """What a reader should know of how the gaps were filled."""
     notes = []
     if filling.counties_from_state:

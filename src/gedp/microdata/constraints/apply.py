@@ -9,7 +9,7 @@ import pyarrow as pa
 from scipy import sparse
 from scipy.optimize import LinearConstraint, milp
 
-from gedp.arrays import BoolArray, FloatArray
+from gedp.arrays import BoolArray, FloatArray, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
@@ -18,7 +18,7 @@ from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegati
 from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
 from gedp.microdata.constraints.rounding import Grouping, round_rows
 from gedp.microdata.problem import AttributeProblem
-from gedp.microdata.solve import CellFit, ConvergenceError, Marginal, sum_by
+from gedp.microdata.solve import CellFit, ConvergenceError, Marginal
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit
 from gedp.policy import Attribute, MicrodataOptions

@@ -14,10 +14,10 @@ from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse.linalg import splu
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.arrays import BoolArray, CodeArray, FloatArray, sum_by
 from gedp.errors import Fault
 from gedp.microdata.constraints.reduced import Reduced
-from gedp.microdata.solve import DIRECT_LIMIT, CellFit, Marginal, MarginalSystem, sum_by
+from gedp.microdata.solve import DIRECT_LIMIT, CellFit, Marginal, MarginalSystem
 
 LET_GO = 1e20  # variance of what is not held, in variances of its cells
 DEPENDENT = 1e-9  # what is left of a group, relatively, when all others are taken away

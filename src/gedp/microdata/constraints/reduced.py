@@ -14,9 +14,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, sum_by
 from gedp.microdata.problem import AttributeProblem
-from gedp.microdata.solve import Marginal, is_partition, pool, sum_by
+from gedp.microdata.solve import Marginal, is_partition, pool
 from gedp.microdata.weights import AttributeFit
 
 LOOSE = 1e4  # how many times the largest variance of an answer
@@ -52,8 +52,8 @@ def reduced(problem: AttributeProblem, fit: AttributeFit, row_weights: FloatArra
     is_finest = [m.groups == cells and is_partition(m.of_cell, cells) for m in marginals]
     coarser = tuple(m for m, single in zip(marginals, is_finest, strict=True) if not single)
     finest = _pooled([m for m, single in zip(marginals, is_finest, strict=True) if single])
-    if problem.estimates is not None and fit.row_variances is not None:
-        return Reduced(problem.estimates, fit.row_variances, of_row, cells, finest, coarser)
+    if fit.row_answers is not None and fit.row_variances is not None:
+        return Reduced(fit.row_answers, fit.row_variances, of_row, cells, finest, coarser)
     every_cell = np.arange(cells, dtype=np.int32)
     if finest is not None:
         return Reduced(*finest, every_cell, cells, None, coarser)

@@ -14,10 +14,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, sum_by
 from gedp.microdata.constraints.chains import chains_of, crossing
 from gedp.microdata.constraints.flow import Bounds, Crossings, repaired
-from gedp.microdata.solve import is_partition, sum_by
+from gedp.microdata.solve import is_partition
 
 ONE = 1 << 36  # 130 million rows of fractions add up to less than 2⁶³
 NEARLY = 0.1  # units within which the fit must meet a whole fixed total for the rounding to meet it exactly

@@ -9,7 +9,7 @@ import pytest
 
 from gedp.lab.synth.compare import compare_sizes
 from gedp.lab.synth.establishments import Summary, write_establishments
-from gedp.lab.synth.qcew.fill import Filling, fill
+from gedp.lab.synth.qcew.fill import FilledTree, fill
 from gedp.lab.synth.qcew.read import read_qcew
 from gedp.lab.synth.qcew.tree import build_tree
 
@@ -18,14 +18,14 @@ QCEW = DATA / "qcew_2016q1.parquet"
 ZBP = DATA / "zbp2016_zip_naics6_sizeclass.parquet"
 pytestmark = pytest.mark.skipif(not QCEW.exists(), reason="the published QCEW is not in ../shared/data")
 
-Maker = Callable[[list[str], str], tuple[Summary, Filling]]
+Maker = Callable[[list[str], str], tuple[Summary, FilledTree]]
 
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Maker:
-    made: dict[tuple[str, ...], tuple[Summary, Filling]] = {}
+    made: dict[tuple[str, ...], tuple[Summary, FilledTree]] = {}
 
-    def make(states: list[str], spread: str) -> tuple[Summary, Filling]:
+    def make(states: list[str], spread: str) -> tuple[Summary, FilledTree]:
         key = (*states, spread)
         if key not in made:
             published = read_qcew([QCEW], states=states)

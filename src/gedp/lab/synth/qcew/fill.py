@@ -19,7 +19,7 @@ from gedp.lab.synth.qcew.typical import typical_sizes
 
 
 @dataclass(frozen=True)
-class Filling:
+class FilledTree:
     """The filled cells and what had to be filled."""
 
     cells: pa.Table
@@ -38,7 +38,7 @@ class DisclosedBounds:
     state_total: BoolArray  # level 0: the published total is there, is needed, and leaves something for the suppressed
 
 
-def fill(tree: Tree) -> Filling:
+def fill(tree: Tree) -> FilledTree:
     """The county × NAICS-6 cells of a tree, nothing suppressed any more.
 
     Jobs of a suppressed cell weigh establishments × the industry's typical size in that state and month;
@@ -108,7 +108,7 @@ def fill_attribute(tree: Tree, bounds: DisclosedBounds, which: int, cell_weights
     return values
 
 
-def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[IntArray]) -> Filling:
+def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[IntArray]) -> FilledTree:
     leaves, counties = tree.levels[-1], tree.levels[1]
     area = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[:2] for code, _ in tree.areas]))
     county = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[2:] for code, _ in tree.areas]))
@@ -120,7 +120,7 @@ def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[IntArray]) ->
     suppressed = np.flatnonzero(bounds.free[1])
     from_state = bounds.state_total[counties.parent[suppressed]]
     with_rows = {tree.areas[area] for area in np.unique(tree.state_rows.area).tolist()}
-    return Filling(
+    return FilledTree(
         pa.table(columns, schema=CELL_SCHEMA),
         leaves.known,
         _codes(tree, counties.area[suppressed[from_state]]),

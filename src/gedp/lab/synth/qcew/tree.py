@@ -38,7 +38,7 @@ class TreeLevel:
 
 
 @dataclass(frozen=True)
-class Rows:
+class PublishedRows:
     """Published rows as arrays."""
 
     area: IntArray
@@ -48,9 +48,9 @@ class Rows:
     known: BoolArray
     values: IntArray
 
-    def take(self, chosen: BoolArray | IntArray) -> "Rows":
+    def take(self, chosen: BoolArray | IntArray) -> "PublishedRows":
         """The chosen rows, by mask or by position."""
-        return Rows(
+        return PublishedRows(
             self.area[chosen],
             self.industry[chosen],
             self.depth[chosen],
@@ -68,7 +68,7 @@ class Tree:
     industries: tuple[str, ...]
     parent_industry: IntArray  # -1 for the total
     levels: tuple[TreeLevel, ...]
-    state_rows: Rows  # active rows of state × industry
+    state_rows: PublishedRows  # active rows of state × industry
 
     def state_of_area(self) -> IntArray:
         """The position in level 0 of every area's state and ownership (-1 for a state without counties)."""
@@ -89,7 +89,7 @@ def build_tree(rows: pa.Table) -> Tree:
     if faults:
         raise FaultsError("QCEW rows", faults)
     code = pc.utf8_trim_whitespace(rows["disclosure_code"])
-    every = Rows(
+    every = PublishedRows(
         area,
         industry,
         depths[industry],
@@ -125,7 +125,7 @@ def _encode_pairs(first: pa.ChunkedArray, second: pa.ChunkedArray) -> tuple[tupl
 
 
 def _state_nodes(
-    areas: tuple[tuple[str, str], ...], county: Rows, state_rows: Rows
+    areas: tuple[tuple[str, str], ...], county: PublishedRows, state_rows: PublishedRows
 ) -> tuple[tuple[tuple[str, str], ...], TreeLevel]:
     """Level 0. A state's total is known only if disclosed and of as many establishments as its counties.
 
@@ -154,7 +154,7 @@ def _state_nodes(
 
 
 def _levels(
-    county: Rows,
+    county: PublishedRows,
     states: TreeLevel,
     areas: Sequence[tuple[str, str]],
     industries: Sequence[str],
@@ -238,7 +238,7 @@ def _code_faults(industries: Sequence[str], depths: IntArray, industry: IntArray
     return faults
 
 
-def _repeat_faults(rows: Rows, areas: Sequence[tuple[str, str]], industries: Sequence[str]) -> list[Fault]:
+def _repeat_faults(rows: PublishedRows, areas: Sequence[tuple[str, str]], industries: Sequence[str]) -> list[Fault]:
     faults = []
     strange = sorted({area for area, _ in areas if area[:2] not in POSTAL_OF_FIPS or len(area) != 5})
     if strange:
@@ -250,7 +250,7 @@ def _repeat_faults(rows: Rows, areas: Sequence[tuple[str, str]], industries: Seq
     return faults
 
 
-def _value_faults(rows: Rows) -> list[Fault]:
+def _value_faults(rows: PublishedRows) -> list[Fault]:
     faults = []
     negative = (rows.estabs < 0) | (rows.values < 0).any(axis=0)
     if negative.any():

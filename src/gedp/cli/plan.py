@@ -1,0 +1,81 @@
+"""`gedp plan`: the errors to expect, before anything is spent."""
+
+from pathlib import Path
+
+import click
+
+_PATH = click.Path(path_type=Path)
+
+
+def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
+    try:
+        numbers = tuple(float(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        numbers = (-1.0,)
+    if any(not 1e-6 < number < 1e6 for number in numbers):
+        raise click.BadParameter("give positive numbers separated by commas, like 1,2,3")
+    return numbers
+
+
+def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, float]:
+    pairs = [part.rpartition("=") for part in value.split(",")] if value else []
+    try:
+        return {name.strip(): float(number) for name, _, number in pairs}
+    except ValueError:
+        raise click.BadParameter("give totals like emp=400000,wage=5e9") from None
+
+
+@click.command()
+@click.argument("spec", metavar="SPEC")
+@click.option(
+    "--like",
+    type=_PATH,
+    metavar="DIR|FILE",
+    help="An earlier release, or a public or synthetic table (Parquet or CSV), to take sizes from.",
+)
+@click.option(
+    "--total", "totals", callback=_totals, metavar="NAME=X,…", help="Totals that are public already, to scale sizes to."
+)
+@click.option("--mu", callback=_numbers, metavar="X,Y,…", help="Also the errors if the whole release cost these.")
+@click.option(
+    "--gamma-times", callback=_numbers, metavar="X,Y,…", help="Also the errors with so many times every gamma."
+)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the plan on a page.")
+def command(
+    spec: str,
+    like: Path | None,
+    totals: dict[str, float],
+    mu: tuple[float, ...],
+    gamma_times: tuple[float, ...],
+    html: Path | None,
+) -> None:
+    """Show the errors to expect of every table in SPEC, before anything is spent.
+
+    By size of cell, with the share of cells below 5, 10 and 30%, what each table costs the others, and what another mu
+    or gamma would change. Of the confidential table only public columns are read: they say how many establishments
+    every group has. Sizes come from --like, or else are assumed as `typical` in the spec says.
+
+    \b
+    Examples:
+      gedp plan my.toml
+      gedp plan my.toml --like last-year/out --mu 1,2,3
+      gedp plan my.toml --like another-state.parquet --total emp=400000
+      gedp plan my.toml --like synthetic.parquet --html plan.html
+    """
+    from gedp.api import plan as make
+    from gedp.cli.console import make_console
+    from gedp.cli.progress import steps
+    from gedp.files import write_text
+    from gedp.planning.page import plan_page
+    from gedp.planning.terminal import print_plan
+    from gedp.policy.examples import find_spec
+
+    console = make_console()
+    read = find_spec(spec)
+    with steps() as at:
+        at.step("planning")
+        planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals)
+    print_plan(console, planned)
+    if html is not None:
+        write_text(html, plan_page(planned, Path(spec).name))
+        console.print(f"Wrote {html}. Open it in a browser; it needs no network.", soft_wrap=True)

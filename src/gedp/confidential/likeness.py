@@ -1,0 +1,63 @@
+"""A public or synthetic table that a plan is made from; the confidential table of the spec is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.arrays import FloatArray
+from gedp.confidential.engines import ArrowStream
+from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines.local import files_at
+from gedp.confidential.public import keys_of
+from gedp.confidential.sealing import sealed
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.ledger import ledgers_of
+from gedp.planning.establishments import Establishments, Sizes
+from gedp.policy import Spec
+
+
+@sealed
+def read_like(spec: Spec, source: Path | ArrowStream) -> Establishments:
+    """The establishments of a table that is not confidential, with their values."""
+    if isinstance(source, Path):
+        _require_not_confidential(spec, source)
+    engine = engine_for(source)
+    missing = [name for name in spec.asked if name not in engine.columns()]
+    if missing:
+        hint = "Give a table with the public columns and the attributes of the spec"
+        raise FaultsError(engine.name, [Fault(f"column {name}", "there is no such column", hint) for name in missing])
+    keys = keys_of(spec, engine)
+    batches = [batch.plain for batch in engine.scan(plain=spec.asked)]
+    table = pa.Table.from_batches(batches)
+    sizes, faults = {}, []
+    for name in spec.asked:
+        values = _numbers(table[name])
+        if values is None:
+            faults.append(Fault(f"column {name}", "some of its values are no numbers", "Give a number in every row"))
+        else:
+            sizes[name] = Sizes(values)
+    if faults:
+        raise FaultsError(engine.name, faults)
+    return Establishments(keys, sizes, f"those of {engine.name}", f"those of {engine.name}")
+
+
+def _numbers(column: pa.ChunkedArray) -> FloatArray | None:
+    """The values as floats; None where one is missing, is not finite, or is no number."""
+    try:
+        values = np.asarray(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    except pa.ArrowException:
+        return None
+    return values if np.isfinite(values).all() else None
+
+
+def _require_not_confidential(spec: Spec, path: Path) -> None:
+    """Refuses the table of the spec, unless it is synthetic, and any table that a ledger knows."""
+    files = files_at(path)
+    own = files_at(spec.source_path()) if spec.data.source else []
+    is_own = any(file.samefile(other) for file in files for other in own)
+    if not spec.data.synthetic if is_own else ledgers_of(files):
+        raise Refused(
+            f"{path} is confidential: a plan is made from what is public. Name an earlier release or a public or "
+            "synthetic table, or none, and public columns are counted"
+        )

@@ -1,0 +1,83 @@
+"""ω = ψ(value) + noise of a size of its own for every value, as individual accounting draws it."""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from gedp.accounting.composition import exact
+from gedp.arrays import MOST_UNITS, FloatArray, IntArray
+from gedp.confidential.mechanisms import BITS
+from gedp.errors import DomainError
+from gedp.individual.bounds import RAISE
+from gedp.individual.filling import LEAST_FRACTION, LEAST_LEFT, LEAST_SECOND
+from gedp.neighbors import Linear, NeighborFunction, Signed
+from gedp.noise.entropy import Entropy
+from gedp.noise.gaussian import LARGEST_SCALE
+from gedp.noise.rounding import float_up
+from gedp.noise.sums import sum_grid_for
+from gedp.noise.varied import VariedGrid, varied_psi_grid
+from gedp.policy import Attribute
+from gedp.release.estimates import PsiAnswers
+
+_ROUND_UP = 1 + 2.0**-50
+
+
+@dataclass(frozen=True)
+class VariedPsi:
+    """The ψ-mechanism of an attribute at many prices."""
+
+    psi: NeighborFunction
+    unit: float
+    sensitivity: float  # of ψ, with what the grid costs
+    grid: VariedGrid | None  # None where ψ is linear: its values are sums, which have a grid without charges
+
+    def sigma(self, price: FloatArray) -> FloatArray:
+        """The noise that costs at most this much, in μ²."""
+        sigma: FloatArray = self.sensitivity / np.sqrt(price) * _ROUND_UP
+        return sigma
+
+    def answer(self, values: IntArray, sigma: FloatArray, entropy: Entropy) -> PsiAnswers:
+        """ψ of each value (in units) with noise of this size."""
+        if self.grid is None:
+            noisy = sum_grid_for(sigma / self.unit, 1, BITS, MOST_UNITS).noisy(values, entropy)
+            return PsiAnswers(self.psi, noisy * self.unit, sigma)
+        return PsiAnswers(self.psi, self.grid.noisy(self.psi(values * self.unit), sigma, entropy), sigma)
+
+
+def varied_psi(attribute: Attribute, pool: Fraction) -> VariedPsi:
+    """The mechanism for prices up to the pool; refuses, before anything is spent, what has no grid."""
+    protection, unit = attribute.protection, exact(attribute.unit)
+    base = protection.psi.base if isinstance(protection.psi, Signed) else protection.psi
+    if isinstance(base, Linear):
+        gamma = float_up(exact(attribute.closeness.gamma))
+        mechanism, least, most = VariedPsi(protection.psi, float(unit), gamma, None), *_sum_noise(float(unit))
+    else:
+        grid = varied_psi_grid(protection, BITS, math.ceil(MOST_UNITS * unit), float(unit))
+        mechanism = VariedPsi(protection.psi, float(unit), grid.sensitivity, grid)
+        least, most = grid.least_sigma, grid.most_sigma
+    prices = float(pool) * np.array([LEAST_SECOND * LEAST_LEFT, 1.0])
+    widest, narrowest = mechanism.sigma(prices)
+    if not (least <= narrowest and widest <= most and clipping_range(pool)[0] >= 1):
+        raise DomainError(
+            f"{attribute.name}: there is no grid for noise of {narrowest:.3g} to {widest:.3g} in {protection.psi}. "
+            "Spend another mu, or take another gamma or unit"
+        )
+    return mechanism
+
+
+def _sum_noise(unit: float) -> tuple[float, float]:
+    """The least and the most noise that sums in whole units can have, in the attribute's own measure."""
+    finest = 2.0 ** ((MOST_UNITS - 1).bit_length() - 62)
+    return finest * unit, LARGEST_SCALE * unit
+
+
+def clipping_range(pool: Fraction) -> tuple[float, float]:
+    """The largest bound and the least sensitivity, in units, whose noise the grid of sums can carry at any price.
+
+    As `pnc_range`: bounds are known only after the first answers were paid for, so none may fail then.
+    """
+    least, most = _sum_noise(1.0)
+    cheapest = math.sqrt(float(pool) * LEAST_FRACTION * LEAST_LEFT)
+    return min(math.floor(most * cheapest / 2.001), MOST_UNITS), least * math.sqrt(float(pool)) * RAISE

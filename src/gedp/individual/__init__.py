@@ -1,0 +1,29 @@
+"""Individual accounting: every establishment pays for what it can move, and nobody's budget lies idle.
+
+Arithmetic on public values alone: what the first answers said, bounds that follow from them, and precisions.
+
+bounds     an establishment's own bound, and how far its value can move below it
+rows       the establishments of one attribute, sorted by finest cell
+filling    from coarse to fine, how precisely every group is answered, and what is left for the establishments
+charges    what every establishment pays, rounded toward more
+
+The argument that the whole is μ-gedp is in docs/proofs/individual.md.
+"""
+
+from gedp.individual.bounds import ClippingBounds, clipping_bounds
+from gedp.individual.charges import largest_share
+from gedp.individual.filling import Filling, GroupNoise, Partition, Portions, Terms, fill
+from gedp.individual.rows import Rows
+
+__all__ = [
+    "ClippingBounds",
+    "Filling",
+    "GroupNoise",
+    "Partition",
+    "Portions",
+    "Rows",
+    "Terms",
+    "clipping_bounds",
+    "fill",
+    "largest_share",
+]

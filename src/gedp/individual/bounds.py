@@ -1,0 +1,40 @@
+"""Public bounds on confidential values, and how far a value can move below its bound."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from gedp.arrays import MOST_UNITS, FloatArray, IntArray
+from gedp.neighbors import Signed
+from gedp.policy import Attribute
+
+#: Relative error bound of ψ and its inverse, with room to spare; sensitivities computed from them are raised by it.
+RAISE = 1 + 1e-11
+
+
+@dataclass(frozen=True, repr=False)
+class ClippingBounds:
+    """Public bounds on single values, in whole units, and what each makes of the sensitivity of a sum."""
+
+    bounds: IntArray
+    sensitivity: FloatArray  # in units
+
+    def sigma(self, mu: Fraction) -> FloatArray:
+        """The standard deviation of the noise, in units, before the grid rounds it up."""
+        return self.sensitivity / float(mu)
+
+
+def clipping_bounds(
+    attribute: Attribute, upper: FloatArray, *, most: float = float(MOST_UNITS), least: float = 0.0
+) -> ClippingBounds:
+    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit, at most `most`; Δ at least `least`."""
+    unit = float(attribute.unit)
+    bounds = np.maximum(np.ceil(np.minimum(upper / unit * RAISE, most)), 1.0)
+    protection = attribute.protection
+    low = protection.interval(bounds * unit).low / unit
+    floor = -bounds if isinstance(protection.psi, Signed) else 0.0
+    reach = bounds - np.maximum(low, floor)
+    # The difference of two close numbers keeps only their absolute error.
+    sensitivity = np.minimum(reach + bounds * (RAISE - 1), 2 * bounds)
+    return ClippingBounds(bounds.astype(np.int64), np.maximum(sensitivity, least))

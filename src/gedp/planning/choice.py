@@ -1,0 +1,267 @@
+"""The settings of individual accounting that make the predicted errors small, from public values alone.
+
+After the first answers: how far bounds lie above them (τ), and how much of what is left each query takes. What is made
+small is the mean of the logarithms of the tables' mean errors, weighted by their importance. No table may be worse than
+with equal shares under the paper's rule, by the better of its two mechanisms: where it would be, each query has its
+equal share set aside for it, and only the rest is filled.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit, ndtr
+
+from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
+from gedp.individual import (
+    ClippingBounds,
+    Filling,
+    GroupNoise,
+    Partition,
+    Portions,
+    Rows,
+    Terms,
+    clipping_bounds,
+    fill,
+)
+from gedp.individual.filling import (
+    CELL_FRACTIONS,
+    COARSE_CELL_FRACTIONS,
+    LEAST_FRACTION,
+    LEAST_SECOND,
+    coarse_to_fine,
+    most_fraction,
+    row_variances,
+)
+from gedp.neighbors import NeighborFunction, Signed
+from gedp.planning.prediction import fitted_variances, mean_errors, predicted_variances
+from gedp.policy import Attribute
+from gedp.release.estimates import PsiAnswers, psi_variance
+
+#: Of the standard error of any group's total, the most that clipping is expected to take off it.
+CLIPPED_PART = 0.02
+LEAST_TAU = 2.5
+#: Rows beyond which the search looks at fewer fractions of the finest cells, and fewer times.
+LARGE = 200_000
+EVALUATIONS = 40
+EVALUATIONS_IF_LARGE = 24
+STARTS = (0.6, 0.3, 0.1)  # of what is left: the search begins at the best of these for all, or at falling ones
+WORSE = 30.0  # how much a table weighs that would be worse than with equal shares
+ALLOWED = 1e-9  # by rounding
+
+
+@dataclass(frozen=True, repr=False)
+class FirstAnswers:
+    """The first answers about establishments for one attribute, sorted by cell and within it by answer."""
+
+    attribute: Attribute
+    cell: CodeArray
+    omega: FloatArray
+    terms: Terms
+    most: float  # the largest bound, in units
+    least: float = 0.0  # the least sensitivity, in units
+
+    @property
+    def sigma(self) -> float:
+        """The noise of the answers."""
+        return float(self.terms.sigma(np.array(self.terms.first)))
+
+    @property
+    def psi(self) -> NeighborFunction:
+        """The neighbor function."""
+        return self.terms.psi
+
+    def expected(self) -> FloatArray:
+        """What establishments have, as far as the answers say: never negative, and right on average."""
+        most = MOST_UNITS * float(self.attribute.unit)
+        estimates = np.clip(PsiAnswers(self.psi, self.omega, self.sigma).estimate(), -most, most)
+        if isinstance(self.psi, Signed):
+            return estimates
+        positive = np.maximum(estimates, 0.0)
+        total, kept = float(np.sum(estimates)), float(np.sum(positive))
+        noise = float(np.sqrt(len(estimates) * psi_variance(self.psi, 0.0, self.sigma)))
+        return positive * (min(max(total, noise) / kept, 1.0) if kept > 0 else 1.0)
+
+    def bounds(self, tau: float) -> ClippingBounds:
+        """So many standard deviations above the answers."""
+        return self.clipped_at(PsiAnswers(self.psi, self.omega, self.sigma).upper_bounds(tau))
+
+    def clipped_at(self, upper: FloatArray) -> ClippingBounds:
+        """Bounds in whole units, within what noise can be drawn for."""
+        return clipping_bounds(self.attribute, upper, most=self.most, least=self.least)
+
+    def rows(self, bounds: ClippingBounds) -> Rows:
+        """What each can move below its bound, in the attribute's own measure."""
+        return Rows(self.cell, bounds.sensitivity * float(self.attribute.unit), self.expected())
+
+
+@dataclass(frozen=True)
+class Aims:
+    """Which tables count how much, and what each would have with equal shares under the paper's rule."""
+
+    importance: Mapping[str, float]  # of tables
+    floor: Mapping[str, float]  # mean errors
+
+    def score(self, errors: Mapping[str, float]) -> float:
+        """The lower the better; tables that are worse than their floor weigh heavily."""
+        total = sum(self.importance.values())
+        score = sum(weight / total * float(np.log(errors[query])) for query, weight in self.importance.items())
+        return score + WORSE * sum(max(float(np.log(errors[q] / floor)), 0.0) for q, floor in self.floor.items())
+
+    def is_met(self, errors: Mapping[str, float]) -> bool:
+        """Whether no table is worse than its floor."""
+        return all(errors[query] <= floor * (1 + ALLOWED) for query, floor in self.floor.items())
+
+
+@dataclass(frozen=True, repr=False)
+class Choice:
+    """What was chosen, and what it predicts."""
+
+    tau: float
+    portions: Portions
+    filling: Filling
+    bounds: ClippingBounds
+    rows: Rows
+    errors: Mapping[str, float]  # the predicted mean standard error of every table
+    floor: Mapping[str, float]  # with equal shares under the paper's rule
+
+
+def choose(
+    answers: FirstAnswers,
+    partitions: Sequence[Partition],
+    importance: Mapping[str, float],
+    tau_of_paper: float,
+    shares: Mapping[str, float] | None = None,
+    evaluations: int | None = None,
+) -> Choice:
+    """τ and the fractions that make predicted errors small, and how everything is then filled.
+
+    `shares` are prices (μ²) to set aside for queries from the start, so that no group can be worse than with them.
+    """
+    tau = choose_tau(answers, partitions, tau_of_paper)
+    bounds, terms = answers.bounds(tau), answers.terms
+    rows = answers.rows(bounds)
+    aims = Aims(importance, paper_errors(answers, rows, partitions, tau_of_paper))
+    attempts = [Portions({})] if shares is None else []
+    attempts.append(_set_aside(terms, partitions, shares))
+    for attempt in attempts:
+        portions = _search(rows, partitions, terms, aims, attempt, evaluations)
+        filling = fill(rows, partitions, terms, portions)
+        errors = mean_errors(predicted_variances(rows, partitions, terms, filling))
+        if aims.is_met(errors):
+            break
+    return Choice(tau, portions, filling, bounds, rows, errors, aims.floor)
+
+
+def choose_tau(answers: FirstAnswers, partitions: Sequence[Partition], tau_of_paper: float) -> float:
+    """The least τ at which clipping is expected to take little off any group, beside its error; at most the paper's.
+
+    An establishment loses about σ (φ(τ) − τ Φ(−τ))/ψ'(x) on average; no group is known better than by a clipped sum at
+    the price of the whole pool.
+    """
+    rows = answers.rows(answers.bounds(tau_of_paper))
+    with np.errstate(divide="ignore"):
+        each = rows.total(answers.sigma / answers.psi.slope(np.abs(rows.expected)))
+    widest = -rows.least(-rows.reach)
+    worst = max(
+        (
+            float(np.max(p.total(each) * np.sqrt(answers.terms.pool) / -p.least(-widest)))
+            for p in (*partitions, Partition("", np.arange(rows.cells, dtype=np.int32), rows.cells))
+        ),
+        default=0.0,
+    )
+    low, high = min(LEAST_TAU, tau_of_paper), tau_of_paper
+    while high - low > 0.01:
+        middle = (low + high) / 2
+        low, high = (low, middle) if worst * expected_excess(middle) <= CLIPPED_PART else (middle, high)
+    return high
+
+
+def expected_excess(tau: float) -> float:
+    """By how much N(0,1) is expected to be above τ: φ(τ) − τ Φ(−τ)."""
+    return float(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) - tau * ndtr(-tau))
+
+
+def paper_errors(answers: FirstAnswers, rows: Rows, partitions: Sequence[Partition], tau: float) -> dict[str, float]:
+    """The mean errors of all tables with equal shares under the paper's rule: ψ, or one bound for a whole group.
+
+    First answers at the price of a share would have had less noise: the same draws, scaled down.
+    """
+    terms, share = answers.terms, (answers.terms.first + answers.terms.pool) / (len(partitions) + 1)
+    paper = replace(terms, first=share, pool=0.0)
+    sigma = float(terms.sigma(np.array(share)))
+    centre = terms.psi(rows.expected)
+    centre = np.where(np.isfinite(centre), centre, answers.omega)
+    omega = centre + (answers.omega - centre) * (sigma / answers.sigma)
+    upper = PsiAnswers(terms.psi, omega, sigma).upper_bounds(tau)
+    reach = answers.clipped_at(upper).sensitivity * float(answers.attribute.unit)
+    widest = -rows.least(-reach)
+    noise = {p.query: _of_paper(rows, p, paper, share / p.least(-widest) ** 2) for p in partitions}
+    alone = row_variances(rows, paper, np.zeros(len(rows.cell)))
+    return mean_errors(fitted_variances(alone, rows.sums, partitions, paper, noise))
+
+
+def _of_paper(rows: Rows, partition: Partition, terms: Terms, clipped: FloatArray) -> GroupNoise:
+    """The better of the paper's two mechanisms for every group, where clipped sums have this precision."""
+    by_psi, price = np.zeros(partition.count, dtype=bool), np.full(partition.count, terms.first)
+    if terms.allows_psi:
+        by_psi = psi_variance(terms.psi, partition.total(rows.sums), terms.sigma(price)) * clipped < 1
+    return GroupNoise(by_psi, np.where(by_psi, price, clipped))
+
+
+def _set_aside(terms: Terms, partitions: Sequence[Partition], shares: Mapping[str, float] | None) -> Portions:
+    """Its share of everything for each query, or an equal one, as far as the first answers leave it."""
+    total = terms.first + terms.pool
+    wanted = {p.query: total / (len(partitions) + 1) for p in partitions} if shares is None else dict(shares)
+    second = max(total - sum(wanted.values()) - terms.first, 2 * LEAST_SECOND * terms.pool)
+    scale = min(terms.pool / (sum(wanted.values()) + second), 1.0)
+    return Portions({}, {query: share * scale for query, share in wanted.items()}, second * scale)
+
+
+def _search(
+    rows: Rows,
+    partitions: Sequence[Partition],
+    terms: Terms,
+    aims: Aims,
+    portions: Portions,
+    evaluations: int | None,
+) -> Portions:
+    """The fractions with the best score, by a search over condensed rows."""
+    ordered = coarse_to_fine(partitions)
+    free = ordered[:-1] if ordered and ordered[-1].count == rows.cells else ordered
+    if not free:
+        return replace(portions, fractions={})
+    most = most_fraction(len(free))
+    condensed, is_large = rows.condensed(), len(rows.cell) > LARGE
+    cell_fractions = COARSE_CELL_FRACTIONS if is_large else CELL_FRACTIONS
+
+    def with_fractions(position: FloatArray) -> Portions:
+        fractions = LEAST_FRACTION + (most - LEAST_FRACTION) * expit(position)
+        return replace(portions, fractions=dict(zip((p.query for p in free), map(float, fractions), strict=True)))
+
+    def score(position: FloatArray) -> float:
+        filling = fill(condensed, partitions, terms, with_fractions(position), cell_fractions)
+        return aims.score(mean_errors(predicted_variances(condensed, partitions, terms, filling)))
+
+    start = min(_starts(len(free), most), key=score)
+    found = minimize(
+        score,
+        start,
+        method="Nelder-Mead",
+        options={
+            "initial_simplex": np.vstack([start, start + np.eye(len(free))]),
+            "maxfev": evaluations or (EVALUATIONS_IF_LARGE if is_large else EVALUATIONS),
+            "xatol": 0.02,
+            "fatol": 5e-4,
+        },
+    )
+    return with_fractions(found.x)
+
+
+def _starts(queries: int, most: float) -> list[FloatArray]:
+    """Where a search may begin: the same fraction for all, or less and less from coarse to fine."""
+    even = [np.full(queries, fraction) for fraction in STARTS]
+    falling = np.geomspace(STARTS[0], LEAST_FRACTION * 2, queries) if queries > 1 else even[0]
+    within = [np.clip((each - LEAST_FRACTION) / (most - LEAST_FRACTION), 0.01, 0.9) for each in (*even, falling)]
+    return [logit(each) for each in within]

@@ -1,0 +1,81 @@
+"""The establishments of an earlier release, for a plan: what it published of them, with the noise that is on it."""
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from gedp.arrays import CodeArray, FloatArray, label_codes
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.files import regular
+from gedp.microdata.cells import PublicRows, read_public_rows
+from gedp.microdata.on_file import is_on_file, read_description
+from gedp.planning.establishments import Establishments, Keys, Sizes
+from gedp.policy import Grouper, Query, Spec
+from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
+from gedp.release import ReleaseFolder
+from gedp.release.derived import MICRODATA
+from gedp.release.estimates import combined
+
+
+def from_release(spec: Spec, release: ReleaseFolder) -> Establishments:
+    """Its establishments: their groups in terms of the spec, and values from its microdata or identity answers."""
+    rows = read_public_rows(release)
+    if not rows.lists_establishments:
+        raise Refused(f"{release.name} lists no establishments, so nothing can be planned from it")
+    identity = next(query for query in rows.spec.queries if query.is_identity)
+    faults = [
+        Fault(f"attribute {name}", "the release says nothing of its establishments", "Name another release")
+        for name in spec.asked
+        if name not in identity.attributes
+    ]
+    faults += [
+        Fault(f"column {name}", "the release does not have it", "Name another release")
+        for name in spec.data.public
+        if name not in rows.spec.data.public
+    ]
+    if faults:
+        raise FaultsError(release.name, faults)
+    sizes = {name: _sizes(spec, release, identity, name) for name in spec.asked}
+    return Establishments(_keys(spec, rows), sizes, f"those of {release.name}", f"those of {release.name}")
+
+
+def _keys(spec: Spec, rows: PublicRows) -> Keys:
+    columns = {name: rows.key(name) for name in spec.data.public}
+    for name, grouper in spec.groupers.items():
+        if (found := _grouped(rows, grouper, columns[grouper.column])) is not None:
+            columns[name] = found
+    return Keys(rows.count, columns)
+
+
+def _grouped(
+    rows: PublicRows, grouper: Grouper, column: tuple[CodeArray, list[str]]
+) -> tuple[CodeArray, list[str]] | None:
+    """A grouping of the spec; None where it needs a map that the release does not have."""
+    if grouper.prefix is None:
+        return rows.key(grouper.name) if rows.spec.groupers.get(grouper.name) == grouper else None
+    labels, of_text = label_codes([text[: grouper.prefix] for text in column[1]])
+    return of_text[column[0]], labels
+
+
+def _sizes(spec: Spec, release: ReleaseFolder, identity: Query, name: str) -> Sizes:
+    """Values from the microdata, if there are any; and where ψ is the same, what the identity answers say of it."""
+    values = _column(release, name)
+    psi = spec.policy.attributes[name].protection.psi
+    if release.manifest.spec.policy.attributes[name].protection.psi != psi:
+        return Sizes(values)
+    sigma = next(a.noise[name].sigma for a in release.manifest.queries if a.query.is_identity)
+    suffixes = (PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX) if identity.is_individual else (PSI_SUFFIX,)
+    table = release.identity([name + suffix for suffix in suffixes])
+    omega, *second = (np.asarray(column.to_numpy(), dtype=np.float64) for column in table.columns)
+    if not second:
+        return Sizes(values, omega, np.full(len(omega), sigma))
+    both = combined(psi, (omega, sigma), (second[0], second[1]))
+    return Sizes(values, both.omega, np.asarray(both.sigma))
+
+
+def _column(release: ReleaseFolder, name: str) -> FloatArray:
+    if not is_on_file(release):
+        table = release.identity([name])
+    else:
+        read_description(release)
+        table = pq.read_table(regular(release.folder / MICRODATA), columns=[name], partitioning=None)
+    return np.asarray(table[name].to_numpy(), dtype=np.float64)

@@ -1,0 +1,179 @@
+"""The establishments that a plan is about: public groups, and sizes from an earlier release, a public table or a guess.
+
+Nothing here has seen the confidential values of the table that is planned for.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gedp.arrays import CodeArray, FloatArray
+from gedp.individual import Partition, Terms
+from gedp.microdata.cells import combinations
+from gedp.neighbors import Signed
+from gedp.numbers import short
+from gedp.planning.choice import FirstAnswers
+from gedp.planning.opening import assumed_sizes, even_normals, first_answers_at
+from gedp.policy import Attribute, Spec
+
+#: Fractions of multiples of it are spread evenly, however many there are: the golden ratio.
+_GOLDEN = (5**0.5 - 1) / 2
+
+
+@dataclass(frozen=True, repr=False)
+class Keys:
+    """Public columns and groupings of establishments, each as codes and the texts of the codes."""
+
+    rows: int
+    columns: Mapping[str, tuple[CodeArray, list[str]]]
+
+    def groups(self, by: Sequence[str]) -> tuple[CodeArray, int]:
+        """The group of every establishment, and how many groups there are."""
+        of_row, codes = combinations([self.columns[key][0] for key in by], self.rows)
+        return of_row, len(codes[0]) if codes else 1
+
+
+@dataclass(frozen=True, repr=False)
+class Sizes:
+    """What establishments have in one attribute; where that is known through noise, its noisy ψ and their noise too."""
+
+    values: FloatArray
+    omega: FloatArray | None = None
+    sigma: FloatArray | None = None
+
+    def taken(self, rows: CodeArray) -> "Sizes":
+        """Those of some establishments."""
+        if self.omega is None or self.sigma is None:
+            return Sizes(self.values[rows])
+        return Sizes(self.values[rows], self.omega[rows], self.sigma[rows])
+
+    def possible(self, attribute: Attribute) -> FloatArray:
+        """The values as an establishment may have them, with the same total: none negative, none where ψ has none."""
+        if isinstance(attribute.protection.psi, Signed):
+            return self.values
+        least = 0.0 if np.isfinite(attribute.protection.psi.at_zero) else float(attribute.unit)
+        raised = np.maximum(self.values, least)
+        total, kept = float(np.sum(self.values)), float(np.sum(raised))
+        return np.maximum(raised * min(max(total, 0.0) / kept, 1.0), least) if kept > 0 else raised
+
+    def first_answers(self, attribute: Attribute, cell: CodeArray, terms: Terms) -> FirstAnswers:
+        """The first answers as they may come out. Where noise is on the values already, only what is missing is added.
+
+        Where it is more than it will be, it is scaled down.
+        """
+        if self.omega is None or self.sigma is None:
+            return first_answers_at(attribute, cell, self.possible(attribute), terms)
+        wanted = float(terms.sigma(np.array(terms.first)))
+        centre = attribute.protection.psi(self.possible(attribute))
+        less = centre + (self.omega - centre) * (wanted / np.maximum(self.sigma, wanted))
+        more = np.sqrt(np.maximum(wanted**2 - self.sigma**2, 0.0)) * even_normals(len(cell), 1)
+        omega = np.where(self.sigma > wanted, less, self.omega + more)
+        order = np.lexsort((omega, cell))
+        answers = first_answers_at(attribute, cell, np.ones(len(cell)), terms)
+        return replace(answers, cell=cell[order], omega=omega[order])
+
+
+@dataclass(frozen=True, repr=False)
+class Establishments:
+    """Establishments with their groups and sizes, and in words where both come from."""
+
+    keys: Keys
+    sizes: Mapping[str, Sizes]  # by attribute
+    groups_from: str
+    sizes_from: str
+
+    def with_totals(self, totals: Mapping[str, float]) -> "Establishments":
+        """The same with all sizes scaled to totals that are known from elsewhere."""
+        scaled = {
+            name: Sizes(each.values * (totals[name] / np.sum(each.values))) if name in totals else each
+            for name, each in self.sizes.items()
+        }
+        said = f", scaled to given totals of {', '.join(totals)}" if totals else ""
+        return replace(self, sizes=scaled, sizes_from=self.sizes_from + said)
+
+    def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[Partition]]:
+        """The finest cell of every establishment in the tables of an attribute, and their groups."""
+        asked = [q for q in spec.queries if not q.is_identity and attribute in q.attributes]
+        names = list(dict.fromkeys(key for query in asked for key in query.by))
+        cell, count = self.keys.groups(names)
+        partitions = []
+        for query in asked:
+            of_row, groups = self.keys.groups(query.by)
+            of_cell = np.zeros(count, dtype=np.int32)
+            of_cell[cell] = of_row
+            partitions.append(Partition(query.name, of_cell, groups))
+        return cell, partitions
+
+
+def assumed(keys: Keys, spec: Spec, groups_from: str) -> Establishments:
+    """Establishments in known groups, of sizes that nothing is known about but what the spec calls typical."""
+    sizes = {name: Sizes(assumed_sizes(spec.policy.attributes[name], keys.rows)) for name in spec.asked}
+    typical = ", ".join(f"{name} {short(float(np.median(each.values)), 2)}" for name, each in sizes.items())
+    said = f"assumed: lognormal and alike everywhere, half above {typical} (that is `typical` in the spec)"
+    return Establishments(keys, sizes, groups_from, said)
+
+
+def resembling(keys: Keys, groups_from: str, like: Establishments) -> Establishments:
+    """Establishments in known groups, each with the size of one of the others that is like it.
+
+    Alike are those with the same public columns; else with the same value of the column or grouping that has the most
+    values, and so on to coarser ones; else any.
+    """
+    some = next(iter(like.sizes.values()))
+    donors = _donors(keys, like.keys, some.values)
+    sizes = {name: each.taken(donors) for name, each in like.sizes.items()}
+    return Establishments(keys, sizes, groups_from, like.sizes_from)
+
+
+def _donors(keys: Keys, like: Keys, values: FloatArray) -> CodeArray:
+    """For every establishment the row of another that resembles it: small ones and large ones evenly of each kind.
+
+    Where as many have the same public columns here and there, they are taken for the same.
+    """
+    shared = [name for name in keys.columns if name in like.columns]
+    by_detail = sorted(shared, key=lambda name: -len(like.columns[name][1]))
+    donors = np.full(keys.rows, -1, dtype=np.int32)
+    for names in ([tuple(shared)] if len(shared) > 1 else []) + [(name,) for name in by_detail] + [()]:
+        wanting = np.flatnonzero(donors < 0).astype(np.int32)
+        if not len(wanting):
+            break
+        here, there = _common(keys, like, names)
+        _fill(donors, wanting, here[wanting], there, values, in_order=len(names) > 1)
+    return donors
+
+
+def _common(keys: Keys, like: Keys, names: Sequence[str]) -> tuple[CodeArray, CodeArray]:
+    """The same numbers for the same values of some columns on both sides."""
+    columns = []
+    for name in names:
+        (here, labels), (there, others) = keys.columns[name], like.columns[name]
+        place = {label: code for code, label in enumerate(dict.fromkeys([*labels, *others]))}
+        columns.append(
+            np.concatenate(
+                [
+                    np.array([place[label] for label in texts], dtype=np.int32)[codes]
+                    for codes, texts in ((here, labels), (there, others))
+                ]
+            )
+        )
+    both, _ = combinations(columns, keys.rows + like.rows)
+    return both[: keys.rows], both[keys.rows :]
+
+
+def _fill(
+    donors: CodeArray, wanting: CodeArray, groups: CodeArray, others: CodeArray, values: FloatArray, *, in_order: bool
+) -> None:
+    """Gives establishments of each group donors of the same group, spread evenly over their sizes."""
+    count = int(max(groups.max(initial=0), others.max(initial=0))) + 1
+    available, asked = np.bincount(others, minlength=count), np.bincount(groups, minlength=count)
+    by_size = np.lexsort((values, others))
+    order = np.argsort(groups, kind="stable")
+    group = groups[order]
+    rank = np.arange(len(order)) - (np.cumsum(asked) - asked)[group]
+    supply = available[group]
+    place = np.floor(((rank + 1) * _GOLDEN) % 1.0 * supply).astype(np.int64)
+    if in_order:
+        place = np.where(supply == asked[group], rank, place)
+    has = supply > 0
+    donors[wanting[order[has]]] = by_size[(np.cumsum(available) - available)[group[has]] + place[has]]

@@ -1,0 +1,125 @@
+"""The errors that the tables of one attribute will have, under individual accounting and under the paper's rule."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+
+from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
+from gedp.individual import GroupNoise, Partition, Terms
+from gedp.individual.filling import row_variances
+from gedp.planning.choice import choose
+from gedp.planning.establishments import Sizes
+from gedp.planning.opening import choose_first
+from gedp.planning.prediction import fitted_variances, predicted_variances
+from gedp.policy import Attribute, Query, Spec, pools
+from gedp.release.estimates import ZETA, no_clipping_tau, psi_variance
+
+
+@dataclass(frozen=True, repr=False)
+class Case:
+    """One attribute of a spec, its establishments by finest cell, and the groups of its tables."""
+
+    spec: Spec
+    attribute: Attribute
+    cell: CodeArray
+    sizes: Sizes
+    partitions: Sequence[Partition]
+
+    @property
+    def tau(self) -> float:
+        """The bounds of the paper's rule, in standard deviations above the identity answers."""
+        zeta = ZETA if self.spec.zeta is None else Fraction(self.spec.zeta)
+        return no_clipping_tau(len(self.cell), len(self.spec.asked), zeta, signed=self.attribute.signed)
+
+    @property
+    def counts(self) -> IntArray:
+        """The number of establishments of every finest cell."""
+        return np.bincount(self.cell).astype(np.int64)
+
+    @property
+    def queries(self) -> dict[str, Query]:
+        """The tables by name."""
+        here = {partition.query for partition in self.partitions}
+        return {query.name: query for query in self.spec.queries if query.name in here}
+
+    def without(self, query: str) -> "Case":
+        """The same if a table were not asked for."""
+        return replace(self, partitions=[p for p in self.partitions if p.query != query])
+
+    def with_gamma(self, times: float) -> "Case":
+        """The same with so many times the γ."""
+        factor, own = Decimal(repr(times)), self.attribute
+        wider = [replace(c, gamma=c.gamma * factor) for c in (own.closeness, *own.at_least)]
+        return replace(self, attribute=replace(own, closeness=wider[0], at_least=tuple(wider[1:])))
+
+    def variances(self, times: float = 1.0, evaluations: int | None = None) -> dict[str, FloatArray]:
+        """The variance of every group of every table, at so many times the μ; and of the establishments, if asked."""
+        name = self.attribute.name
+        identity = next((q for q in self.spec.queries if q.is_identity and name in q.attributes), None)
+        if self.spec.is_individual:
+            pool = pools(self.spec)[name].mu_squared * Fraction(times) ** 2
+            terms, left, found = self._individual(pool, evaluations)
+        elif identity is None:
+            return self._answers_alone(times)
+        else:
+            terms, left, found = self._paper(float(identity.mu[name]) * times, times)
+        if identity is None:
+            return found
+        values = self.totals()[identity.name]
+        return {**found, identity.name: psi_variance(terms.psi, values, terms.sigma(terms.first + left))}
+
+    def _individual(self, pool: Fraction, evaluations: int | None) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
+        name, attribute = self.attribute.name, self.attribute
+        importance = {query: float(q.importance[name]) for query, q in self.queries.items()}
+        mu = choose_first(attribute, pool, self.counts, self.partitions, importance, self.tau)
+        first = Fraction(mu) ** 2
+        terms = Terms(attribute.protection, float(first), float(pool - first))
+        answers = self.sizes.first_answers(attribute, self.cell, terms)
+        choice = choose(answers, self.partitions, importance, self.tau, evaluations=evaluations)
+        found = predicted_variances(choice.rows, self.partitions, terms, choice.filling)
+        return terms, choice.filling.left, found
+
+    def _paper(self, mu: float, times: float) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
+        """With an identity query: bounds follow from its answers, and it is part of the fit."""
+        terms = Terms(self.attribute.protection, mu**2, 0.0)
+        answers = self.sizes.first_answers(self.attribute, self.cell, terms)
+        rows = answers.rows(answers.bounds(self.tau))
+        widest = -rows.least(-rows.reach)
+        noise = {p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions}
+        nothing = np.zeros(len(rows.cell))
+        found = fitted_variances(row_variances(rows, terms, nothing), rows.sums, self.partitions, terms, noise)
+        return terms, nothing, found
+
+    def _noise(
+        self, partition: Partition, reach: FloatArray, totals: FloatArray, terms: Terms, times: float
+    ) -> GroupNoise:
+        """The noise of a table, each group by the mechanism that the spec names or else by the better one."""
+        query = self.queries[partition.query]
+        price = (float(query.mu[self.attribute.name]) * times) ** 2
+        of_psi, clipped = psi_variance(terms.psi, totals, terms.sigma(np.array(price))), reach**2 / price
+        allowed = terms.psi.contracts_in_sums and not self.attribute.signed
+        forced = {"psi": np.full(partition.count, True), "pnc": np.full(partition.count, False)}
+        by_psi = forced.get(query.mechanism, of_psi < clipped if allowed else forced["pnc"])
+        return GroupNoise(by_psi, np.where(by_psi, price, 1 / clipped))
+
+    def _answers_alone(self, times: float) -> dict[str, FloatArray]:
+        """Without an identity query every table is answered by ψ of its sums; what the fit adds is left out."""
+        values = self.totals()
+        protection = self.attribute.protection
+        return {
+            name: psi_variance(
+                protection.psi, values[name], protection.gamma / (float(query.mu[self.attribute.name]) * times)
+            )
+            for name, query in self.queries.items()
+        }
+
+    def totals(self) -> dict[str, FloatArray]:
+        """What the groups of every table have, as far as is known; the establishments too."""
+        values = self.sizes.possible(self.attribute)
+        by_cell = sum_by(self.cell, values, int(self.cell.max()) + 1)
+        found: Mapping[str, FloatArray] = {p.query: p.total(by_cell) for p in self.partitions}
+        order = np.lexsort((values, self.cell))
+        return {**found, **{q.name: values[order] for q in self.spec.queries if q.is_identity}}

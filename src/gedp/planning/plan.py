@@ -1,0 +1,232 @@
+"""A plan: the errors to expect of every table, what each table costs the others, and what other settings change."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from html import escape
+
+import numpy as np
+import pyarrow as pa
+
+from gedp import web
+from gedp.arrays import BoolArray, FloatArray
+from gedp.individual import Partition
+from gedp.numbers import short, short_share
+from gedp.planning.establishments import Establishments
+from gedp.planning.expected import Case
+from gedp.policy import Spec, price
+from gedp.tables import Table
+
+CV_LIMITS = (0.05, 0.10, 0.30)
+TIMES = (0.5, 2.0)  # of μ and of γ, unless others are asked for
+#: Rows beyond which settings are compared on some of the finest cells, and with fewer looks.
+MOST_COMPARED = 30_000
+EVALUATIONS = 15
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """The cells of a table that are of about one size."""
+
+    low: float
+    high: float
+    cells: int
+    error: float  # mean
+    relative_error: float  # median
+
+
+@dataclass(frozen=True, repr=False)
+class ExpectedErrors:
+    """What to expect of one table and attribute: the total and the standard error of every cell."""
+
+    query: str
+    attribute: str
+    totals: FloatArray
+    errors: FloatArray
+    others_without: Mapping[str, float]  # mean errors of the other tables if this one were dropped, as a ratio
+
+    @property
+    def cells(self) -> int:
+        """How many cells it has."""
+        return len(self.totals)
+
+    @property
+    def error(self) -> float:
+        """The mean standard error."""
+        return float(np.mean(self.errors))
+
+    @cached_property
+    def relative_errors(self) -> FloatArray:
+        """The standard error over the total, of every cell; infinite where that is 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.totals == 0, np.inf, self.errors / np.abs(self.totals))
+
+    @property
+    def relative_error(self) -> float:
+        """That of the middle cell."""
+        return float(np.median(self.relative_errors))
+
+    def share_below(self, limit: float) -> float:
+        """The share of cells with a smaller relative error."""
+        return float(np.mean(self.relative_errors < limit))
+
+    def by_size(self) -> Iterator[SizeRow]:
+        """Cells from one power of ten to the next, those below 1 together."""
+        with np.errstate(divide="ignore"):
+            decades = np.maximum(np.floor(np.log10(np.abs(self.totals))), -1)
+        for decade in np.unique(decades):
+            here: BoolArray = decades == decade
+            low = 0.0 if decade < 0 else 10.0**decade
+            yield SizeRow(
+                low,
+                10.0 ** (decade + 1),
+                int(here.sum()),
+                float(np.mean(self.errors[here])),
+                float(np.median(self.relative_errors[here])),
+            )
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """Another μ for the whole release, or so many times every γ; and the mean errors then."""
+
+    mu: float
+    gamma_times: float
+    errors: Mapping[tuple[str, str], float]  # by query and attribute
+
+
+@dataclass(frozen=True, repr=False)
+class Plan:
+    """The errors to expect of a release, before anything is spent. Nothing in it comes from confidential values.
+
+    `tables` are the expected errors of every table and attribute, `settings` what another μ or γ would change, `table`
+    the main figures as a table to work with.
+    """
+
+    spec: Spec
+    mu: float
+    establishments: int
+    groups_from: str
+    sizes_from: str
+    tables: tuple[ExpectedErrors, ...]
+    settings: tuple[Alternative, ...]
+
+    def of(self, query: str, attribute: str) -> ExpectedErrors:
+        """The expected errors of one table and attribute."""
+        return next(each for each in self.tables if (each.query, each.attribute) == (query, attribute))
+
+    @property
+    def table(self) -> Table:
+        """A row for every table and attribute: mean error, relative error of the middle cell, shares of cells."""
+        columns: dict[str, list[object]] = {
+            "query": [each.query for each in self.tables],
+            "attribute": [each.attribute for each in self.tables],
+            "cells": [each.cells for each in self.tables],
+            "std_error": [each.error for each in self.tables],
+            "cv": [each.relative_error for each in self.tables],
+        }
+        for limit in CV_LIMITS:
+            columns[f"cv_below_{limit * 100:.0f}"] = [each.share_below(limit) for each in self.tables]
+        return Table(pa.table(columns))
+
+    def __repr__(self) -> str:
+        tables = "; ".join(
+            f"{each.query}: {each.attribute} ± {short(each.error, 2)} ({short_share(each.relative_error)})"
+            for each in self.tables
+        )
+        return f"Plan(mu = {self.mu:.6g}, {self.establishments:,} establishments: {tables})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [
+                each.query,
+                each.attribute,
+                f"{each.cells:,}",
+                short(each.error, 3),
+                short_share(each.relative_error),
+                *(short_share(each.share_below(limit)) for limit in CV_LIMITS),
+            ]
+            for each in self.tables
+        ]
+        limits = [f"below {limit:.0%}" for limit in CV_LIMITS]
+        headings = ["table", "attribute", "cells", "standard error", "relative", *limits]
+        caption = f"Errors to expect at mu = {self.mu:.6g}"
+        return (
+            web.table(caption, headings, rows, texts=headings[:2])
+            + f"<p>Groups: {escape(self.groups_from)}. Sizes: {escape(self.sizes_from)}.</p>"
+        )
+
+
+def make_plan(
+    spec: Spec, establishments: Establishments, mu: Sequence[float] = (), gamma_times: Sequence[float] = ()
+) -> Plan:
+    """The errors to expect of every table of a spec for these establishments.
+
+    `mu` are other prices of the whole release to compare with, `gamma_times` factors of every γ; half and double where
+    neither is given.
+    """
+    total = price(spec).total.mu
+    if not mu and not gamma_times:
+        mu, gamma_times = [times * total for times in TIMES], TIMES
+    tables: list[ExpectedErrors] = []
+    other = [(m, 1.0) for m in mu] + [(total, g) for g in gamma_times]
+    errors: list[dict[tuple[str, str], float]] = [{} for _ in other]
+    for name in spec.asked:
+        cell, partitions = establishments.layout(spec, name)
+        case = Case(spec, spec.policy.attributes[name], cell, establishments.sizes[name], partitions)
+        found = _mean(variances := case.variances())
+        compared = some_of(case)
+        base = found if compared is case else _mean(compared.variances(evaluations=EVALUATIONS))
+        totals = case.totals()
+        without = {q: _without(compared, q, base) for q in case.queries} if len(case.queries) > 1 else {}
+        tables += [
+            ExpectedErrors(query, name, totals[query], np.sqrt(each), without.get(query, {}))
+            for query, each in variances.items()
+        ]
+        for (m, times), result in zip(other, errors, strict=True):
+            changed = _mean(compared.with_gamma(times).variances(m / total, EVALUATIONS))
+            result |= {(q, name): found[q] * changed[q] / base[q] for q in changed}
+    order = {query.name: place for place, query in enumerate(spec.queries)}
+    tables.sort(key=lambda each: order[each.query])
+    return Plan(
+        spec,
+        total,
+        establishments.keys.rows,
+        establishments.groups_from,
+        establishments.sizes_from,
+        tuple(tables),
+        tuple(Alternative(m, g, found) for (m, g), found in zip(other, errors, strict=True)),
+    )
+
+
+def some_of(case: Case, most: int = MOST_COMPARED) -> Case:
+    """The same with every so many of the finest cells, few enough to compare settings on; itself if it is small."""
+    every = -(-len(case.cell) // most)
+    if every == 1:
+        return case
+    kept = np.arange(0, int(case.cell.max()) + 1, every)
+    rows = np.flatnonzero(case.cell % every == 0).astype(np.int32)
+    partitions = []
+    for partition in case.partitions:
+        groups, of_cell = np.unique(partition.of_cell[kept], return_inverse=True)
+        partitions.append(Partition(partition.query, of_cell.astype(np.int32), len(groups)))
+    cell = (case.cell[rows] // every).astype(np.int32)
+    return replace(case, cell=cell, sizes=case.sizes.taken(rows), partitions=partitions)
+
+
+def _without(case: Case, query: str, base: Mapping[str, float]) -> dict[str, float]:
+    """The mean errors of the other tables, relative to now, if the price of one were theirs.
+
+    Under the paper's rule all other prices are then raised alike, so that the release costs the same.
+    """
+    times = 1.0
+    if not case.spec.is_individual:
+        name = case.attribute.name
+        prices = {q.name: float(q.mu[name]) ** 2 for q in case.spec.queries if name in q.mu}
+        times = float(np.sqrt(sum(prices.values()) / (sum(prices.values()) - prices[query])))
+    found = _mean(case.without(query).variances(times, EVALUATIONS))
+    return {other: error / base[other] for other, error in found.items()}
+
+
+def _mean(variances: Mapping[str, FloatArray]) -> dict[str, float]:
+    return {query: float(np.mean(np.sqrt(each))) for query, each in variances.items()}

@@ -1,0 +1,75 @@
+"""The errors that tables will have: the covariance of the fit, at what the public knows of the establishments."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from gedp.arrays import FloatArray
+from gedp.individual import Filling, GroupNoise, Partition, Rows, Terms
+from gedp.individual.filling import row_variances
+from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem
+
+#: Of the largest matrix that a prediction holds: some 400 MB.
+MOST_ENTRIES = 50_000_000
+
+
+def predicted_variances(
+    rows: Rows, partitions: Sequence[Partition], terms: Terms, filling: Filling
+) -> dict[str, FloatArray]:
+    """The variance of every group of every query in the microdata that fit all answers best."""
+    return fitted_variances(row_variances(rows, terms, filling.left), rows.sums, partitions, terms, filling.noise)
+
+
+def fitted_variances(
+    alone: FloatArray,
+    totals: FloatArray,
+    partitions: Sequence[Partition],
+    terms: Terms,
+    noise: Mapping[str, GroupNoise],
+) -> dict[str, FloatArray]:
+    """The same where the answers for the establishments of every cell have these variances together.
+
+    With M = W + B V Bᵀ of `microdata.solve`, a measured group has the variance W − W² (M⁻¹)_gg and a cell
+    V − V² Σ (M⁻¹)_gh over its groups g and h: nothing but the diagonal and the groups of one cell are needed.
+    """
+    finest = [partition for partition in partitions if partition.count == len(alone)]
+    coarser = sorted((p for p in partitions if p.count != len(alone)), key=lambda partition: partition.count)
+    variances = {p.query: noise[p.query].variances(terms, p.total(totals)) for p in partitions}
+    cells = 1 / sum((1 / variances[p.query][p.of_cell] for p in finest), 1 / alone)
+    of_cells, result = cells, {}
+    solved = _solvable(coarser)
+    marginals = {p.query: Marginal(p.of_cell, np.zeros(p.count), variances[p.query]) for p in solved}
+    system = MarginalSystem(cells, list(marginals.values()), DIRECT_LIMIT)
+    if not system.is_direct:  # its variances differ too much; a release must not fail for want of a prediction
+        solved = []
+    if solved:
+        inverse = system.inverse()
+        diagonals = np.split(inverse.diagonal, system.starts[1:-1])
+        places = [m.of_cell + start for m, start in zip(system.marginals, system.starts[:-1], strict=True)]
+        of_cells = np.maximum(cells - cells**2 * inverse.over_groups(places), 0.0)
+        for query, marginal in marginals.items():
+            diagonal = next(d for m, d in zip(system.marginals, diagonals, strict=True) if m is marginal)
+            result[query] = marginal.variances - marginal.variances**2 * diagonal
+    for partition in coarser[len(solved) :]:
+        result[partition.query] = 1 / (1 / variances[partition.query] + 1 / partition.total(of_cells))
+    for partition in finest:
+        of_group = np.empty(partition.count)
+        of_group[partition.of_cell] = of_cells
+        result[partition.query] = of_group
+    return {p.query: np.maximum(result[p.query], 0.0) for p in partitions}
+
+
+def _solvable(coarse_to_fine: Sequence[Partition]) -> Sequence[Partition]:
+    """As many queries, coarse ones first, as can be solved together; the others are judged by their own cells alone."""
+    before = 0
+    for place, partition in enumerate(coarse_to_fine):
+        if before > DIRECT_LIMIT or before * partition.count > MOST_ENTRIES:
+            return coarse_to_fine[:place]
+        before += partition.count
+    return coarse_to_fine
+
+
+def mean_errors(variances: Mapping[str, FloatArray]) -> dict[str, float]:
+    """The mean standard error of every table."""
+    least = float(np.finfo(float).tiny)  # a logarithm follows
+    return {query: max(float(np.mean(np.sqrt(each))), least) for query, each in variances.items()}

@@ -1,0 +1,60 @@
+"""What a manifest says about all releases from the same data: the promise that holds for all, and who decided what."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gedp.policy.section import Section
+
+
+@dataclass(frozen=True)
+class DecisionMade:
+    """A person's decision to promise less than earlier releases of the same data did."""
+
+    date: str
+    by: str
+    reason: str
+    what: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Together:
+    """What the ledger says about all releases from the same data up to this one: the promise that holds for all."""
+
+    releases: int
+    mu: str  # rounded up
+    attributes: Mapping[str, str]
+    decisions: tuple[DecisionMade, ...] = ()
+
+
+def together_content(together: Together) -> dict[str, Any]:
+    """What the ledger says about all releases, as JSON."""
+    decisions = [{"date": d.date, "by": d.by, "reason": d.reason, "what": list(d.what)} for d in together.decisions]
+    return {
+        "releases": together.releases,
+        "mu": together.mu,
+        "attributes": dict(together.attributes),
+        "decisions": decisions,
+    }
+
+
+def together_in(section: Section) -> Together:
+    """What `together_content` wrote; faults are collected."""
+    decisions = []
+    if section.content.get("decisions"):
+        for entry in section.tables("decisions"):
+            date, by, reason = (entry.text(name) for name in ("date", "by", "reason"))
+            decisions.append(DecisionMade(date, by, reason, entry.names("what")))
+            entry.finish()
+    else:
+        section.has("decisions")
+    together = Together(
+        section.whole("releases", low=1), section.text("mu"), texts(section.table("attributes")), tuple(decisions)
+    )
+    section.finish()
+    return together
+
+
+def texts(section: Section) -> dict[str, str]:
+    """A table of texts."""
+    return {name: section.text(name) for name in section.content}

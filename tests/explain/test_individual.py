@@ -1,0 +1,79 @@
+"""What a spec without prices promises and costs, on the terminal and on the page."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gedp.explain.expected import error_lines, typical_error
+from gedp.explain.facts import importance_table, price_table, warnings
+from gedp.explain.page import explain_page
+from gedp.policy import parse_spec, price
+from gedp.release.estimates import PsiAnswers
+from tests.helpers.runs import SPEC, gedp, write_case
+from tests.policy.test_individual import GOOD
+
+
+def test_explain_shows_importance_and_pools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "spec.toml").write_text(GOOD, encoding="utf-8")
+    monkeypatch.setenv("COLUMNS", "100")
+    explained = gedp("explain", "spec.toml", folder=tmp_path)
+    assert explained.code == 0, explained
+    shown = " ".join(explained.out.split())
+    assert "Importance of each query and attribute" in shown
+    assert "│ county │ 0.5 │ 3 │ │" in shown
+    assert "for all answers about an attribute together: emp μ = 0.3, wage μ = 0.424265, profit μ = 0.3." in shown
+    assert "Total mu = 0.6, within the budget of 1.4." in shown
+    monkeypatch.setenv("COLUMNS", "38")
+    narrow = gedp("explain", "spec.toml", folder=tmp_path).out
+    assert "county: wage" in narrow
+    assert "county: profit" not in narrow
+
+
+def test_the_page_says_the_same() -> None:
+    page = explain_page(parse_spec(GOOD), "policy")
+    assert "Importance of each query and attribute" in page
+    assert "μ of all answers about each attribute: 0.6 in all, of a budget of 1.4" in page
+    assert "wage μ = 0.424265" in page
+
+
+def test_tables_of_texts() -> None:
+    spec = parse_spec(GOOD)
+    layout = price_table(price(spec))
+    assert layout.rows[1] == ("wage", "0.424265", "50.0%")
+    assert layout.totals == ("all attributes", "0.6", "100.0%")
+    importance = importance_table(spec)
+    assert importance is not None
+    assert importance.rows == (("identity", "0", "0", "0"), ("total", "1", "1", "1"), ("county", "0.5", "3", ""))
+
+
+def test_a_release_that_spends_far_too_much_is_told_to_spend_less() -> None:
+    spec = parse_spec(GOOD.replace("mu = 1.4\nspend = 0.6", "mu = 9"))
+    (warning,) = warnings(spec, price(spec).total)
+    assert warning.endswith("Spend less.")
+
+
+def test_a_dry_run_says_what_is_settled_and_where_to_see_errors(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    lines = [line for line in SPEC.splitlines() if not line.startswith(("mu = 0", "mu = {", "mechanism"))]
+    (tmp_path / "spec.toml").write_text("\n".join(lines), encoding="utf-8")
+    checked = gedp("run", "spec.toml", "--dry-run", folder=tmp_path)
+    assert checked.code == 0, checked
+    assert "first answers about establishments would cost: emp mu = 0." in checked.out
+    assert "gedp plan spec.toml" in checked.out
+
+
+def test_explain_has_a_line_of_expected_error_for_every_query() -> None:
+    spec = parse_spec(GOOD)
+    lines = error_lines(spec)
+    assert [line.partition(":")[0] for line in lines] == [query.name for query in spec.queries]
+    assert all("±" in line for line in lines)
+
+
+def test_the_expected_error_of_a_typical_cell_is_that_of_one_noisy_answer() -> None:
+    attribute = parse_spec(GOOD).policy.attributes["emp"]
+    protection, chance = attribute.protection, np.random.default_rng(1)
+    expected = typical_error(attribute, mu=0.3)
+    omega = protection.psi(np.full(200_000, expected.total)) + chance.normal(0, protection.gamma / 0.3, 200_000)
+    drawn = PsiAnswers(protection.psi, omega, protection.gamma / 0.3).estimate()
+    assert expected.error == pytest.approx(float(np.std(drawn)), rel=0.01)

@@ -1,0 +1,161 @@
+"""What a plan says, where it comes from, and that no confidential value is behind it."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gedp as package
+from gedp.errors import FaultsError, Refused
+from gedp.planning.plan import Plan
+from gedp.release import read_release
+from tests.helpers.runs import SYNTHETIC, gedp, small_table, write_case, write_spec
+
+pytestmark = pytest.mark.usefixtures("no_disk_waits")
+
+INDIVIDUAL = (
+    ("mu = 0.1\n", "\n"),
+    ("mu = { emp = 0.2, wage = 0.1 }", ""),
+    ("mu = { emp = 0.1 }", "importance = { emp = 1 }"),
+    ('mechanism = "psi"', ""),
+)
+RULES = pytest.mark.parametrize("changes", [(), INDIVIDUAL], ids=["the paper's rule", "individual"])
+
+
+def errors(plan: Plan) -> dict[tuple[str, str], float]:
+    return {(each.query, each.attribute): each.error for each in plan.tables}
+
+
+@RULES
+def test_no_confidential_value_is_read(tmp_path: Path, changes: tuple[tuple[str, str], ...]) -> None:
+    spec = write_case(tmp_path, *changes)
+    told = repr(package.plan(spec))
+    pq.write_table(small_table().select(["key", "cnty", "naics"]), tmp_path / "t.parquet")
+    assert repr(package.plan(spec)) == told
+
+
+@RULES
+def test_every_table_and_attribute_has_errors_and_shares(tmp_path: Path, changes: tuple[tuple[str, str], ...]) -> None:
+    plan = package.plan(write_case(tmp_path, *changes))
+    asked = {(query.name, name) for query in plan.spec.queries for name in query.attributes}
+    assert set(errors(plan)) == asked
+    for each in plan.tables:
+        assert 0 < each.error < np.inf
+        shares = [each.share_below(limit) for limit in (0.05, 0.1, 0.3)]
+        assert shares == sorted(shares)
+        assert sum(row.cells for row in each.by_size()) == each.cells
+    assert plan.table.to_pandas()["cells"].tolist() == [each.cells for each in plan.tables]
+    assert "Plan(mu =" in repr(plan)
+    assert "<table>" in plan._repr_html_()
+
+
+@RULES
+def test_more_mu_means_smaller_errors_and_more_gamma_larger_ones(
+    tmp_path: Path, changes: tuple[tuple[str, str], ...]
+) -> None:
+    plan = package.plan(write_case(tmp_path, *changes), mu=[0.2, 5], gamma_times=[3])
+    less, more, wider = (setting.errors for setting in plan.settings)
+    for key, now in errors(plan).items():
+        assert more[key] < now < less[key]
+        assert wider[key] > now
+
+
+def test_a_table_that_is_dropped_leaves_its_price_to_the_others(tmp_path: Path) -> None:
+    spec = write_case(tmp_path, ('mechanism = "psi"', ""), ("mu = { emp = 0.1 }", "mu = { emp = 0.6 }"))
+    plan = package.plan(spec)
+    without = plan.of("naics2 x county", "emp").others_without
+    assert without["identity"] < 0.5  # it costs nearly everything
+    assert set(without) == {"identity", "county"}
+
+
+def test_an_earlier_release_says_more_than_a_guess(tmp_path: Path) -> None:
+    rows = 600
+    chance = np.random.default_rng(3)
+    table = small_table(rows).set_column(3, "emp", pa.array(chance.integers(20_000, 40_000, rows)))
+    spec = write_case(tmp_path, SYNTHETIC, ("mu = 1", "mu = 9"), ("mu = 0.1\n", "mu = 2\n"), table=table)
+    package.run(spec, out=tmp_path / "earlier")
+    truth = float(np.sum(table["emp"].to_numpy()))
+    guessed, planned = package.plan(spec), package.plan(spec, tmp_path / "earlier")
+    assert np.sum(planned.of("county", "emp").totals) == pytest.approx(truth, rel=0.01)
+    assert np.sum(guessed.of("county", "emp").totals) < truth / 2
+    again = package.plan(spec, read_release(tmp_path / "earlier"))
+    assert errors(again) == errors(planned)
+
+
+def test_a_table_in_memory_and_one_without_the_file(tmp_path: Path) -> None:
+    spec = write_case(tmp_path)
+    like = small_table(300)
+    with_file = package.plan(spec, like)
+    assert with_file.establishments == 40
+    assert package.plan(spec, like, table=small_table(50)).establishments == 50
+    (tmp_path / "t.parquet").unlink()
+    assert package.plan(spec, like).establishments == 300
+    with pytest.raises(FaultsError):
+        package.plan(spec)
+
+
+def test_the_confidential_table_itself_is_refused(tmp_path: Path) -> None:
+    spec = write_case(tmp_path)
+    (tmp_path / "link.parquet").symlink_to("t.parquet")
+    for name in ("t.parquet", "link.parquet"):
+        with pytest.raises(Refused, match="is confidential"):
+            package.plan(spec, tmp_path / name)
+    package.run(spec, out=tmp_path / "out")
+    shutil.copy(tmp_path / "t.parquet", tmp_path / "copy.parquet")
+    with pytest.raises(Refused, match="is confidential"):  # the ledger knows its content
+        package.plan(spec, tmp_path / "copy.parquet")
+    write_spec(tmp_path, SYNTHETIC)
+    assert package.plan(tmp_path / "spec.toml", tmp_path / "t.parquet").establishments == 40
+
+
+def test_tables_that_nothing_can_be_planned_from(tmp_path: Path) -> None:
+    spec = write_case(tmp_path)
+    with pytest.raises(FaultsError, match="column wage: there is no such column"):
+        package.plan(spec, small_table().drop_columns(["wage"]))
+    with pytest.raises(FaultsError, match="column cnty: there is no such column"):
+        package.plan(spec, small_table().drop_columns(["cnty"]))
+    broken = small_table().set_column(3, "emp", pa.array(["many"] * 40))
+    with pytest.raises(FaultsError, match="column emp: some of its values are no numbers") as error:
+        package.plan(spec, broken)
+    assert "many" not in str(error.value).replace("how many", "")
+
+
+def test_public_totals_scale_sizes(tmp_path: Path) -> None:
+    spec = write_case(tmp_path)
+    small, large = (package.plan(spec, totals={"emp": total}) for total in (4_000.0, 400_000.0))
+    assert float(np.sum(large.of("county", "emp").totals)) == pytest.approx(400_000)
+    assert large.of("county", "emp").error > small.of("county", "emp").error
+    assert large.of("county", "wage").error == small.of("county", "wage").error
+    with pytest.raises(FaultsError, match="total of jobs: nobody asks for it"):
+        package.plan(spec, totals={"jobs": 3.0})
+    with pytest.raises(FaultsError, match="total of emp: it is not above 0"):
+        package.plan(spec, totals={"emp": -3.0})
+
+
+def test_over_budget_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(package.BudgetExceededError):
+        package.plan(write_case(tmp_path, ("mu = 1\n", "mu = 0.01\n")))
+
+
+def test_the_command_prints_and_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    write_case(tmp_path, *INDIVIDUAL)
+    ended = gedp("plan", "spec.toml", "--mu", "1,2,3", "--total", "emp=50000", "--html", "plan.html", folder=tmp_path)
+    assert ended.code == 0, ended
+    for text in (
+        "Errors to expect",
+        "emp, by size of cell",
+        "What each table costs the others",
+        "mu 3",
+        "Sizes: assumed",
+    ):
+        assert text in ended.out
+    page = (tmp_path / "plan.html").read_text(encoding="utf-8")
+    assert page.count("<svg") >= 8
+    assert "http" not in page.replace("http://www.w3.org", "")
+    assert gedp("plan", "spec.toml", "--mu", "0", folder=tmp_path).code == 2
+    assert gedp("plan", "spec.toml", "--total", "emp", folder=tmp_path).code == 2
+    assert gedp("plan", "spec.toml", "--like", "t.parquet", folder=tmp_path).code == 1
