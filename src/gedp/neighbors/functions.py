@@ -113,6 +113,10 @@ class NeighborFunction(ABC):
             variance: FloatArray = (sigma / self.slope(at)) ** 2 + (sigma**2 * self.inverse_curvature(at)) ** 2 / 2
         return np.where(finite, variance, np.inf)
 
+    def variance_line(self, sigma: float) -> tuple[float, float] | None:
+        """Slope and base, where `debiased_variance` is slope·x + base for every x of 0 or more; None elsewhere."""
+        return None
+
     def _above_lowest(self, y: npt.ArrayLike) -> FloatArray:
         array = np.asarray(y, dtype=np.float64)
         bad = int(array.size - np.count_nonzero(array >= self.lowest))
@@ -211,6 +215,10 @@ class Sqrt(NeighborFunction):
         variance: FloatArray = x * (4 * sigma**2)
         variance += 4 * sigma**2 * self.shift + 2 * sigma**4
         return variance
+
+    def variance_line(self, sigma: float) -> tuple[float, float]:
+        """The variance is a line itself."""
+        return 4 * sigma**2, 4 * sigma**2 * self.shift + 2 * sigma**4
 
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """(y − x) / (ψ(x) + ψ(y))."""
