@@ -26,6 +26,9 @@ def group_variances(fit: AttributeFit, cells: Cells, groups: Cells) -> FloatArra
     if fit.cell_fit is None:
         return np.full(groups.count, np.nan)
     shape, places = (cells.count, groups.count), (cells.of_row, groups.of_row)
+    if (of_cell := cells.inside(groups)) is not None:
+        whole = sparse.coo_array((np.ones(cells.count), (np.arange(cells.count), of_cell)), shape=shape)
+        return _of_cell_totals(fit.cell_fit, whole.tocsr())
     if fit.row_variances is not None and fit.cell_variances is not None:
         inside = sparse.coo_array((fit.row_variances, places), shape=shape).tocsr()
         shares = sparse.csr_array(sparse.diags_array(1 / fit.cell_variances) @ inside)

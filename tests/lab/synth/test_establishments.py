@@ -88,6 +88,20 @@ def test_the_summary_says_what_is_in_the_file(tmp_path: Path) -> None:
     assert summary.counties == 14 + len(np.unique(demo_cells(1).slice(0, 900)["cnty"].to_pylist()))
 
 
+def test_several_times_are_the_same_establishments_with_ids_of_their_own(tmp_path: Path) -> None:
+    once = write(two_states(), tmp_path / "once.parquet")
+    out, options = tmp_path / "thrice.parquet", {"year": 2016, "quarter": 1, "seed": 5, "batch": 3000}
+    summary = write_establishments(two_states(), out, times=3, **options)
+    thrice, rows = pq.read_table(out), once.num_rows
+    assert summary.establishments == thrice.num_rows == 3 * rows
+    assert thrice["primary_key"].to_pylist() == list(range(1, 3 * rows + 1))
+    for time in range(3):
+        again = thrice.slice(time * rows, rows)
+        assert again.drop_columns("primary_key").equals(once.drop_columns("primary_key"))
+    with pytest.raises(GedpError, match="1 or more"):
+        write_establishments(two_states(), out, times=0, **options)
+
+
 def test_size_classes_begin_where_they_say() -> None:
     jobs = [0, 1, 4, 5, 9, 10, 19, 20, 49, 50, 99, 100, 249, 250, 499, 500, 999, 1000, 40_000]
     assert count_by_size(jobs).tolist() == [1] + [2] * 9
