@@ -95,28 +95,31 @@ class RowsOfCells:
         least = np.where(self._are_low, at.variances / self._rows, self.base)
         return least, np.where(self._are_low, 0, 1 / (1 - self.slope * at.multipliers))
 
-    def _parted(self, multipliers: FloatArray) -> tuple[IntArray, FloatArray]:
+    def _parted(self, multipliers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """With these multipliers, how many rows of every cell are not above 0, and Σ slope·a + base over the others."""
         limit = self.base * (1 - self.slope * multipliers)
         if (limit > self._small_to).any():
             self._keep_small(np.where(limit > self._small_to, SMALL * limit, self._small_to))
         is_below = self._small <= limit[self._of_small]
-        below: IntArray = np.bincount(self._of_small[is_below], minlength=self._count)
-        small = sum_by(self._of_small, np.where(is_below, 0, self._small), self._count)
-        return below, self._large + small
+        moved = np.flatnonzero(is_below != self._are_below)
+        down, of_cell = np.where(is_below[moved], 1.0, -1.0), self._of_small[moved]
+        self._below += sum_by(of_cell, down, self._count)
+        self._above -= sum_by(of_cell, down * self._small[moved], self._count)
+        self._are_below = is_below
+        return self._below.copy(), self._above.copy()
 
     def _keep_small(self, limit: FloatArray) -> None:
-        """Notes slope·a + base of rows where it is at most the limit of the cell, and its sums over the others."""
-        small, of_small, self._large = [], [], np.zeros(self._count)
+        """Notes slope·a + base of rows where it is at most the limit of the cell; none of them is below 0 at first."""
+        small, of_small = [], []
         for rows in self._slices():
             of_row, line = self._of_row[rows], self._line(rows)
             is_small = line <= limit[of_row]
             small.append(line[is_small])
             of_small.append(of_row[is_small])
-            line[is_small] = 0
-            self._large += sum_by(of_row, line, self._count)
         self._small_to, self._small = limit, np.concatenate([*small, np.empty(0)])
         self._of_small: CodeArray = np.concatenate([*of_small, np.empty(0, dtype=np.int32)])
+        self._are_below = np.zeros(len(self._small), dtype=bool)
+        self._below, self._above = np.zeros(self._count), self.slope * self.sums + self.base * self._rows
 
     def _line(self, rows: slice) -> FloatArray:
         line = self.slope * self.answers[rows]
