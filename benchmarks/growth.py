@@ -30,7 +30,12 @@ CASES = (
 )
 PARTS = {"answers": ["--answers-only"], "release": []}
 FITTED_FROM = 200_000  # establishments: below, starting up takes a good part of the time
-FIGURES = {"seconds": "seconds", "cpu_seconds": "seconds of all cores", "gigabytes": "GB of memory", "disk": "GB on disk"}
+FIGURES = {
+    "seconds": "seconds",
+    "cpu_seconds": "seconds of all cores",
+    "gigabytes": "GB of memory",
+    "disk": "GB on disk",
+}
 
 
 def measure(source: Path, part: str, engine: str) -> dict[str, Any]:

@@ -78,10 +78,10 @@ def establishments(folder: Path, qcew: Path, state: str | None, times: int = 1) 
     return path
 
 
-def spec_for(source: Path, folder: Path, counties_by_state: bool) -> Path:
-    """paper-equal about this table, which is synthetic."""
+def spec_for(source: Path, folder: Path, counties_by_state: bool, example: str = "paper-equal") -> Path:
+    """A shipped spec about this table, which is synthetic."""
     named = f'source = "{source.resolve().as_posix()}"\nsynthetic = true'
-    text = example_text("paper-equal").replace('source = "establishments.parquet"', named)
+    text = example_text(example).replace('source = "establishments.parquet"', named)
     if counties_by_state:
         text = text.replace('by = ["cnty"', 'by = ["state", "cnty"')
     path = folder / "spec.toml"

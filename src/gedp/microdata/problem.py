@@ -52,7 +52,7 @@ class ClippedNoise:
     def sensitivity(self, omega: FloatArray) -> FloatArray:
         """How far one establishment can move the sum of a group whose largest ψ of an establishment is omega."""
         upper = PsiAnswers(self.protection.psi, omega, self.sigma).upper_bounds(self.tau)
-        return upper - self.protection.interval(upper).low
+        return upper - self.protection.low(upper)
 
 
 @dataclass(frozen=True, repr=False)
