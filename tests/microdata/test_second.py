@@ -8,7 +8,7 @@ import pytest
 
 from gedp.arrays import FloatArray
 from gedp.individual import clipping_bounds
-from gedp.microdata.second import GroupPrice, SecondAnswers, reach_below
+from gedp.microdata.second import Prices, SecondAnswers, reach_below
 from gedp.policy import Attribute, Closeness
 from gedp.release.estimates import PsiAnswers
 
@@ -35,9 +35,9 @@ def test_weights_do_not_jump() -> None:
 
 def weights_at(fitted: FloatArray, precision: float) -> FloatArray:
     gamma, zeros = JOBS.protection.gamma, np.zeros(len(fitted))
-    price = GroupPrice(zeros.astype(np.int32), np.array([False]), np.array([precision]))
+    prices = Prices(zeros.astype(np.int32), np.zeros(1), np.array([precision]))
     drawn = np.full(len(fitted), gamma / np.sqrt(0.5))
-    both = SecondAnswers(JOBS, zeros, gamma / np.sqrt(FIRST), zeros, drawn, POOL, TAU, 0.0, (price,))
+    both = SecondAnswers(JOBS, zeros, gamma / np.sqrt(FIRST), zeros, drawn, POOL, TAU, 0.0, prices)
     return np.asarray(both.at(fitted).sigma)
 
 
@@ -50,8 +50,8 @@ def releases(weighed: str, count: int = 40_000) -> FloatArray:
     left = np.maximum(POOL - precision * reach**2, 0.02)
     second_sigma = gamma / np.sqrt(left)
     second = np.sqrt(truth) + second_sigma * rng.standard_normal(count)
-    price = GroupPrice(np.zeros(count, dtype=np.int32), np.array([False]), np.array([precision]))
-    both = SecondAnswers(JOBS, omega, sigma, second, second_sigma, POOL, TAU, 0.0, (price,))
+    prices = Prices(np.zeros(count, dtype=np.int32), np.zeros(1), np.array([precision]))
+    both = SecondAnswers(JOBS, omega, sigma, second, second_sigma, POOL, TAU, 0.0, prices)
     found = both.as_drawn() if weighed == "as drawn" else both.at(np.full(count, truth))
     return found.estimate() - truth
 

@@ -17,16 +17,14 @@ a cell without such a row are all so low that any of its rows could be the one a
 their sum alike.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray, IntArray, max_by, sum_by
+from gedp.arrays import CodeArray, FloatArray, IntArray, max_by, slices, sum_by
 from gedp.microdata.cells import Cells
 from gedp.microdata.problem import AttributeProblem, PsiNoise
 
-AT_ONCE = 2**19  # rows
 SMALL = 4.0  # rows with slope·a + base up to so many times what takes them above 0 are looked at in every round
 FURTHEST = 4.0  # how many times as near to 1/slope, or as far from it, t may be as before
 
@@ -77,7 +75,7 @@ class RowsOfCells:
         """The variance of every row's answer."""
         least, growth = self._least_and_growth(at)
         found = np.empty_like(self.answers)
-        for rows in self._slices():
+        for rows in slices(len(self.answers)):
             of_row, line = self._of_row[rows], self._line(rows)
             line *= growth[of_row]
             np.maximum(line, least[of_row], out=found[rows])
@@ -111,7 +109,7 @@ class RowsOfCells:
     def _keep_small(self, limit: FloatArray) -> None:
         """Notes slope·a + base of rows where it is at most the limit of the cell; none of them is below 0 at first."""
         small, of_small = [], []
-        for rows in self._slices():
+        for rows in slices(len(self.answers)):
             of_row, line = self._of_row[rows], self._line(rows)
             is_small = line <= limit[of_row]
             small.append(line[is_small])
@@ -125,9 +123,6 @@ class RowsOfCells:
         line = self.slope * self.answers[rows]
         line += self.base
         return line
-
-    def _slices(self) -> Iterator[slice]:
-        return (slice(start, start + AT_ONCE) for start in range(0, len(self.answers), AT_ONCE))
 
 
 @dataclass(frozen=True)

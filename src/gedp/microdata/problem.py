@@ -10,7 +10,7 @@ import pyarrow.compute
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.second import GroupPrice, SecondAnswers
+from gedp.microdata.second import Prices, SecondAnswers
 from gedp.neighbors import Log, NeighborFunction, Protection
 from gedp.policy import Attribute, Query, pools
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
@@ -142,13 +142,15 @@ def _second_answers(
     columns = [attribute.name + suffix for suffix in (SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX)]
     table, chosen = public_rows.source.identity(columns), public_rows.source.manifest.individual[attribute.name]
     second, second_sigma = (table[column].to_numpy() for column in columns)
-    gamma, prices = attribute.protection.gamma, []
+    gamma, cells = attribute.protection.gamma, problem.cells
+    alike, moving = np.zeros(cells.count), np.zeros(cells.count)
     for group in problem.groups:
-        precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
-        prices.append(GroupPrice(group.of_cell[problem.cells.of_row], group.by_psi, precision))
+        alike += np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 0.0)[group.of_cell]
+        moving += np.where(group.by_psi, 0.0, 1 / group.variances)[group.of_cell]
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
-    return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, tuple(prices))
+    prices = Prices(cells.of_row, alike, moving)
+    return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, prices)
 
 
 def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:

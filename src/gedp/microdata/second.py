@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, slices
 from gedp.neighbors import Signed
 from gedp.policy import Attribute
 from gedp.release.estimates import PsiAnswers, combined
@@ -20,17 +20,18 @@ FURTHEST = 4.0
 
 
 @dataclass(frozen=True, repr=False)
-class GroupPrice:
-    """What the members of a query's groups pay: alike for ψ of the sum, by what they can move for clipped sums."""
+class Prices:
+    """What members of every cell pay for its groups: alike for ψ of sums, by what they can move for clipped ones."""
 
     of_row: CodeArray
-    by_psi: BoolArray
-    precision: FloatArray
+    alike: FloatArray  # of every cell
+    moving: FloatArray  # of every cell, for the square of what a member can move
 
-    def charges(self, reach: FloatArray) -> FloatArray:
-        """What every establishment pays if it can move this much."""
-        precision = self.precision[self.of_row]
-        return np.where(self.by_psi[self.of_row], precision, precision * reach**2)
+    def charges(self, rows: slice, reach: FloatArray) -> FloatArray:
+        """What some establishments pay if they can move this much."""
+        of_row = self.of_row[rows]
+        charges: FloatArray = self.alike[of_row] + self.moving[of_row] * reach**2
+        return charges
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +46,7 @@ class SecondAnswers:
     pool: float  # μ² for everything after the first answers
     tau: float
     least: float  # of a fitted value, where ψ has none at 0
-    prices: tuple[GroupPrice, ...]
+    prices: Prices
 
     def as_drawn(self) -> PsiAnswers:
         """Weighed by the precisions as they were drawn."""
@@ -53,19 +54,26 @@ class SecondAnswers:
 
     def at(self, fitted: FloatArray) -> PsiAnswers:
         """Weighed by the precisions that the fitted values would have led to."""
+        omega, sigma = np.empty_like(fitted), np.empty_like(fitted)
+        for rows in slices(len(fitted)):
+            found = self._combined(self._weights_at(fitted[rows], rows), rows)
+            omega[rows], sigma[rows] = found.omega, found.sigma
+        return PsiAnswers(self.attribute.protection.psi, omega, sigma)
+
+    def _weights_at(self, fitted: FloatArray, rows: slice) -> FloatArray:
+        """Of the first answers for some establishments."""
         psi, gamma = self.attribute.protection.psi, self.attribute.protection.gamma
         values = fitted if self.attribute.signed else np.maximum(fitted, self.least)
         upper = PsiAnswers(psi, psi(values), self.sigma).upper_bounds(self.tau)
-        left, reach = np.full(len(fitted), self.pool), reach_below(self.attribute, upper)
-        for price in self.prices:
-            left -= price.charges(reach)
-        drawn = (gamma / self.second_sigma) ** 2
+        left = self.pool - self.prices.charges(rows, reach_below(self.attribute, upper))
+        drawn = (gamma / self.second_sigma[rows]) ** 2
         left = np.clip(left, drawn / FURTHEST, drawn * FURTHEST)
         first = (gamma / self.sigma) ** 2
-        return self._combined(first / (first + left))
+        weights: FloatArray = first / (first + left)
+        return weights
 
-    def _combined(self, weight: FloatArray | None) -> PsiAnswers:
-        first, second = (self.omega, self.sigma), (self.second_omega, self.second_sigma)
+    def _combined(self, weight: FloatArray | None, rows: slice = slice(None)) -> PsiAnswers:
+        first, second = (self.omega[rows], self.sigma), (self.second_omega[rows], self.second_sigma[rows])
         return combined(self.attribute.protection.psi, first, second, weight)
 
 
