@@ -10,7 +10,7 @@ import pyarrow.compute
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.second import Prices, SecondAnswers
+from gedp.microdata.second import GroupPrice, SecondAnswers
 from gedp.neighbors import Log, NeighborFunction, Protection
 from gedp.policy import Attribute, Query, pools
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
@@ -81,10 +81,15 @@ class AttributeProblem:
     second: SecondAnswers | None = None  # for establishments, by individual accounting
 
     def at(self, values: FloatArray | None) -> "AttributeProblem":
-        """The problem with second answers weighed as they would be where these are the true values of the rows."""
-        if self.second is None or self.noise is None or values is None:
+        """The problem with the precisions of individual accounting where these are the true values of the rows."""
+        if self.second is None or values is None:
             return self
-        return self._with(self.second.at(values))
+        answers, precisions = self.second.at(values)
+        groups = tuple(
+            replace(group, variances=np.where(group.by_psi, group.variances, 1 / precisions[group.query]))
+            for group in self.groups
+        )
+        return replace(self._with(answers), groups=groups)
 
     def _with(self, answers: PsiAnswers) -> "AttributeProblem":
         assert self.noise is not None
@@ -122,10 +127,10 @@ def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
             sigma = float(noise.sigma)
             problem = AttributeProblem(name, cells, groups, PsiAnswers(noise.psi, omega, sigma).estimate(), noise)
             if query.is_individual:
-                problem = problem.with_second(_second_answers(public_rows, attribute, problem, omega, sigma))
+                return problem.with_second(_second_answers(public_rows, attribute, problem, omega, sigma))
             if attribute.signed or all(group.by_psi.all() for group in groups):
                 return problem
-            clipped = ClippedNoise(attribute.protection, sigma, _tau(public_rows, name))
+            clipped = ClippedNoise(attribute.protection, sigma, _tau(public_rows))
             largest = max_by(cells.of_row, omega, cells.count)
             noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
             groups = tuple(
@@ -142,14 +147,13 @@ def _second_answers(
     columns = [attribute.name + suffix for suffix in (SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX)]
     table, chosen = public_rows.source.identity(columns), public_rows.source.manifest.individual[attribute.name]
     second, second_sigma = (table[column].to_numpy() for column in columns)
-    gamma, cells = attribute.protection.gamma, problem.cells
-    alike, moving = np.zeros(cells.count), np.zeros(cells.count)
+    gamma, prices = attribute.protection.gamma, []
     for group in problem.groups:
-        alike += np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 0.0)[group.of_cell]
-        moving += np.where(group.by_psi, 0.0, 1 / group.variances)[group.of_cell]
+        precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
+        prices.append(GroupPrice(group.query, group.of_cell[problem.cells.of_row], group.by_psi, precision))
+    prices.sort(key=lambda price: len(price.precision))
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
-    prices = Prices(cells.of_row, alike, moving)
     return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, prices)
 
 
@@ -169,10 +173,8 @@ def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, 
     )
 
 
-def _tau(public_rows: PublicRows, name: str) -> float:
+def _tau(public_rows: PublicRows) -> float:
     """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
     manifest = public_rows.source.manifest
-    if name in manifest.individual:
-        return manifest.individual[name].tau
     identities = sum(len(query.attributes) for query in public_rows.spec.queries if query.is_identity)
     return no_clipping_tau(public_rows.count, identities, manifest.zeta or Fraction(0))
