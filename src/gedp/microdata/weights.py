@@ -64,17 +64,17 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     division = _Division(problem.cells, row_weights)
     if weights == "plug-in" or variances_are_known(problem):
         return _fit(problem, _answers(problem), _plug_in(problem), division)
+    as_released = _answers(problem)
     if (found := pooled(problem)) is None:
         settled = _settle(problem, division)
-        row_variances = settled.weighed.variances[0]
+        answers, variances = settled.weighed.answers, settled.weighed.variances
     else:
         small, rows = found
         settled = _settle(small, _Division(small.cells, None))
-        row_variances = rows.of_rows(rows.at(settled.at[0]))
-    answers = _answers(problem.at(None if problem.noise is None else settled.at[0]))
-    variances = answers.with_each([row_variances, *settled.weighed.variances[1:]])
+        answers = as_released.each()
+        variances = [rows.of_rows(rows.at(settled.at[0])), *settled.weighed.variances[1:]]
     return replace(
-        _fit(problem, answers, variances, division),
+        _fit(problem, as_released.with_each(answers), as_released.with_each(variances), division),
         rounds=settled.rounds,
         change=settled.change,
         largest_change=settled.largest_change,
