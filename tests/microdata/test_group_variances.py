@@ -40,7 +40,9 @@ def test_whole_cells(
 ) -> None:
     (fit, cells), of_cell = fitted, of_cell.astype(np.int32)
     groups = Cells(int(of_cell.max()) + 1, of_cell[cells.of_row], {})
-    assert np.array_equal(cells.inside(groups), of_cell)
+    inside = cells.inside(groups)
+    assert inside is not None
+    assert np.array_equal(inside, of_cell)
     assert fit.cell_fit is not None
     of_query = variances._of_measured(fit.cell_fit, of_cell, groups.count)
     assert (of_query is not None) == (is_measured and groups.count < 40)  # finest cells are pooled, not in the system

@@ -76,12 +76,14 @@ def test_at_the_answers_variances_are_those_of_the_answers() -> None:
 def attribute_problem(rng: np.random.Generator, cells: Cells, *, clipped: bool, smallest: float) -> AttributeProblem:
     """Answers for rows, for cells in groups of four, and for all of them, of values of `smallest` and more."""
     protection = Protection(Sqrt(), 0.5)
-    truth = smallest + rng.poisson(rng.choice([3.0, 30.0, 300.0], size=len(cells.of_row)))
+    truth: FloatArray = smallest + rng.poisson(rng.choice([3.0, 30.0, 300.0], size=len(cells.of_row))).astype(
+        np.float64
+    )
     answers = noisy(rng, truth, SIGMA)
     own = ClippedNoise(protection, SIGMA, 4.0) if clipped else None
     by_cell, groups = sum_by(cells.of_row, truth, cells.count), []
-    for name, of_cell in (("cells", np.arange(cells.count)), ("fours", np.arange(cells.count) // 4), ("all", 0)):
-        of_cell = np.broadcast_to(np.asarray(of_cell), cells.count).astype(np.int32)
+    for name, size in (("cells", 1), ("fours", 4), ("all", cells.count)):
+        of_cell = (np.arange(cells.count) // size).astype(np.int32)
         count = int(of_cell.max()) + 1
         by_psi = np.full(count, True) if own is None else np.arange(count) % 2 == 0
         sums = sum_by(of_cell, by_cell, count)

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray, IntArray, max_by, slices, sum_by
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, max_by, slices, sum_by
 from gedp.microdata.cells import Cells
 from gedp.microdata.problem import AttributeProblem, PsiNoise
 
@@ -40,6 +40,13 @@ class CellsAt:
 
 class RowsOfCells:
     """Answers for rows whose variances are a line, and what they say about the totals of their cells."""
+
+    _small: FloatArray  # slope·a + base of the rows that may come to be below 0
+    _of_small: CodeArray  # their cells
+    _small_to: FloatArray  # how large it may be in every cell
+    _are_below: BoolArray  # which of them were below 0 when it was last seen
+    _below: FloatArray  # how many of every cell were
+    _above: FloatArray  # Σ slope·a + base over the other rows of every cell
 
     def __init__(self, cells: Cells, answers: FloatArray, slope: float, base: float) -> None:
         self.answers, self.slope, self.base = answers, slope, base
@@ -115,7 +122,7 @@ class RowsOfCells:
             small.append(line[is_small])
             of_small.append(of_row[is_small])
         self._small_to, self._small = limit, np.concatenate([*small, np.empty(0)])
-        self._of_small: CodeArray = np.concatenate([*of_small, np.empty(0, dtype=np.int32)])
+        self._of_small = np.concatenate([*of_small, np.empty(0, dtype=np.int32)])
         self._are_below = np.zeros(len(self._small), dtype=bool)
         self._below, self._above = np.zeros(self._count), self.slope * self.sums + self.base * self._rows
 
