@@ -73,11 +73,11 @@ def show(results: dict[str, dict[str, Any]]) -> None:
 
 
 def draw(results: dict[str, dict[str, Any]], path: Path) -> None:
-    """Seconds and memory by the number of establishments, both axes logarithmic."""
+    """Time of all cores and memory by the number of establishments, both axes logarithmic."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8.5, 3.6), layout="constrained")
-    for axes, name in zip(figure.subplots(1, 2), ("seconds", "gigabytes"), strict=True):
+    for axes, name in zip(figure.subplots(1, 2), ("cpu_seconds", "gigabytes"), strict=True):
         for engine, part in dict.fromkeys((each["engine"], each["part"]) for each in results.values()):
             found = [each for each in results.values() if (each["engine"], each["part"]) == (engine, part)]
             found.sort(key=lambda each: each["establishments"])
