@@ -156,7 +156,7 @@ class IndividualJob:
         order = np.lexsort((omega, self.cells.of_row))  # that of the answers, not of the table
         cell = self.cells.of_row[order]
         terms = pool.terms(attribute)
-        answers = FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(pool.rest))
+        answers = FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(attribute, pool.rest))
         with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
             choice = self._choose(answers, groups)
         noise = {query: _noise(each, pool.varied) for query, each in choice.filling.noise.items()}
