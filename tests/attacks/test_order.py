@@ -106,8 +106,8 @@ def test_files_batches_and_row_groups_show_nothing_of_the_original_order(
     pq.write_table(table.sort_by("emp"), sorted_by_size, row_group_size=3000)
     reversed_in_parts.mkdir()
     for i in range(3):
-        part = table.sort_by([("emp", "descending")]).slice(4000 * i, 4000)
-        pa.csv.write_csv(part, reversed_in_parts / f"{i}.csv")
+        piece = table.sort_by([("emp", "descending")]).slice(4000 * i, 4000)
+        pa.csv.write_csv(piece, reversed_in_parts / f"{i}.csv")
     layouts = []
     for name, source in (("a", sorted_by_size), ("b", reversed_in_parts / "*.csv")):
         release = released(source, tmp_path / name, with_id=with_id)

@@ -204,4 +204,4 @@ def bounds_of(asked: Asked, omega: Mapping[str, FloatArray]) -> dict[str, IntArr
     job = job_of(asked, {}, omega)
     groups = {query.name: job.cells.groups(query.by) for query in asked.queries}
     with np.errstate(over="ignore", invalid="ignore"):
-        return {name: job._plan(name, told, groups).bounds for name, told in omega.items()}
+        return {name: job._plan(name, told, asked.of_row, groups).bounds for name, told in omega.items()}

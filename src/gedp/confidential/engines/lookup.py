@@ -43,8 +43,8 @@ class Lookup:
         found: CodeArray = np.zeros(rows, dtype=np.int32)
         for step in self.steps:
             found = step(found, codes)
-        if (found < 0).any():
-            raise TableChangedError
+            if (found < 0).any():
+                raise TableChangedError
         return found
 
 

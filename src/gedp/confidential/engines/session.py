@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -21,6 +22,7 @@ ROWS_A_RECORD = 100_000
 #: Nothing that a session holds is to be seen in a page, a log of events, or a temporary file.
 PRIVATE = {
     "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
     "spark.io.encryption.enabled": "true",
     "spark.executor.syncLogLevel.enabled": "true",
@@ -48,17 +50,21 @@ def new_session(master: str | None = None) -> Iterator[Any]:
         settings |= {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
     for key, value in settings.items():
         builder = builder.config(key, value)
-    try:
-        session = builder.getOrCreate()
-    except Exception as error:
-        kind = type(error).__name__
-    else:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+        session = _started(builder)
         session.sparkContext.setLogLevel("OFF")
         try:
             yield session
         finally:
             session.stop()
-        return
+
+
+def _started(builder: Any) -> Any:
+    try:
+        return builder.getOrCreate()
+    except Exception as error:
+        kind = type(error).__name__
     raise Refused(f"Spark did not start ({kind}); nothing was spent. Check --master and SPARK_HOME")
 
 
