@@ -143,7 +143,7 @@ def _gathered(records: Records) -> Iterator[pa.Table]:
         waiting.append(record)
         rows += record.num_rows
         if rows >= part.BATCH_ROWS:
-            yield pa.Table.from_batches(waiting)
+            yield pa.Table.from_batches(waiting).combine_chunks()
             waiting, rows = [], 0
     if rows:
-        yield pa.Table.from_batches(waiting)
+        yield pa.Table.from_batches(waiting).combine_chunks()
