@@ -40,7 +40,9 @@ $(SPARK_READY): requirements-spark.lock pyproject.toml
 	@touch $@
 
 spark: $(SPARK_READY)
-	$(SPARK)/python -m pytest -q tests/spark
+	$(SPARK)/python -m pytest -q tests/spark --cov --cov-report=
+	$(SPARK)/coverage json -q
+	$(SPARK)/python -m tests.house.covered coverage.json spark
 
 demo: setup
 	$(BIN)/gedp demo --out demo
@@ -52,10 +54,12 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(MEASURED)
 
+PROMISE := accounting confidential ledger noise
+
 coverage:
 	$(MAKE) test MEASURED="--cov --cov-report="
 	$(BIN)/coverage json -q
-	$(BIN)/python -m tests.house.covered coverage.json
+	$(BIN)/python -m tests.house.covered coverage.json $(PROMISE)
 
 test-all: setup
 	$(BIN)/python -m pytest -n 2

@@ -116,8 +116,9 @@ def agrees(engine: Engine, rows: Sequence[Row], bound: int) -> None:
 
     sums = engine.reduce(CellSums(cells.lookup, UNIT)).added
     assert sums[CELL_ROWS].tolist() == cells.counts.tolist()
-    for name, place in (("emp", 2), ("profit", 3)):
-        assert sums[name].tolist() == [sum(row[place] for row in rows if cell_of(row) == key) for key in keys]
+    for name, values in {"emp": [row[2] for row in rows], "profit": [row[3] for row in rows]}.items():
+        here = [[value for value, row in zip(values, rows, strict=True) if cell_of(row) == key] for key in keys]
+        assert sums[name].tolist() == list(map(sum, here))
     bounds = np.array([bound if place % 2 else 0 for place in range(cells.count)])
     clippings = {"profit": [Clipping("county", bounds), Clipping("sector", 2 * bounds)]}
     excess = engine.reduce(ClippedCells(cells.lookup, {"profit": UNIT["profit"]}, clippings)).added

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,8 +35,8 @@ SETTINGS = {
 
 
 @contextmanager
-def new_session(master: str | None = None) -> Iterator[Any]:
-    """A session on this machine, or on the cluster that `master` names, until it is left."""
+def new_session(master: str | None = None, more: Mapping[str, str] | None = None) -> Iterator[Any]:
+    """A session on this machine, or on the cluster that `master` names, until it is left; with `more` settings."""
     require_spark()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def new_session(master: str | None = None) -> Iterator[Any]:
     settings = {**SETTINGS, **PRIVATE, "spark.driver.extraJavaOptions": quiet}
     if (master or HERE).startswith("local["):
         settings |= {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
-    for key, value in settings.items():
+    for key, value in {**settings, **(more or {})}.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
