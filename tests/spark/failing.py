@@ -2,6 +2,9 @@
 
 import os
 import signal
+from dataclasses import dataclass
+from pathlib import Path
+from uuid import uuid4
 
 from gedp.confidential.answering import IdentityAnswers
 from gedp.confidential.engines import Batch, Drawn
@@ -16,28 +19,41 @@ def is_first_try(every: int = 1) -> bool:
     return context is not None and context.attemptNumber() == 0 and context.partitionId() % every == 0
 
 
-class Killed(IdentityAnswers):
+@dataclass(frozen=True, repr=False)
+class Marking(IdentityAnswers):
+    """Leaves a file wherever something befell a worker."""
+
+    marks: Path = Path()
+
+    def mark(self) -> None:
+        (self.marks / uuid4().hex).touch()
+
+
+class Killed(Marking):
     """Every worker is killed after it drew."""
 
     def __call__(self, batch: Batch, entropy: Entropy) -> Drawn:
         drawn = super().__call__(batch, entropy)
         if is_first_try():
+            self.mark()
             os.kill(os.getpid(), signal.SIGKILL)
         return drawn
 
 
-class Failed(IdentityAnswers):
+class Failed(Marking):
     """Every second task fails, and quotes what it has."""
 
     def __call__(self, batch: Batch, entropy: Entropy) -> Drawn:
         drawn = super().__call__(batch, entropy)
         if is_first_try(every=2):
+            self.mark()
             raise ValueError(f"cannot do {batch.amounts}")
         return drawn
 
 
-class Hopeless(IdentityAnswers):
+class Hopeless(Marking):
     """All tries fail, and quote what they have."""
 
     def __call__(self, batch: Batch, entropy: Entropy) -> Drawn:
+        self.mark()
         raise ValueError(f"cannot do {batch.amounts}")

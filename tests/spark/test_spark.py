@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from gedp.ledger import Ledger
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.policy import Data, Spec
 from tests.helpers.passes import Row, agrees, agrees_on_faults, faulty_table, table_of
+from tests.spark.failing import Failed, Hopeless, Killed, Marking
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas:FutureWarning"),
@@ -89,7 +91,7 @@ def spec_of(*, synthetic: bool = True, with_id: bool = True, mu: str = "1") -> S
         attributes={"emp": {"psi": "sqrt", "gamma": 0.5}, "profit": {"psi": "sqrt", "gamma": 3, "signed": True}},
         budget={"mu": 10},
         queries=[
-            {"name": "identity", "by": ["establishment"], "mu": Decimal(mu)},
+            {"name": "identity", "by": "establishment", "mu": Decimal(mu)},
             {"name": "county", "by": ["cnty"], "mu": Decimal(mu)},
             {"name": "total", "by": [], "mu": Decimal(mu), "mechanism": "pnc"},
         ],
@@ -153,17 +155,21 @@ def whole(release: gedp.Release, table: pa.Table) -> None:
     assert len(np.unique(errors)) > 0.99 * len(errors)
 
 
-@pytest.mark.parametrize("befalls", ["nothing", "Killed", "Failed"])
+@pytest.mark.parametrize(("befalls", "times"), [(Marking, 0), (Killed, 4), (Failed, 2)])
 def test_whatever_befalls_workers_there_is_one_whole_release(
-    session: Any, tmp_path: Path, befalls: str, monkeypatch: pytest.MonkeyPatch
+    session: Any,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    befalls: type[Marking],
+    times: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if befalls != "nothing":
-        from tests.spark import failing
-
-        monkeypatch.setattr(answering, "IdentityAnswers", getattr(failing, befalls))
+    marks = tmp_path_factory.mktemp("marks")
+    monkeypatch.setattr(answering, "IdentityAnswers", partial(befalls, marks=marks))
     table = large_table(20_000)
     frame = session.createDataFrame(table).repartition(4)
     release = gedp.run(spec_of(synthetic=False), frame, out=tmp_path / "out", ledger=tmp_path / "ledger")
+    assert len(list(marks.iterdir())) == times
     whole(gedp.read_release(release.folder), table)
     assert {path.name for path in release.folder.iterdir()} == {"identity.parquet", "manifest.json", "tables"}
     assert [path.name for path in (release.folder / "identity.parquet").iterdir()] == ["part-00000.parquet"]
@@ -175,16 +181,20 @@ def test_whatever_befalls_workers_there_is_one_whole_release(
 
 
 def test_a_task_that_cannot_be_done_costs_and_tells_nothing(
-    session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    session: Any,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    from tests.spark.failing import Hopeless
-
-    monkeypatch.setattr(answering, "IdentityAnswers", Hopeless)
+    marks = tmp_path_factory.mktemp("marks")
+    monkeypatch.setattr(answering, "IdentityAnswers", partial(Hopeless, marks=marks))
     table = large_table(50).set_column(3, "emp", pa.array([CANARY] * 50))
     with pytest.raises(GedpError, match=r"cannot be read \(ValueError\)") as raised:
         gedp.run(
             spec_of(synthetic=False), session.createDataFrame(table), out=tmp_path / "out", ledger=tmp_path / "ledger"
         )
+    assert len(list(marks.iterdir())) >= 4
     told = capfd.readouterr()
     assert str(CANARY) not in f"{raised.value} {raised.value.__notes__} {told.out} {told.err}"
     assert float(Ledger.open(tmp_path / "ledger", create=False).total().mu_squared) == pytest.approx(6)

@@ -26,14 +26,12 @@ class SparkTable:
 
     def __init__(self, source: str | Path | object, session: Any) -> None:
         self._session, self._stamps = session, dict[Path, Stamp]()
-        self._has_own_names = self._is_parquet = True
+        self._is_parquet = True
         if isinstance(source, str | Path):
             self.name = str(source)
             self._read(self.name)
         else:
             self.name, self._frame, self._is_parquet = FRAME, source, False
-        names = [name.lower() for name in self.columns()]
-        self._has_own_names &= len(set(names)) == len(names)
         self._empty = Part(self.name, arrow_schema(self._frame).empty_table())
 
     def __repr__(self) -> str:
@@ -55,8 +53,8 @@ class SparkTable:
 
     @property
     def has_own_names(self) -> bool:
-        """Whether no two columns have the same name, and Spark gave none a name of its own."""
-        return self._has_own_names
+        """Whether no two columns have the same name, which Spark takes them by, but for case."""
+        return _are_distinct(self.columns())
 
     def columns(self) -> list[str]:
         """The names of the columns."""
@@ -91,7 +89,9 @@ class SparkTable:
         (first,) = self._session.read.text(paths[0]).head(1) or [("",)]
         delimiter = max(DELIMITERS, key=first[0].count)
         names = [name.strip() for name in next(csv.reader([first[0]], delimiter=delimiter), [])]
-        self._has_own_names = all(names)
+        if not all(names) or not _are_distinct(names):
+            hint = "Give every column a name of its own, not counting case"
+            raise FaultsError(self.name, [Fault("the table", "several columns have the same name, or none", hint)])
         named = StructType([StructField(name, StringType()) for name in (*names, _IRREGULAR)])
         dialect = {"sep": delimiter, "quote": '"', "escape": '"', "header": True, "enforceSchema": False}
         read = self._session.read.options(**dialect, mode="PERMISSIVE", columnNameOfCorruptRecord=_IRREGULAR)
@@ -128,6 +128,10 @@ class SparkTable:
         if kind == TableChangedError.__name__:
             raise TableChangedError
         raise FaultsError(self.name, [Fault("the table", f"it cannot be read ({kind})", "Check the table, and Spark")])
+
+
+def _are_distinct(names: Sequence[str]) -> bool:
+    return len({name.lower() for name in names}) == len(names)
 
 
 def _irregular(part: Part) -> list[int]:
