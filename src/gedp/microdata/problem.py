@@ -73,10 +73,15 @@ class AttributeProblem:
     second: SecondAnswers | None = None  # for establishments, by individual accounting
 
     def at(self, values: FloatArray | None) -> "AttributeProblem":
-        """The problem with second answers weighed as they would be where these are the true values of the rows."""
-        if self.second is None or self.noise is None or values is None:
+        """The problem with the precisions of individual accounting where these are the true values of the rows."""
+        if self.second is None or values is None:
             return self
-        return self._with(self.second.at(values))
+        answers, precisions = self.second.at(values)
+        groups = tuple(
+            replace(group, variances=np.where(group.by_psi, group.variances, 1 / precisions[group.query]))
+            for group in self.groups
+        )
+        return replace(self._with(answers), groups=groups)
 
     def _with(self, answers: PsiAnswers) -> "AttributeProblem":
         assert self.noise is not None
@@ -114,10 +119,10 @@ def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
             sigma = float(noise.sigma)
             problem = AttributeProblem(name, cells, groups, PsiAnswers(noise.psi, omega, sigma).estimate(), noise)
             if query.is_individual:
-                problem = problem.with_second(_second_answers(public_rows, attribute, problem, omega, sigma))
+                return problem.with_second(_second_answers(public_rows, attribute, problem, omega, sigma))
             if attribute.signed or all(group.by_psi.all() for group in groups):
                 return problem
-            clipped = ClippedNoise(attribute.protection, sigma, _tau(public_rows, name))
+            clipped = ClippedNoise(attribute.protection, sigma, _tau(public_rows))
             largest = max_by(cells.of_row, omega, cells.count)
             noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
             groups = tuple(
@@ -137,10 +142,11 @@ def _second_answers(
     gamma, prices = attribute.protection.gamma, []
     for group in problem.groups:
         precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
-        prices.append(GroupPrice(group.of_cell[problem.cells.of_row], group.by_psi, precision))
+        prices.append(GroupPrice(group.query, group.of_cell[problem.cells.of_row], group.by_psi, precision))
+    prices.sort(key=lambda price: len(price.precision))
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
-    return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, tuple(prices))
+    return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, prices)
 
 
 def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
@@ -159,10 +165,8 @@ def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, 
     )
 
 
-def _tau(public_rows: PublicRows, name: str) -> float:
+def _tau(public_rows: PublicRows) -> float:
     """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
     manifest = public_rows.source.manifest
-    if name in manifest.individual:
-        return manifest.individual[name].tau
     identities = sum(len(query.attributes) for query in public_rows.spec.queries if query.is_identity)
     return no_clipping_tau(public_rows.count, identities, manifest.zeta or Fraction(0))

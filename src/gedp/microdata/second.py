@@ -3,14 +3,18 @@
 How precise the second answer is follows from the first: one that came out high makes an establishment seem larger, so
 it pays more for the sums and has less left. Weighed by the precisions as they were drawn, first answers that are too
 high would weigh more than those that are too low, and totals come out high. So the weights are those that the fitted
-values would lead to: a weight may depend on the fit, never on the answer that it weighs.
+values would lead to: a weight may depend on the fit, never on the answer that it weighs. That goes for the sums too,
+which are as precise as the member that pays most can afford.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
+from gedp.individual.filling import LEAST_SECOND
 from gedp.neighbors import Signed
 from gedp.policy import Attribute
 from gedp.release.estimates import PsiAnswers, combined
@@ -23,14 +27,18 @@ FURTHEST = 4.0
 class GroupPrice:
     """What the members of a query's groups pay: alike for ψ of the sum, by what they can move for clipped sums."""
 
+    query: str
     of_row: CodeArray
     by_psi: BoolArray
-    precision: FloatArray
+    precision: FloatArray  # as drawn
 
-    def charges(self, reach: FloatArray) -> FloatArray:
-        """What every establishment pays if it can move this much."""
-        precision = self.precision[self.of_row]
-        return np.where(self.by_psi[self.of_row], precision, precision * reach**2)
+    def each(self, reach: FloatArray) -> FloatArray:
+        """What every establishment pays for a precision of 1, if it can move this much."""
+        return np.where(self.by_psi[self.of_row], 1.0, reach**2)
+
+    def affordable(self, left: FloatArray, each: FloatArray) -> FloatArray:
+        """The most precise answers for which all members of a group can pay."""
+        return -max_by(self.of_row, -left / each, len(self.precision))
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,24 +53,48 @@ class SecondAnswers:
     pool: float  # μ² for everything after the first answers
     tau: float
     least: float  # of a fitted value, where ψ has none at 0
-    prices: tuple[GroupPrice, ...]
+    prices: Sequence[GroupPrice]  # from coarse to fine, as they were filled
 
     def as_drawn(self) -> PsiAnswers:
         """Weighed by the precisions as they were drawn."""
         return self._combined(None)
 
-    def at(self, fitted: FloatArray) -> PsiAnswers:
-        """Weighed by the precisions that the fitted values would have led to."""
+    def at(self, fitted: FloatArray) -> tuple[PsiAnswers, dict[str, FloatArray]]:
+        """Weighed by the precisions that the fitted values would have led to; and those of the queries' groups.
+
+        A group would have taken as large a part of what its members can pay for as it did take.
+        """
         psi, gamma = self.attribute.protection.psi, self.attribute.protection.gamma
         values = fitted if self.attribute.signed else np.maximum(fitted, self.least)
-        upper = PsiAnswers(psi, psi(values), self.sigma).upper_bounds(self.tau)
-        left, reach = np.full(len(fitted), self.pool), reach_below(self.attribute, upper)
-        for price in self.prices:
-            left -= price.charges(reach)
+        reach, left, precisions = self._reach(psi(values)), np.full(len(fitted), self.pool), {}
+        for price, as_drawn in zip(self.prices, self._affordable, strict=True):
+            each = price.each(reach)
+            ratio = np.clip(price.affordable(left, each) / as_drawn, 1 / FURTHEST, FURTHEST)
+            precisions[price.query] = precision = price.precision * ratio
+            left = self._rest(left - each * precision[price.of_row])
         drawn = (gamma / self.second_sigma) ** 2
         left = np.clip(left, drawn / FURTHEST, drawn * FURTHEST)
         first = (gamma / self.sigma) ** 2
-        return self._combined(first / (first + left))
+        return self._combined(first / (first + left)), precisions
+
+    @cached_property
+    def _affordable(self) -> list[FloatArray]:
+        """What the groups of every query could take, as drawn."""
+        reach, left, affordable = self._reach(self.omega), np.full(len(self.omega), self.pool), []
+        for price in self.prices:
+            each = price.each(reach)
+            affordable.append(price.affordable(left, each))
+            left = self._rest(left - each * price.precision[price.of_row])
+        return affordable
+
+    def _reach(self, omega: FloatArray) -> FloatArray:
+        """How far values can move below the bounds that such first answers give."""
+        upper = PsiAnswers(self.attribute.protection.psi, omega, self.sigma).upper_bounds(self.tau)
+        return reach_below(self.attribute, upper)
+
+    def _rest(self, left: FloatArray) -> FloatArray:
+        """Never nothing: bounds here are not in whole units, as those that were paid by are."""
+        return np.maximum(left, LEAST_SECOND * self.pool)
 
     def _combined(self, weight: FloatArray | None) -> PsiAnswers:
         first, second = (self.omega, self.sigma), (self.second_omega, self.second_sigma)

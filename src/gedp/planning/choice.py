@@ -48,6 +48,9 @@ EVALUATIONS = 40
 EVALUATIONS_IF_LARGE = 24
 STARTS = (0.6, 0.3, 0.1)  # of what is left: the search begins at the best of these for all, or at falling ones
 WORSE = 30.0  # how much a table weighs that would be worse than with equal shares
+#: Of what equal shares give it, the error that every table should have if it costs the others little.
+WANTED = 0.85
+WANTING = 5.0  # how much a table weighs that has more
 ALLOWED = 1e-9  # by rounding
 
 
@@ -104,10 +107,12 @@ class Aims:
     floor: Mapping[str, float]  # mean errors
 
     def score(self, errors: Mapping[str, float]) -> float:
-        """The lower the better; tables that are worse than their floor weigh heavily."""
+        """The lower the better; tables that gain hardly anything weigh more, those that lose heavily."""
         total = sum(self.importance.values())
         score = sum(weight / total * float(np.log(errors[query])) for query, weight in self.importance.items())
-        return score + WORSE * sum(max(float(np.log(errors[q] / floor)), 0.0) for q, floor in self.floor.items())
+        losses = [float(np.log(errors[query] / floor)) for query, floor in self.floor.items()]
+        wanting = sum(max(loss - float(np.log(WANTED)), 0.0) for loss in losses)
+        return score + WANTING * wanting + WORSE * sum(max(loss, 0.0) for loss in losses)
 
     def is_met(self, errors: Mapping[str, float]) -> bool:
         """Whether no table is worse than its floor."""
