@@ -24,11 +24,22 @@ from gedp.confidential.engines.spark import SparkEngine
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table
+from gedp.confidential.tally import CellSums, DrawnCells
 from gedp.errors import FaultsError, GedpError, Refused
 from gedp.ledger import Ledger
-from gedp.noise.entropy import Entropy, SeededEntropy
+from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from gedp.policy import Data, Spec
-from tests.helpers.passes import Row, agrees, agrees_on_faults, faulty_table, table_of
+from tests.helpers.passes import (
+    UNIT,
+    Row,
+    agrees,
+    agrees_on_faults,
+    agrees_with_drawn,
+    faulty_table,
+    identity_drawing,
+    opened,
+    table_of,
+)
 from tests.spark.failing import Failed, Hopeless, Killed, Marking
 
 pytestmark = [
@@ -120,15 +131,14 @@ class RowsFromElsewhere(LocalEngine):
 
 @pytest.mark.parametrize("with_id", [True, False])
 def test_with_the_same_noise_both_engines_release_the_same(session: Any, tmp_path: Path, with_id: bool) -> None:
-    pq.write_table(large_table(500), tmp_path / "t.parquet")
+    """Spark has three parts, in the order of the table: a seed is used once for all of them."""
+    table = large_table(500)
+    frame = session.createDataFrame(table).repartitionByRange(3, "key").sortWithinPartitions("key")
     spec, found = spec_of(with_id=with_id), []
-    engines: dict[str, Engine] = {
-        "local": RowsFromElsewhere(tmp_path / "t.parquet"),
-        "spark": SparkEngine(tmp_path / "t.parquet", session),
-    }
+    engines: dict[str, Engine] = {"local": RowsFromElsewhere(table), "spark": SparkEngine(frame, session)}
     for name, engine in engines.items():
-        table = open_table(engine, spec.data, spec.policy.attributes)
-        answer(prepare(table, spec), out=tmp_path / name, ledger=None, entropy=SeededEntropy(5))
+        with_roles = open_table(engine, spec.data, spec.policy.attributes)
+        answer(prepare(with_roles, spec), out=tmp_path / name, ledger=None, entropy=SeededEntropy(5))
         found.append(gedp.read_release(tmp_path / name))
     one, two = found
     for query in ("county", "total"):
@@ -178,6 +188,35 @@ def test_whatever_befalls_workers_there_is_one_whole_release(
     assert release.manifest.entropy == "system"
     highest = release.identity().group_by("cnty").aggregate([("emp__psi", "max")])
     assert highest.num_rows == 7
+
+
+class Parts:
+    """A writer for parts alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def identity_parts(self) -> Path:
+        return self.folder / "identity.parquet"
+
+    def write_identity(self, *_: object) -> None:
+        raise AssertionError
+
+    finish_identity = write_identity
+
+
+def test_what_is_known_of_drawn_rows_is_what_was_published_of_them(session: Any, tmp_path: Path) -> None:
+    """Although half of the tasks drew twice."""
+    (tmp_path / "marks").mkdir()
+    drawing = identity_drawing()
+    failing = Failed(drawing.mechanisms, drawing.units, drawing.public, drawing.id, tmp_path / "marks")
+    engine = SparkEngine(session.createDataFrame(table_of(ROWS)).repartition(4), session)
+    _, cells = opened(engine)
+    passes = CellSums(cells.lookup, UNIT), DrawnCells(cells.lookup, UNIT)
+    _, found = engine.draw(failing, SystemEntropy(), *passes, Parts(tmp_path), lambda rows: None)
+    assert list((tmp_path / "marks").iterdir())
+    agrees_with_drawn(pq.read_table(tmp_path / "identity.parquet"), cells, found)
+    assert {path.name for path in tmp_path.iterdir()} == {"identity.parquet", "marks"}
 
 
 def test_a_task_that_cannot_be_done_costs_and_tells_nothing(
