@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from gedp.arrays import IntArray
 from gedp.confidential.engines import ColumnCounts, Drawing, Pass, Reads, Results, RowWriter, nothing
@@ -33,7 +34,7 @@ from gedp.confidential.engines.tasks import (
     sealed_task,
     travelling,
 )
-from gedp.errors import Refused
+from gedp.errors import Refused, TableChangedError
 from gedp.files import writing
 from gedp.noise.entropy import Entropy
 from gedp.release.manifest import part_name
@@ -41,7 +42,8 @@ from gedp.release.rows import ROWS_A_GROUP
 
 #: How results of tasks are put together, in Spark's words.
 REDUCTIONS = {"added": "sum", "highest": "max", "lowest": "min"}
-WRITING = {"mode": "error", "compression": "zstd"}
+#: What a task wrote comes to the folder when Spark commits the whole job, and only then.
+COMMITTED = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
 TYPES = {"added": "long", "highest": "double", "lowest": "double"}
 
 
@@ -126,33 +128,37 @@ class SparkEngine(SparkTable):
         progress: Callable[[int], None],
     ) -> tuple[Results, Results]:
         """Draws in the workers, each from a source of its own; a seed takes one worker, and the order of its rows."""
-        from pyspark.sql.types import DoubleType, LongType, StructField, StructType
-
-        of_table = self.reduce(of_rows)
-        target = writer.identity_parts()
+        of_table, target = self.reduce(of_rows), writer.identity_parts()
         waiting = target.with_name("rows")
-        frame = self._frame if entropy.kind == "system" else self._frame.coalesce(1)
-        kept = {field.name: field for field in self._frame.schema.fields if field.name in drawing.reads.plain}
-        table = [kept.get(name) or StructField(name, DoubleType()) for name in drawing.columns]
         ties = [f"tie{'_' * max(map(len, drawing.columns))}{number}" for number in range(drawing.ties)]
-        schema = StructType([*table, *(StructField(name, LongType()) for name in ties)])
+        schema = self._layout(drawing, ties)
         task = drawing_rows(drawing, entropy.elsewhere(), arrow_schema(self._session.createDataFrame([], schema)))
-        self._censored(
-            lambda: self._mapped(frame, drawing.reads, task, schema).write.parquet(f"file:{waiting}", **WRITING)
-        )
+        frame = self._frame if entropy.kind == "system" else self._frame.coalesce(1)
+        self._write(self._mapped(frame, drawing.reads, task, schema), waiting)
         drawn = self._censored(lambda: self._session.read.schema(schema).parquet(read_at(waiting)))
-        of_published = self._reduced(drawn, of_drawn)
-        count = self._censored(drawn.count)
+        of_published, count = self._reduced(drawn, of_drawn), self._censored(drawn.count)
         # Which part a row goes to, and its place there, follow from public columns and from words that were drawn.
         order = [quoted(name) for name in (*drawing.keys, *ties)]
         ordered = drawn.repartition(count // ROWS_A_GROUP + 1, *order).sortWithinPartitions(*order)
-        published = ordered.select(*(quoted(field.name) for field in table))
-        self._censored(lambda: published.write.parquet(f"file:{target}", **WRITING))
+        self._write(ordered.select(*map(quoted, drawing.columns)), target)
         with writing(target):
             shutil.rmtree(waiting)
-            _tidy(target)
+            if _tidied(target) != count:
+                raise TableChangedError
         progress(count)
         return of_table, of_published
+
+    def _layout(self, drawing: Drawing, ties: Sequence[str]) -> Any:
+        """The columns of drawn rows, in Spark's words."""
+        from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+
+        kept = {field.name: field for field in self._frame.schema.fields if field.name in drawing.reads.plain}
+        table = [kept.get(name) or StructField(name, DoubleType()) for name in drawing.columns]
+        return StructType([*table, *(StructField(name, LongType()) for name in ties)])
+
+    def _write(self, frame: Any, folder: Path) -> None:
+        """Computes rows once and writes them, one attempt of every task."""
+        self._censored(lambda: frame.write.options(**COMMITTED).parquet(f"file:{folder}", compression="zstd"))
 
     def _reduced(self, frame: Any, run: Pass) -> Results:
         from pyspark.sql import functions as sql
@@ -173,10 +179,10 @@ class SparkEngine(SparkTable):
         return self._tasks(frame, list(dict.fromkeys(columns)), task, schema)
 
 
-def _tidy(folder: Path) -> None:
-    """Leaves the parts alone, under names that say nothing."""
+def _tidied(folder: Path) -> int:
+    """Leaves the parts alone, under names that say nothing; returns the number of their rows."""
     parts = sorted(folder.glob("part-*.parquet"))
     for path in set(folder.iterdir()) - set(parts):
         path.unlink()
-    for number, path in enumerate(parts):
-        path.rename(folder / part_name(number))
+    named = [path.rename(folder / part_name(number)) for number, path in enumerate(parts)]
+    return sum(pq.ParquetFile(path).metadata.num_rows for path in named)
