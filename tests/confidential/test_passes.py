@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.confidential.engines import Batch, Results, nothing
+from gedp.confidential.engines import Batch, Results, nothing, part
 from gedp.confidential.engines.local import LocalEngine, _mapped
 from gedp.confidential.engines.tasks import TaskFailedError, received, reducing, sealed_task, sent
 from gedp.confidential.tally import CellSums, DrawnCells
@@ -44,6 +44,12 @@ def test_the_local_engine_finds_what_plain_python_finds(rows: list[Row], bound: 
 @settings(max_examples=10)
 def test_parts_find_together_what_is_there(rows: list[Row], bound: int, cuts: Sequence[int], seed: int) -> None:
     agrees(DividedEngine(table_of(rows), cuts, shuffled(seed)), rows, bound)
+
+
+def test_a_part_that_takes_several_batches_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[Row] = [(f"00{place % 3}", "1111", place, -place) for place in range(23)]
+    monkeypatch.setattr(part, "BATCH_ROWS", 5)
+    agrees(DividedEngine(table_of(rows), [11], shuffled(3)), rows, 7)
 
 
 def test_what_is_wrong_is_counted_alike_in_one_piece_and_in_parts() -> None:

@@ -39,16 +39,16 @@ def new_session(master: str | None = None, more: Mapping[str, str] | None = None
     """A session on this machine, or on the cluster that `master` names, until it is left; with `more` settings."""
     require_spark()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if (master or HERE).startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # nobody else can reach it
     from pyspark.sql import SparkSession
 
     if SparkSession.getActiveSession() is not None:
         raise Refused("a Spark session is open already. Give it, or stop it")
     builder = SparkSession.builder.master(master or HERE)
     quiet = f"-Dlog4j2.configurationFile=file:{Path(__file__).with_name('log4j2.properties')}"
-    settings = {**SETTINGS, **PRIVATE, "spark.driver.extraJavaOptions": quiet}
-    if (master or HERE).startswith("local["):
-        settings |= {"spark.driver.host": "localhost", "spark.driver.bindAddress": "127.0.0.1"}
-    for key, value in {**settings, **(more or {})}.items():
+    settings = {**SETTINGS, **PRIVATE, "spark.driver.extraJavaOptions": quiet, **(more or {})}
+    for key, value in settings.items():
         builder = builder.config(key, value)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
