@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.confidential.engines import Batch, Results, nothing, part
+from gedp.confidential.engines import Batch, ByPlace, nothing, part
 from gedp.confidential.engines.local import LocalEngine, _mapped
 from gedp.confidential.engines.tasks import TaskFailedError, received, reducing, sealed_task, sent
 from gedp.confidential.tally import CellSums, DrawnCells
@@ -98,10 +98,10 @@ class Kept:
 
 
 def test_results_travel_as_the_places_where_something_was_found() -> None:
-    found = Results({"a": np.array([0, 5, 0, -5])}, {"h": np.array([-np.inf, -np.inf, 2.0, 1.0])}, {})
+    found = ByPlace({"a": np.array([0, 5, 0, -5])}, {"h": np.array([-np.inf, -np.inf, 2.0, 1.0])}, {})
     record = sent(found)
     assert record["place"].to_pylist() == [1, 2, 3]
-    empty = Results({"a": np.zeros(4, dtype=np.int64)}, {"h": np.full(4, -np.inf)}, {})
+    empty = ByPlace({"a": np.zeros(4, dtype=np.int64)}, {"h": np.full(4, -np.inf)}, {})
     back = received(pa.Table.from_batches([record]), empty)
     assert np.array_equal(back.added["a"], found.added["a"])
     assert np.array_equal(back.highest["h"], found.highest["h"])
@@ -110,7 +110,7 @@ def test_results_travel_as_the_places_where_something_was_found() -> None:
 
 def test_a_worker_tells_the_kind_of_an_error_alone() -> None:
     class Failing(CellSums):
-        def __call__(self, batch: Batch) -> Results:
+        def __call__(self, batch: Batch) -> ByPlace:
             if batch.rows:
                 raise ValueError(f"bad value {batch.amounts['emp']}")
             return super().__call__(batch)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from gedp.confidential.answering import IdentityAnswers
-from gedp.confidential.engines import Engine, Results, nothing
+from gedp.confidential.engines import ByPlace, Engine, nothing
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
     PLACE,
@@ -145,7 +145,7 @@ def identity_drawing(with_id: bool = True) -> IdentityAnswers:
     return IdentityAnswers(mechanisms, UNIT, DATA.public, "key" if with_id else None)
 
 
-def agrees_with_drawn(table: pa.Table, cells: FinestCells, found: Results) -> None:
+def agrees_with_drawn(table: pa.Table, cells: FinestCells, found: ByPlace) -> None:
     """Whether results about drawn rows are those of the rows that were published."""
     names = list(zip(table["cnty"].to_pylist(), table["naics"].to_pylist(), strict=True))
     for place in range(cells.count):
@@ -190,7 +190,7 @@ class DividedEngine(LocalEngine):
         whole = _grouped(self.done(combining(columns)), names, {ROWS: "sum"})
         return {c: whole[name].to_pylist() for c, name in zip(columns, names, strict=True)}, whole[ROWS].to_numpy()
 
-    def reduce(self, run: Any) -> Results:
+    def reduce(self, run: Any) -> ByPlace:
         empty = nothing(run)
         how = {f"{kind}{number}": REDUCED[kind] for kind, number in travelling(empty)}
         return received(_grouped(self.done(reducing(run)), [PLACE], how), empty)

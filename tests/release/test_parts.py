@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.confidential.engines import Drawing, Pass, Results, RowWriter
+from gedp.confidential.engines import ByPlace, Drawing, Pass, RowWriter
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
@@ -44,7 +44,7 @@ class InParts(LocalEngine):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[Results, Results]:
+    ) -> tuple[ByPlace, ByPlace]:
         kept = Kept("rows")
         results = super().draw(drawing, entropy, of_rows, of_drawn, kept, progress)
         folder, rows = writer.identity_parts(), pa.concat_tables(kept.batches)

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 
 import gedp
 from gedp.confidential import answering
-from gedp.confidential.engines import Drawing, Engine, Results
+from gedp.confidential.engines import ByPlace, Drawing, Engine
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.spark import SparkEngine
 from gedp.confidential.measure import answer
@@ -125,7 +125,7 @@ def large_table(rows: int) -> pa.Table:
 class RowsFromElsewhere(LocalEngine):
     """Draws rows from the source that workers have, as Spark does."""
 
-    def draw(self, drawing: Drawing, entropy: Entropy, *others: Any) -> tuple[Results, Results]:
+    def draw(self, drawing: Drawing, entropy: Entropy, *others: Any) -> tuple[ByPlace, ByPlace]:
         return super().draw(drawing, entropy.elsewhere()(), *others)
 
 

@@ -13,7 +13,7 @@ from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
-from gedp.confidential.engines import Batch, Drawn, Key, Reads, Results
+from gedp.confidential.engines import Batch, ByPlace, Drawn, Key, Reads
 from gedp.confidential.individual import WORDS_FOR_TIES, IndividualJob
 from gedp.confidential.mechanisms import (
     PsiMechanism,
@@ -103,7 +103,7 @@ class _Job:
         data, engine, lookup = self.spec.data, self.table.engine, self.cells.lookup
         units = {name: exact(self.spec.policy.attributes[name].unit) for name in self.spec.asked}
         mechanisms = {name: self.identity[name] for name in self.spec.asked if name in self.identity}
-        sums, drawn = CellSums(lookup, units), Results()
+        sums, drawn = CellSums(lookup, units), ByPlace()
         if mechanisms:
             drawing = IdentityAnswers(mechanisms, units, data.public, data.id)
             of_drawn = DrawnCells(lookup, {name: units[name] for name in mechanisms})

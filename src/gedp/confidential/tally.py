@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
-from gedp.confidential.engines import Batch, Key, Reads, Results
+from gedp.confidential.engines import Batch, ByPlace, Key, Reads
 from gedp.confidential.engines.lookup import Lookup
 from gedp.policy.model import PSI_SUFFIX
 
@@ -28,12 +28,12 @@ class CellSums:
         """The attributes, and the cells of the rows."""
         return Reads(self.units, cells=self.cells)
 
-    def __call__(self, batch: Batch) -> Results:
+    def __call__(self, batch: Batch) -> ByPlace:
         """The sums of these rows."""
         added: dict[Key, IntArray] = {ROWS: _counted(self.cells, batch)}
         for name in self.units:
             added[name] = _added(self.cells.count, batch.cells, batch.amounts[name])
-        return Results(added)
+        return ByPlace(added)
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +52,7 @@ class DrawnCells:
         """Both columns of each attribute, and the cells of the rows."""
         return Reads(plain=tuple(name + end for name in self.units for end in (PSI_SUFFIX, "")), cells=self.cells)
 
-    def __call__(self, batch: Batch) -> Results:
+    def __call__(self, batch: Batch) -> ByPlace:
         """What these rows come to."""
         added: dict[Key, IntArray] = {ROWS: _counted(self.cells, batch)}
         highest: dict[Key, FloatArray] = {}
@@ -66,7 +66,7 @@ class DrawnCells:
             highest[name], lowest[name] = np.full(self.cells.count, -np.inf), np.full(self.cells.count, np.inf)
             np.maximum.at(highest[name], batch.cells, omega)
             np.minimum.at(lowest[name], batch.cells, omega)
-        return Results(added, highest, lowest)
+        return ByPlace(added, highest, lowest)
 
 
 @dataclass(frozen=True, repr=False)
@@ -79,7 +79,7 @@ class CellTally:
     lowest: FloatArray
 
     @classmethod
-    def of(cls, name: str, rows: Results, drawn: Results) -> "CellTally":
+    def of(cls, name: str, rows: ByPlace, drawn: ByPlace) -> "CellTally":
         """What the two passes found for an attribute."""
         sums = rows.added[name]
         if name not in drawn.highest:
@@ -113,7 +113,7 @@ class ClippedCells:
         """The attributes, and the cells of the rows."""
         return Reads(self.units, cells=self.cells)
 
-    def __call__(self, batch: Batch) -> Results:
+    def __call__(self, batch: Batch) -> ByPlace:
         """What clipping takes off, by attribute and query, and the sums by attribute."""
         added: dict[Key, IntArray] = {}
         for name, clippings in self.clippings.items():
@@ -126,7 +126,7 @@ class ClippedCells:
                 bound = clipping.bound_of_cell[cells]
                 over = np.where(bound > 0, np.maximum(np.abs(high) - bound, 0), 0)
                 added[name, clipping.query] = _added(self.cells.count, cells, np.sign(high) * over)
-        return Results(added)
+        return ByPlace(added)
 
 
 def _counted(cells: Lookup, batch: Batch) -> IntArray:

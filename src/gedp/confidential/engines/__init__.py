@@ -71,16 +71,16 @@ Key = str | tuple[str, str]
 
 
 @dataclass(frozen=True, repr=False)
-class Results:
+class ByPlace:
     """By place, such as a cell: whole numbers that are added up, and numbers whose extremes are kept."""
 
     added: Mapping[Key, IntArray] = field(default_factory=dict)
     highest: Mapping[Key, FloatArray] = field(default_factory=dict)
     lowest: Mapping[Key, FloatArray] = field(default_factory=dict)
 
-    def __or__(self, other: "Results") -> "Results":
+    def __or__(self, other: "ByPlace") -> "ByPlace":
         """The results of the rows of both."""
-        return Results(
+        return ByPlace(
             {name: values + other.added[name] for name, values in self.added.items()},
             {name: np.maximum(values, other.highest[name]) for name, values in self.highest.items()},
             {name: np.minimum(values, other.lowest[name]) for name, values in self.lowest.items()},
@@ -94,7 +94,7 @@ class Pass(Protocol):
     def reads(self) -> Reads:
         """What it needs of every row."""
 
-    def __call__(self, batch: Batch) -> Results:
+    def __call__(self, batch: Batch) -> ByPlace:
         """The results of these rows."""
 
 
@@ -204,7 +204,7 @@ class Engine(Protocol):
     def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
         """The combinations of values of public columns that occur, as texts, and the number of rows of each."""
 
-    def reduce(self, run: Pass) -> Results:
+    def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass over all rows."""
 
     def require_place(self, writer: RowWriter) -> None:
@@ -218,7 +218,7 @@ class Engine(Protocol):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[Results, Results]:
+    ) -> tuple[ByPlace, ByPlace]:
         """Draws every row once, into the writer: the results of a pass over the rows, and of one over what was drawn.
 
         `progress` hears how many rows are done.
@@ -240,7 +240,7 @@ class OrderedRows(Protocol):
         """All rows in batches, always in the same order; `amounts` maps columns to their units."""
 
 
-def nothing(run: Pass) -> Results:
+def nothing(run: Pass) -> ByPlace:
     """What a pass finds in no rows."""
     none = np.zeros(0)
     amounts = {name: none.astype(np.int64) for name in run.reads.amounts}

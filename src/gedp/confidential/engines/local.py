@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 
-from gedp.confidential.engines import ArrowStream, Batch, Drawing, Drawn, Pass, Results, RowWriter, nothing
+from gedp.confidential.engines import ArrowStream, Batch, ByPlace, Drawing, Drawn, Pass, RowWriter, nothing
 from gedp.confidential.engines.part import Part
 from gedp.confidential.engines.sources import Stamp, delimiter_of, is_csv, require_readable, stamps_of, unread
 from gedp.errors import Fault, FaultsError, TableChangedError
@@ -66,7 +66,7 @@ class LocalEngine(Part):
         """
         return self._has_own_names
 
-    def reduce(self, run: Pass) -> Results:
+    def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass, batches side by side."""
         return reduce(or_, _mapped(run, self.batches(run.reads)), nothing(run))
 
@@ -81,10 +81,10 @@ class LocalEngine(Part):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[Results, Results]:
+    ) -> tuple[ByPlace, ByPlace]:
         """Draws batch by batch, in one pass over the table; a seed gives its words to the rows in their order."""
 
-        def drawn(batch: Batch) -> tuple[Drawn, Results, Results]:
+        def drawn(batch: Batch) -> tuple[Drawn, ByPlace, ByPlace]:
             found = drawing(batch, entropy)
             (published,) = found.table.combine_chunks().to_batches()
             return found, of_rows(batch), of_drawn(Batch({}, {}, published, batch.rows, batch.cells))

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.arrays import IntArray
-from gedp.confidential.engines import ColumnCounts, Drawing, Pass, Reads, Results, RowWriter, nothing
+from gedp.confidential.engines import ByPlace, ColumnCounts, Drawing, Pass, Reads, RowWriter, nothing
 from gedp.confidential.engines.part import Part
 from gedp.confidential.engines.spark_table import SparkTable, arrow_schema, quoted, read_at
 from gedp.confidential.engines.tasks import (
@@ -94,7 +94,7 @@ class SparkEngine(SparkTable):
         table: pa.Table = self._censored(lambda: parts.groupBy(*names).agg(sql.sum(ROWS).alias(ROWS)).toArrow())
         return {c: table[name].to_pylist() for c, name in zip(columns, names, strict=True)}, table[ROWS].to_numpy()
 
-    def reduce(self, run: Pass) -> Results:
+    def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass, put together by Spark: as many rows as there are places come here."""
         return self._reduced(self._frame, run)
 
@@ -126,7 +126,7 @@ class SparkEngine(SparkTable):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[Results, Results]:
+    ) -> tuple[ByPlace, ByPlace]:
         """Draws in the workers, each from a source of its own; a seed takes one worker, and the order of its rows."""
         of_table, target = self.reduce(of_rows), writer.identity_parts()
         waiting = target.with_name("rows")
@@ -160,7 +160,7 @@ class SparkEngine(SparkTable):
         """Computes rows once and writes them, one attempt of every task."""
         self._censored(lambda: frame.write.options(**COMMITTED).parquet(f"file:{folder}", compression="zstd"))
 
-    def _reduced(self, frame: Any, run: Pass) -> Results:
+    def _reduced(self, frame: Any, run: Pass) -> ByPlace:
         from pyspark.sql import functions as sql
 
         empty = nothing(run)

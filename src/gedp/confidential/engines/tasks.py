@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gedp.confidential.engines import Drawing, Key, Pass, Results, nothing, part
+from gedp.confidential.engines import ByPlace, Drawing, Key, Pass, nothing, part
 from gedp.confidential.engines.part import Part
 from gedp.noise.entropy import Entropy
 
@@ -101,7 +101,7 @@ def drawing_rows(drawing: Drawing, source: Callable[[], Entropy], schema: pa.Sch
     return task
 
 
-def sent(results: Results) -> pa.RecordBatch:
+def sent(results: ByPlace) -> pa.RecordBatch:
     """Results as they travel: the places where something was found, and a column for each array."""
     columns = travelling(results)
     found = [column != EMPTY[kind] for (kind, _), column in columns.items()]
@@ -110,7 +110,7 @@ def sent(results: Results) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, [PLACE, *(f"{kind}{number}" for kind, number in columns)])
 
 
-def received(table: pa.Table, like: Results) -> Results:
+def received(table: pa.Table, like: ByPlace) -> ByPlace:
     """The results that arrived, where `like` is what is found in no rows."""
     places = table[PLACE].to_numpy()
 
@@ -120,10 +120,10 @@ def received(table: pa.Table, like: Results) -> Results:
             array[places] = table[f"{kind}{number}"].to_numpy()
         return arrays
 
-    return Results(*(filled(kind, getattr(like, kind)) for kind in EMPTY))
+    return ByPlace(*(filled(kind, getattr(like, kind)) for kind in EMPTY))
 
 
-def travelling(results: Results) -> dict[tuple[str, int], NDArray]:
+def travelling(results: ByPlace) -> dict[tuple[str, int], NDArray]:
     """The arrays of results by kind and number: their names may be anything."""
     return {(kind, number): array for kind in EMPTY for number, array in enumerate(getattr(results, kind).values())}
 
