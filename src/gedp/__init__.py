@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from gedp.errors import BudgetExceededError, FaultsError, GedpError
     from gedp.ledger import DecidedBy, Ledger
     from gedp.microdata import Microdata, fit_microdata, read_microdata
-    from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, check_neighbor_function, narrow, widen
+    from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, check_neighbor_function, choose, narrow, widen
     from gedp.planning.plan import Plan
     from gedp.policy import PriceList, Spec, make_spec, parse_spec, price, read_spec, write_spec
     from gedp.release.answer import Answer, read_answer
@@ -75,6 +75,7 @@ __all__ = [
     "ask",
     "check",
     "check_neighbor_function",
+    "choose",
     "compose",
     "compose_publishers",
     "fit_microdata",
@@ -109,7 +110,7 @@ _HOME = {
     "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
     "gedp.neighbors": (
         *("Linear", "Log", "Protection", "Signed", "Sqrt"),
-        *("check_neighbor_function", "narrow", "widen"),
+        *("check_neighbor_function", "choose", "narrow", "widen"),
     ),
     "gedp.planning.plan": ("Plan",),
     "gedp.policy": ("PriceList", "Spec", "make_spec", "parse_spec", "price", "read_spec", "write_spec"),

@@ -297,7 +297,7 @@ class Attacker:
         omega = self._identity(name)[:, : values[0].shape[1]]
         upper = PsiAnswers(self._psi(name), omega, sigma).upper_bounds(chosen.tau)
         rest = price(manifest.spec).of_attribute(name).mu_squared - exact(chosen.mu) ** 2
-        most, least = clipping_range(rest)
+        most, least = clipping_range(attribute, rest)
         bounds = clipping_bounds(attribute, upper, most=most, least=least).bounds
         first, second = (np.clip(of_world, -bounds, bounds).sum(axis=1) * float(attribute.unit) for of_world in values)
         return _log_ratio(answers["estimate"].to_numpy(), first, second, np.sqrt(answers["variance"].to_numpy()))

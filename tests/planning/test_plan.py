@@ -108,7 +108,15 @@ def test_the_confidential_table_itself_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="is confidential"):  # the ledger knows its content
         package.plan(spec, tmp_path / "copy.parquet")
     write_spec(tmp_path, SYNTHETIC)
-    assert package.plan(tmp_path / "spec.toml", tmp_path / "t.parquet").establishments == 40
+    with pytest.raises(Refused, match="is confidential"):  # whatever the spec says now
+        package.plan(tmp_path / "spec.toml", tmp_path / "t.parquet")
+
+
+def test_a_synthetic_table_may_be_like_itself(tmp_path: Path) -> None:
+    write_case(tmp_path, SYNTHETIC)
+    for _ in range(2):  # its ledger knows it as synthetic
+        assert package.plan(tmp_path / "spec.toml", tmp_path / "t.parquet").establishments == 40
+        package.run(tmp_path / "spec.toml", out=tmp_path / "out", replace=True)
 
 
 def test_tables_that_nothing_can_be_planned_from(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from gedp.cli.streams import Streams, streams
 from gedp.errors import GedpError
 
 COMMANDS = {
+    "choose": "Find the psi and gamma that protect what must be protected.",
     "compare": "Compare how close workflows come to the truth, on the same table and budget (internal).",
     "demo": "Run the whole chain on a synthetic state: release, microdata, tables, report.",
     "evaluate": "Measure how far a release is from the truth (internal; the results are confidential).",

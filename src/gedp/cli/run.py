@@ -37,7 +37,8 @@ def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> De
     "--zeta",
     callback=_chance,
     metavar="CHANCE",
-    help="Chance that clipping cuts off any value; replaces clipping.zeta in the spec. Default: 0.01.",
+    help="Chance that clipping cuts off any value; replaces clipping.zeta in the spec. Default: 0.01. Under individual "
+    "accounting bounds may be chosen lower, never higher.",
 )
 @click.option(
     "--engine",

@@ -64,7 +64,7 @@ def draw_answers(
                 progress or silent,
                 prepared.shares,
             ).draw()
-            return _manifest(prepared, entropy, zeta, recorded, answered, individual)
+            return _manifest(prepared, entropy, None, recorded, answered, individual)
         job = _Job(
             prepared.table,
             prepared.spec,

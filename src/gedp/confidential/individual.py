@@ -164,7 +164,9 @@ class IndividualJob:
         order = np.lexsort((omega, of_row))  # that of the answers, not of the table
         cell = of_row[order]
         terms = pool.terms(attribute)
-        choice = self._choose(FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(pool.rest)), groups)
+        choice = self._choose(
+            FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(attribute, pool.rest)), groups
+        )
         noise = {query: _noise(each, pool.varied) for query, each in choice.filling.noise.items()}
         second = pool.varied.sigma(choice.filling.left)
         charges = [

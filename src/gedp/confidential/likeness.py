@@ -12,7 +12,7 @@ from gedp.confidential.engines.sources import files_at
 from gedp.confidential.public import keys_of
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.ledger import ledgers_of
+from gedp.ledger import Ledger, ledgers_of
 from gedp.planning.establishments import Establishments, Sizes
 from gedp.policy import Spec
 
@@ -52,12 +52,19 @@ def _numbers(column: pa.ChunkedArray) -> FloatArray | None:
 
 
 def _require_not_confidential(spec: Spec, path: Path) -> None:
-    """Refuses the table of the spec, unless it is synthetic, and any table that a ledger knows."""
+    """Refuses the table of the spec, unless it is synthetic, and any table that a ledger knows as confidential."""
     files = files_at(path)
     own = files_at(spec.source_path()) if spec.data.source else []
     is_own = any(file.samefile(other) for file in files for other in own)
-    if not spec.data.synthetic if is_own else ledgers_of(files):
+    is_declared = is_own and spec.data.synthetic
+    if (is_own and not is_declared) or any(_knows_as_confidential(each, is_declared) for each in ledgers_of(files)):
         raise Refused(
             f"{path} is confidential: a plan is made from what is public. Name an earlier release or a public or "
             "synthetic table, or none, and public columns are counted"
         )
+
+
+def _knows_as_confidential(ledger: Path, is_declared: bool) -> bool:
+    """Whether there is a release from these data that does not call them synthetic; or none, and nobody else does."""
+    releases = Ledger.open(ledger, create=False).state().releases
+    return any(not release.reserve.synthetic for release in releases) or not (releases or is_declared)

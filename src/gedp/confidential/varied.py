@@ -10,7 +10,7 @@ from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, FloatArray, IntArray
 from gedp.confidential.mechanisms import BITS
 from gedp.errors import DomainError
-from gedp.individual.bounds import RAISE
+from gedp.individual.bounds import RAISE, clipping_bounds
 from gedp.individual.filling import LEAST_FRACTION, LEAST_LEFT, LEAST_SECOND
 from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.noise.entropy import Entropy
@@ -59,7 +59,7 @@ def varied_psi(attribute: Attribute, pool: Fraction) -> VariedPsi:
         least, most = grid.least_sigma, grid.most_sigma
     prices = float(pool) * np.array([LEAST_SECOND * LEAST_LEFT, 1.0])
     widest, narrowest = mechanism.sigma(prices)
-    if not (least <= narrowest and widest <= most and clipping_range(pool)[0] >= 1):
+    if not (least <= narrowest and widest <= most and clipping_range(attribute, pool)[0] >= 1):
         raise DomainError(
             f"{attribute.name}: there is no grid for noise of {narrowest:.3g} to {widest:.3g} in {protection.psi}. "
             "Spend another mu, or take another gamma or unit"
@@ -73,11 +73,17 @@ def _sum_noise(unit: float) -> tuple[float, float]:
     return finest * unit, LARGEST_SCALE * unit
 
 
-def clipping_range(pool: Fraction) -> tuple[float, float]:
+def clipping_range(attribute: Attribute, pool: Fraction) -> tuple[float, float]:
     """The largest bound and the least sensitivity, in units, whose noise the grid of sums can carry at any price.
 
-    As `pnc_range`: bounds are known only after the first answers were paid for, so none may fail then.
+    As `pnc_range`: bounds are known only after the first answers were paid for, so none may fail then. What a value can
+    move grows with its bound, so the largest bound is found by bisection; 0 where not even one unit will do.
     """
     least, most = _sum_noise(1.0)
-    cheapest = math.sqrt(float(pool) * LEAST_FRACTION * LEAST_LEFT)
-    return min(math.floor(most * cheapest / 2.001), MOST_UNITS), least * math.sqrt(float(pool)) * RAISE
+    furthest = most * math.sqrt(float(pool) * LEAST_FRACTION * LEAST_LEFT) / RAISE
+    low, high = 0, MOST_UNITS + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        reach = clipping_bounds(attribute, np.array([middle * float(attribute.unit)])).sensitivity[0]
+        low, high = (middle, high) if reach <= furthest else (low, middle)
+    return float(low), least * math.sqrt(float(pool)) * RAISE

@@ -99,12 +99,14 @@ class GroupNoise:
     def charges(self, rows: Rows, partition: Partition) -> FloatArray:
         """What every establishment pays, up to rounding."""
         by_psi, precision = (each[partition.of_cell][rows.cell] for each in (self.by_psi, self.precision))
-        return np.where(by_psi, precision, precision * rows.reach_squared)
+        with np.errstate(invalid="ignore"):  # endless reach and no precision: ψ is chosen there
+            return np.where(by_psi, precision, precision * rows.reach_squared)
 
     def variances(self, terms: Terms, totals: FloatArray) -> FloatArray:
         """Of the answers, where these are the true totals of the groups."""
         of_psi = psi_variance(terms.psi, totals, terms.sigma(np.where(self.by_psi, self.precision, 1.0)))
-        return np.where(self.by_psi, of_psi, 1 / self.precision)
+        with np.errstate(divide="ignore"):
+            return np.where(self.by_psi, of_psi, 1 / self.precision)
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,13 +6,16 @@ from gedp.neighbors.check import (
     check_neighbor_function,
     require_neighbor_function,
 )
+from gedp.neighbors.choosing import Candidate, Demand, choose
 from gedp.neighbors.combine import Piecewise, narrow, widen
 from gedp.neighbors.functions import BUILT_IN, Linear, Log, NeighborFunction, Signed, Sqrt, gain_and_loss
 from gedp.neighbors.protection import Interval, Protection
 
 __all__ = [
     "BUILT_IN",
+    "Candidate",
     "ConditionFailure",
+    "Demand",
     "Interval",
     "Linear",
     "Log",
@@ -23,6 +26,7 @@ __all__ = [
     "Signed",
     "Sqrt",
     "check_neighbor_function",
+    "choose",
     "gain_and_loss",
     "narrow",
     "require_neighbor_function",

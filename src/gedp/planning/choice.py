@@ -95,8 +95,14 @@ class FirstAnswers:
         return clipping_bounds(self.attribute, upper, most=self.most, least=self.least)
 
     def rows(self, bounds: ClippingBounds) -> Rows:
-        """What each can move below its bound, in the attribute's own measure."""
-        return Rows(self.cell, bounds.sensitivity * float(self.attribute.unit), self.expected())
+        """What each can move below its bound, in the attribute's own measure.
+
+        Where the bound had to be cut down, that counts as endless: such a sum is left to ψ, where there is a choice.
+        """
+        reach = bounds.sensitivity * float(self.attribute.unit)
+        if self.terms.allows_psi:
+            reach = np.where(bounds.bounds < self.most, reach, np.inf)
+        return Rows(self.cell, reach, self.expected())
 
 
 @dataclass(frozen=True)

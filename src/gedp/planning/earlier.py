@@ -43,6 +43,10 @@ def _keys(spec: Spec, rows: PublicRows) -> Keys:
     for name, grouper in spec.groupers.items():
         if (found := _grouped(rows, grouper, columns[grouper.column])) is not None:
             columns[name] = found
+    needed = [key for query in spec.queries if not query.is_identity for key in query.by]
+    if missing := dict.fromkeys(key for key in needed if key not in columns):
+        problem, hint = "its map is not that of the release", "Plan where the table is, or from one with this column"
+        raise FaultsError(rows.source.name, [Fault(f"grouping {name}", problem, hint) for name in missing])
     return Keys(rows.count, columns)
 
 

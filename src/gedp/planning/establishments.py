@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gedp.arrays import CodeArray, FloatArray
+from gedp.errors import Fault, FaultsError
 from gedp.individual import Partition, Terms
 from gedp.microdata.cells import combinations
 from gedp.neighbors import Signed
@@ -85,6 +86,12 @@ class Establishments:
 
     def with_totals(self, totals: Mapping[str, float]) -> "Establishments":
         """The same with all sizes scaled to totals that are known from elsewhere."""
+        if faults := [
+            Fault(f"total of {name}", "all sizes are 0, so none can be scaled to it", "Leave it out")
+            for name in totals
+            if not np.any(self.sizes[name].values)
+        ]:
+            raise FaultsError("the totals", faults)
         scaled = {
             name: Sizes(each.values * (totals[name] / np.sum(each.values))) if name in totals else each
             for name, each in self.sizes.items()

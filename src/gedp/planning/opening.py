@@ -77,7 +77,7 @@ def candidates(pool: Fraction, queries: int, shares: Mapping[str, float] | None 
     """What the first answers may cost, as μ, where so many queries follow; with `shares` no more than they leave."""
     share = pool / (queries + 1)
     if shares is None:
-        return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES]
+        return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES if candidate < queries + 1]
     share = min(share, pool - Fraction(sum(shares.values())))
     return [_decimal(share * Fraction(candidate)) for candidate in CANDIDATES if candidate <= 1]
 

@@ -36,8 +36,8 @@ from gedp.policy.section import Faults, Section, did_you_mean
 
 LARGEST_LOG_GAMMA = Decimal(50)
 MOST_CHARACTERS = 10_000_000  # of a spec; a device never ends
-#: A unit with more digits would not be the number that is computed with.
-MOST_UNIT_DIGITS = 15
+#: A unit, gamma or shift with more digits would not be the number that is computed with.
+MOST_DIGITS = 15
 _RESERVED_COLUMNS = {ESTABLISHMENT, *TABLE_COLUMNS}
 
 
@@ -209,8 +209,7 @@ def _attributes(section: Section, taken: set[str], individual: bool | None) -> d
             section.fault(name, "the name is also public, a grouping or the id", "List each column once")
         closeness = _closeness(entry)
         unit = entry.number("unit", Decimal(1))
-        if len(unit.normalize().as_tuple().digits) > MOST_UNIT_DIGITS:
-            entry.fault("unit", f"it has more than {MOST_UNIT_DIGITS} digits", "Give a unit like 0.01")
+        _require_few_digits(entry, "unit", unit)
         signed = entry.flag("signed", default=False)
         at_least = _at_least(entry)
         person, typical = (entry.number(key) if entry.has(key) else None for key in ("person", "typical"))
@@ -238,7 +237,14 @@ def _closeness(entry: Section) -> Closeness:
     if psi == "log" and gamma > LARGEST_LOG_GAMMA:
         entry.fault("gamma", f"log with a gamma of {gamma} hides everything", "Give the logarithm of a ratio, like 0.1")
         gamma = LARGEST_LOG_GAMMA
+    _require_few_digits(entry, "gamma", gamma)
+    _require_few_digits(entry, "shift", shift)
     return Closeness(psi, gamma, shift)
+
+
+def _require_few_digits(entry: Section, key: str, number: Decimal) -> None:
+    if len(number.normalize().as_tuple().digits) > MOST_DIGITS:
+        entry.fault(key, f"it has more than {MOST_DIGITS} digits", "Give a number like 0.01")
 
 
 def _at_least(entry: Section) -> tuple[Closeness, ...]:

@@ -1,5 +1,6 @@
 """What a manifest says about individual accounting: what was chosen for each attribute, and what it predicts."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -44,7 +45,7 @@ def read_individual(section: Section) -> Individual:
     """From JSON; faults are collected."""
     found = Individual(
         section.converted("mu", _decimal, "a number above 0") or Decimal(1),
-        section.converted("tau", _positive, "a number above 0") or 1.0,
+        section.converted("tau", _finite, "a number") or 0.0,
         _numbers(section.table("fractions")),
         _numbers(section.table("reserves")),
         section.converted("largest_share", _positive, "a number above 0") or 1.0,
@@ -72,8 +73,15 @@ def _decimal(value: object) -> Decimal:
     return number
 
 
+def _finite(value: object) -> float:
+    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    if not math.isfinite(number):
+        raise ValueError
+    return number
+
+
 def _positive(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-    if not 0 < number < float("inf"):
+    number = _finite(value)
+    if not number > 0:
         raise ValueError
     return number

@@ -273,7 +273,7 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     _require(root, "prices", _prices(spec))
     if not _is_promise(root.content.get("promise"), _promise(spec)):
         root.fault("promise", "it is not that of the spec", _FRESH)
-    if any(query.is_identity for query in spec.queries) == (zeta is None):
+    if any(query.is_identity and not query.is_individual for query in spec.queries) == (zeta is None):
         root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
     if zeta is not None and spec.zeta is not None and zeta != Fraction(spec.zeta):
         root.fault("clipping", "it is not that of the spec", _FRESH)
