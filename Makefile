@@ -40,7 +40,7 @@ $(SPARK_READY): requirements-spark.lock pyproject.toml
 	@touch $@
 
 spark: $(SPARK_READY)
-	$(SPARK)/python -m pytest -q tests/spark --cov --cov-report=
+	$(SPARK)/python -m pytest -q tests/spark tests/confidential/test_session.py --cov --cov-report=
 	$(SPARK)/coverage json -q
 	$(SPARK)/python -m tests.house.covered coverage.json spark
 

@@ -20,12 +20,13 @@ import gedp
 from gedp.confidential import answering
 from gedp.confidential.engines import ByPlace, Drawing, Engine
 from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.session import _started, new_session
 from gedp.confidential.engines.spark import SparkEngine
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table
 from gedp.confidential.tally import CellSums, DrawnCells
-from gedp.errors import FaultsError, GedpError, Refused
+from gedp.errors import FaultsError, GedpError, Refused, TableChangedError
 from gedp.ledger import Ledger
 from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from gedp.policy import Data, Spec
@@ -326,3 +327,32 @@ def test_the_command_line_runs_spark(run_here: Any, tmp_path: Path, master: str 
 def test_nobody_imports_spark_without_asking(run_here: Any) -> None:
     code = "import sys, gedp, gedp.cli.run, gedp.confidential.run; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_files_and_addresses_that_change_are_noticed(session: Any, tmp_path: Path) -> None:
+    pq.write_table(table_of(ROWS), tmp_path / "t.parquet")
+    there = SparkEngine(f"file://{tmp_path / 't.parquet'}", session)
+    assert there.files() == []
+    assert there.rows() == len(ROWS)
+    assert there.combinations([])[1].tolist() == [len(ROWS)]
+    here = SparkEngine(tmp_path / "t.parquet", session)
+    assert repr(here) == f"SparkEngine({tmp_path / 't.parquet'})"
+    _, cells = opened(LocalEngine(table_of(ROWS[:1])))
+    with pytest.raises(TableChangedError):
+        here.reduce(CellSums(cells.lookup, UNIT))
+    pq.write_table(table_of(ROWS[:3]), tmp_path / "t.parquet")
+    with pytest.raises(TableChangedError):
+        here.require_unchanged()
+
+
+@pytest.mark.usefixtures("session")
+def test_a_session_that_cannot_be_had_is_refused() -> None:
+    with pytest.raises(Refused, match="a Spark session is open already"), new_session():
+        raise AssertionError
+
+    class Builder:
+        def getOrCreate(self) -> None:  # noqa: N802 - Spark's name
+            raise ValueError(f"no {CANARY}")
+
+    with pytest.raises(Refused, match=r"^Spark did not start \(ValueError\); nothing was spent"):
+        _started(Builder())

@@ -137,7 +137,7 @@ class Part:
             self._make_codes(column, values)
         amounts = amounts or {}
         columns = [
-            *(f"enum_code({quoted_name(c)}::VARCHAR::{_enum(c)})::INTEGER" for c in texts),
+            *(f"enum_code(TRY_CAST({quoted_name(c)}::VARCHAR AS {_enum(c)}))::INTEGER" for c in texts),
             *(f"({self._whole(c, unit)})::BIGINT" for c, unit in amounts.items()),
             *map(quoted_name, plain),
         ]
