@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from gedp.policy.examples import example_text, find_spec
@@ -34,8 +35,17 @@ for query in json.loads(sys.argv[1]):
 CASES = (("New Jersey", "NJ", False), ("nation", None, False), ("nation, counties by state", None, True))
 
 
-def process(program: str, *arguments: str) -> tuple[float, float]:
-    """Seconds and gigabytes at the peak of a Python program in a process of its own."""
+@dataclass(frozen=True)
+class Taken:
+    """What a process took."""
+
+    seconds: float
+    cpu_seconds: float  # of all cores together: less disturbed by others on the machine
+    gigabytes: float  # of memory at the peak
+
+
+def taken(program: str, *arguments: str) -> Taken:
+    """What a Python program takes in a process of its own."""
     with tempfile.TemporaryFile() as said:
         began = time.perf_counter()
         child = subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=said, stderr=said)
@@ -46,25 +56,32 @@ def process(program: str, *arguments: str) -> tuple[float, float]:
             said.seek(0)
             raise SystemExit(said.read().decode())
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
-    return seconds, usage.ru_maxrss * unit / 1e9
+    return Taken(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e9)
 
 
-def establishments(folder: Path, qcew: Path, state: str | None) -> Path:
-    """The synthetic table, made if it is not there."""
-    path = folder / f"{state or 'nation'}.parquet"
+def process(program: str, *arguments: str) -> tuple[float, float]:
+    """Seconds and gigabytes at the peak of a Python program in a process of its own."""
+    it = taken(program, *arguments)
+    return it.seconds, it.gigabytes
+
+
+def establishments(folder: Path, qcew: Path, state: str | None, times: int = 1) -> Path:
+    """The synthetic table, or so many times as many establishments, made if it is not there."""
+    path = folder / f"{state or 'nation'}{f'-{times}' if times > 1 else ''}.parquet"
     if not path.exists():
         if not qcew.exists():
             raise SystemExit(f"{qcew}: no such file; name a published QCEW with --qcew")
         where = ["--state", state] if state else []
         options = ["--qcew", str(qcew), "--year", "2016", "--quarter", "1", *where, "--out", str(path)]
+        options += ["--times", str(times)] if times > 1 else []
         process(GEDP, "synth", "qcew", *options)
     return path
 
 
-def spec_for(source: Path, folder: Path, counties_by_state: bool) -> Path:
-    """paper-equal about this table, which is synthetic."""
+def spec_for(source: Path, folder: Path, counties_by_state: bool, example: str = "paper-equal") -> Path:
+    """A shipped spec about this table, which is synthetic."""
     named = f'source = "{source.resolve().as_posix()}"\nsynthetic = true'
-    text = example_text("paper-equal").replace('source = "establishments.parquet"', named)
+    text = example_text(example).replace('source = "establishments.parquet"', named)
     if counties_by_state:
         text = text.replace('by = ["cnty"', 'by = ["state", "cnty"')
     path = folder / "spec.toml"

@@ -1,6 +1,6 @@
 """The types of arrays that everything computes with, and texts as codes."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,11 @@ def label_codes(texts: Sequence[str]) -> tuple[list[str], CodeArray]:
     labels = sorted(set(texts))
     position = {label: place for place, label in enumerate(labels)}
     return labels, np.array([position[text] for text in texts], dtype=np.int32)
+
+
+def slices(rows: int, at_once: int = 2**17) -> Iterator[slice]:
+    """All rows in parts: what is worked out for one part stays in the cache, and takes little memory."""
+    return (slice(start, start + at_once) for start in range(0, rows, at_once))
 
 
 def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:

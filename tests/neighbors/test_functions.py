@@ -236,3 +236,15 @@ def test_gain_and_loss_are_the_parts_of_a_value(x: list[float]) -> None:
     assert (gain >= 0).all()
     assert (loss >= 0).all()
     assert (gain * loss == 0).all()
+
+
+@given(protections, st.lists(positive_values, min_size=1))
+def test_the_low_end_is_that_of_the_interval(protection: Protection, x: list[float]) -> None:
+    assert np.array_equal(protection.low(np.array(x)), protection.interval(np.array(x)).low)
+
+
+@pytest.mark.parametrize("shift", [0.0, 2.5])
+def test_answers_with_noise_of_their_own_vary_as_answers_with_that_noise(shift: float) -> None:
+    sigma, x = np.array([1e-3, 0.7, 40.0]), np.array([0.0, 9.0, 1e8])
+    alone = [float(Sqrt(shift).debiased_variance(x[i : i + 1], float(sigma[i]))[0]) for i in range(3)]
+    assert Sqrt(shift).debiased_variance(x, sigma) == pytest.approx(alone, rel=1e-14)

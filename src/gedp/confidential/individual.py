@@ -5,6 +5,7 @@ no establishment pays more than its pool is checked on the noise itself, before 
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -41,6 +42,7 @@ MARGIN = 1e-8
 Shares = Mapping[str, Mapping[str, float]]
 #: Two rows of a nation have the same 128 bits with probability below 1e-24.
 WORDS_FOR_TIES = 2
+PLANNERS = 2  # attributes planned at a time
 
 
 @dataclass(frozen=True)
@@ -111,9 +113,11 @@ class IndividualJob:
         of_row, omegas, sums, seen = self._first_pass()
         groups = {query.name: self.cells.groups(query.by) for query in self._tables}
         planned = {}
-        for done, name in enumerate(omegas, 1):
-            planned[name] = self._plan(name, omegas[name], of_row, groups)
-            self.progress("plans", done, len(omegas))
+        with ThreadPoolExecutor(PLANNERS) as pool:  # nothing is drawn here
+            plans = pool.map(lambda name: self._plan(name, omegas[name], of_row, groups), omegas)
+            for done, (name, plan) in enumerate(zip(omegas, plans, strict=True), 1):
+                planned[name] = plan
+                self.progress("plans", done, len(omegas))
         clipped = self._second_pass(planned, seen)
         answered = [self._identity_answered()]
         for done, query in enumerate(self._tables, 1):
@@ -164,9 +168,9 @@ class IndividualJob:
         order = np.lexsort((omega, of_row))  # that of the answers, not of the table
         cell = of_row[order]
         terms = pool.terms(attribute)
-        choice = self._choose(
-            FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(attribute, pool.rest)), groups
-        )
+        answers = FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(attribute, pool.rest))
+        with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
+            choice = self._choose(answers, groups)
         noise = {query: _noise(each, pool.varied) for query, each in choice.filling.noise.items()}
         second = pool.varied.sigma(choice.filling.left)
         charges = [

@@ -32,7 +32,7 @@ def clipping_bounds(
     unit = float(attribute.unit)
     bounds = np.maximum(np.ceil(np.minimum(upper / unit * RAISE, most)), 1.0)
     protection = attribute.protection
-    low = protection.interval(bounds * unit).low / unit
+    low = protection.low(bounds * unit) / unit
     floor = -bounds if isinstance(protection.psi, Signed) else 0.0
     reach = bounds - np.maximum(low, floor)
     # The difference of two close numbers keeps only their absolute error.

@@ -179,7 +179,8 @@ def _fill_cells(
         for by_psi in forms:
             precision = partition.least(rows.least(offered if by_psi else offered / rows.reach_squared))
             noise = GroupNoise(np.full(partition.count, by_psi), precision)
-            rest = np.maximum(left - noise.charges(rows, partition), LEAST_SECOND * terms.pool)
+            charges = precision[partition.of_cell][rows.cell]
+            rest = np.maximum(left - (charges if by_psi else charges * rows.reach_squared), LEAST_SECOND * terms.pool)
             alone = row_variances(rows, terms, rest)[to_group]
             known = 1 / alone + 1 / noise.variances(terms, rows.sums[to_group])
             better = known > best

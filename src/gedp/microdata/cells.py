@@ -35,6 +35,12 @@ class Cells:
     of_row: CodeArray
     codes: Mapping[str, CodeArray]  # of every cell, for every key
 
+    def inside(self, groups: "Cells") -> CodeArray | None:
+        """The group of every cell, where the rows of each are in one group; None if a group cuts through a cell."""
+        of_cell = np.zeros(self.count, dtype=np.int32)
+        of_cell[self.of_row] = groups.of_row
+        return of_cell if np.array_equal(of_cell[self.of_row], groups.of_row) else None
+
 
 @dataclass(repr=False)
 class PublicRows:

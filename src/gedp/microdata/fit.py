@@ -153,7 +153,8 @@ class Microdata:
         beside = path.with_suffix(".json")
         self.release.require_not_part(path, beside)
         with replacing(path) as temporary:
-            pq.write_table(self.table(), temporary, compression="zstd")
+            keys = [name for name in self.public_rows.table.column_names if name != self.public_rows.spec.data.id]
+            pq.write_table(self.table(), temporary, compression="zstd", use_dictionary=keys)  # others do not repeat
             described = {"file": path.name, "sha256": sha256(temporary), **self.described()}
             if self.is_place_on_file(path):
                 with writing(report := self.release.folder / REPORT):

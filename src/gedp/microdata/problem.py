@@ -32,6 +32,14 @@ class PsiNoise:
         with np.errstate(over="ignore", invalid="ignore"):  # of clipped sums sigma is not that of ψ: nobody takes those
             return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
 
+    def at_answers(self, answers: FloatArray) -> FloatArray:
+        """The variances if the answers were the truth."""
+        return psi_variance(self.psi, answers, self.sigma)
+
+    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
+        """The highest of the values x in every cell."""
+        return max_by(of_row, x, cells)
+
 
 @dataclass(frozen=True)
 class ClippedNoise:
@@ -44,7 +52,7 @@ class ClippedNoise:
     def sensitivity(self, omega: FloatArray) -> FloatArray:
         """How far one establishment can move the sum of a group whose largest ψ of an establishment is omega."""
         upper = PsiAnswers(self.protection.psi, omega, self.sigma).upper_bounds(self.tau)
-        return upper - self.protection.interval(upper).low
+        return upper - self.protection.low(upper)
 
 
 @dataclass(frozen=True, repr=False)

@@ -105,5 +105,5 @@ def reach_below(attribute: Attribute, upper: FloatArray) -> FloatArray:
     """How far a value can move below these bounds. Not in whole units: weights that jump would never settle."""
     upper, protection = np.maximum(upper, float(attribute.unit)), attribute.protection
     floor = -upper if isinstance(protection.psi, Signed) else 0.0
-    reach: FloatArray = upper - np.maximum(protection.interval(upper).low, floor)
+    reach: FloatArray = upper - np.maximum(protection.low(upper), floor)
     return reach

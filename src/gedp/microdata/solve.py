@@ -12,6 +12,7 @@ systems are solved by conjugate gradients, preconditioned by a sweep over the qu
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy import sparse
@@ -132,6 +133,7 @@ class MarginalSystem:
             )
         return unknowns
 
+    @cached_property
     def inverse(self) -> "MarginalInverse":
         """Those entries of (W + B V Bᵀ)⁻¹ that the variances of groups and cells take; for direct systems only."""
         if not self.is_direct:

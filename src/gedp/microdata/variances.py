@@ -11,7 +11,7 @@ the first for dividing cells that the group cuts through, the second for the cel
 import numpy as np
 from scipy import sparse
 
-from gedp.arrays import FloatArray
+from gedp.arrays import CodeArray, FloatArray
 from gedp.microdata.cells import Cells
 from gedp.microdata.solve import CellFit
 from gedp.microdata.weights import AttributeFit
@@ -26,6 +26,11 @@ def group_variances(fit: AttributeFit, cells: Cells, groups: Cells) -> FloatArra
     if fit.cell_fit is None:
         return np.full(groups.count, np.nan)
     shape, places = (cells.count, groups.count), (cells.of_row, groups.of_row)
+    if (of_cell := cells.inside(groups)) is not None:
+        if (measured := _of_measured(fit.cell_fit, of_cell, groups.count)) is not None:
+            return measured
+        whole = sparse.coo_array((np.ones(cells.count), (np.arange(cells.count), of_cell)), shape=shape)
+        return _of_cell_totals(fit.cell_fit, whole.tocsr())
     if fit.row_variances is not None and fit.cell_variances is not None:
         inside = sparse.coo_array((fit.row_variances, places), shape=shape).tocsr()
         shares = sparse.csr_array(sparse.diags_array(1 / fit.cell_variances) @ inside)
@@ -38,6 +43,21 @@ def group_variances(fit: AttributeFit, cells: Cells, groups: Cells) -> FloatArra
     parts = sparse.csr_array((np.abs(shares.data - 1) > WHOLE, shares.indices, shares.indptr), shape=shape)
     divided = np.asarray(parts.astype(np.int64).sum(axis=0)) > 0
     return np.where(divided, np.nan, _of_cell_totals(fit.cell_fit, shares))
+
+
+def _of_measured(fit: CellFit, of_cell: CodeArray, count: int) -> FloatArray | None:
+    """W − W² (W + B V Bᵀ)⁻¹ on the diagonal, where these are the groups of a query; None where they are not."""
+    system = fit.system
+    if not system.is_direct or system.size**2 > BATCH_NUMBERS:
+        return None
+    for marginal, start in zip(system.marginals, system.starts, strict=False):
+        place = np.zeros(count, dtype=np.int32)
+        place[of_cell] = marginal.of_cell
+        if marginal.groups == count and np.array_equal(place[of_cell], marginal.of_cell):
+            variances = marginal.variances[place]
+            found = variances - variances**2 * system.inverse.diagonal[start + place]
+            return np.where(found > ROUNDING * variances, found, 0.0)
+    return None
 
 
 def _of_cell_totals(fit: CellFit, shares: "sparse.csr_array[np.float64]") -> FloatArray:

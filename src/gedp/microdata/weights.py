@@ -21,6 +21,7 @@ from scipy.sparse.linalg import lsmr
 from gedp.arrays import FloatArray, max_by, sum_by
 from gedp.errors import DomainError
 from gedp.microdata.cells import Cells
+from gedp.microdata.pooled import pooled
 from gedp.microdata.problem import AttributeProblem, is_exact
 from gedp.microdata.solve import (
     CellFit,
@@ -30,7 +31,6 @@ from gedp.microdata.solve import (
     is_partition,
     require_variances,
 )
-from gedp.release.estimates import psi_variance
 
 #: Of the last step of a query's fitted values (root mean square), in standard deviations of its answers.
 TOLERANCE = 1e-4
@@ -62,10 +62,28 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     """The values that fit the answers best. `row_weights` divide cells that have no answers for establishments."""
     require_weights(weights)
     division = _Division(problem.cells, row_weights)
-    answers = _answers(problem)
-    fit = _fit(problem, answers, _plug_in(problem), division)
     if weights == "plug-in" or variances_are_known(problem):
-        return fit
+        return _fit(problem, _answers(problem), _plug_in(problem), division)
+    as_released = _answers(problem)
+    if (found := pooled(problem)) is None:
+        settled = _settle(problem, division)
+        answers, variances = settled.weighed.answers, settled.weighed.variances
+    else:
+        small, rows = found
+        settled = _settle(small, _Division(small.cells, None))
+        answers = as_released.each()
+        variances = [rows.of_rows(rows.at(settled.at[0])), *settled.weighed.variances[1:]]
+    return replace(
+        _fit(problem, as_released.with_each(answers), as_released.with_each(variances), division),
+        rounds=settled.rounds,
+        change=settled.change,
+        largest_change=settled.largest_change,
+    )
+
+
+def _settle(problem: AttributeProblem, division: "_Division") -> "Settled":
+    """The quasi weights of a problem."""
+    answers = _answers(problem)
 
     def weighed(at: Sequence[FloatArray]) -> Weighed:
         here = problem.at(None if problem.noise is None else at[0])
@@ -76,14 +94,8 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
         towards = _fit(problem, answers.with_each(aims), answers.with_each(widths), division)
         return _fitted(problem, towards).each()
 
-    settled = settle(weighed, _fitted(problem, fit).each(), fitted)
-    answers = answers.with_each(settled.weighed.answers)
-    return replace(
-        _fit(problem, answers, answers.with_each(settled.weighed.variances), division),
-        rounds=settled.rounds,
-        change=settled.change,
-        largest_change=settled.largest_change,
-    )
+    start = _fitted(problem, _fit(problem, answers, _plug_in(problem), division))
+    return settle(weighed, start.each(), fitted)
 
 
 def require_weights(weights: str) -> None:
@@ -106,6 +118,7 @@ class Settled:
     """The variances of all answers at the fixed point, and how it was reached."""
 
     weighed: Weighed
+    at: Sequence[FloatArray]  # the fitted values
     rounds: int
     change: float
     largest_change: float
@@ -132,7 +145,7 @@ def settle(
         at = [here + share * step for here, step in zip(at, steps, strict=True)]
         rounds += 1
     typical, largest = max(change.typical for change in changes), max(change.largest for change in changes)
-    return Settled(weighed_at(at), rounds, typical, largest)
+    return Settled(weighed_at(at), at, rounds, typical, largest)
 
 
 def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:
@@ -226,7 +239,7 @@ def _plug_in(problem: AttributeProblem) -> _PerAnswer:
     """The variances at the answers themselves."""
     rows = None
     if problem.estimates is not None and problem.noise is not None:
-        rows = psi_variance(problem.noise.psi, problem.estimates, problem.noise.sigma)
+        rows = problem.noise.at_answers(problem.estimates)
     return _PerAnswer(rows, tuple(group.variances for group in problem.groups))
 
 
@@ -252,7 +265,7 @@ def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> It
     if problem.clipped is None or problem.noise is None or rows is None:
         yield from (group.variances for group in problem.groups)
         return
-    largest = max_by(problem.cells.of_row, rows, problem.cells.count)
+    largest = problem.noise.highest(rows, problem.cells.of_row, problem.cells.count)
     for group in problem.groups:
         if group.sensitivity is None or group.by_psi.all():
             yield group.variances

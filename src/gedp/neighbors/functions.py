@@ -113,6 +113,10 @@ class NeighborFunction(ABC):
             variance: FloatArray = (sigma / self.slope(at)) ** 2 + (sigma**2 * self.inverse_curvature(at)) ** 2 / 2
         return np.where(finite, variance, np.inf)
 
+    def variance_line(self, sigma: float) -> tuple[float, float] | None:
+        """Slope and base, where `debiased_variance` is slope·x + base for every x of 0 or more; None elsewhere."""
+        return None
+
     def _above_lowest(self, y: npt.ArrayLike) -> FloatArray:
         array = np.asarray(y, dtype=np.float64)
         bad = int(array.size - np.count_nonzero(array >= self.lowest))
@@ -208,9 +212,15 @@ class Sqrt(NeighborFunction):
 
     def debiased_variance(self, x: FloatArray, sigma: float | FloatArray) -> FloatArray:
         """Exact: 4σ²(x + shift) + 2σ⁴."""
-        variance: FloatArray = x * (4 * sigma**2)
-        variance += 4 * sigma**2 * self.shift + 2 * sigma**4
+        square = sigma**2
+        fourth = np.square(square) if isinstance(sigma, np.ndarray) else sigma**4  # a power of an array is slow
+        variance: FloatArray = x * (4 * square)
+        variance += 4 * square * self.shift + 2 * fourth
         return variance
+
+    def variance_line(self, sigma: float) -> tuple[float, float]:
+        """The variance is a line itself."""
+        return 4 * sigma**2, 4 * sigma**2 * self.shift + 2 * sigma**4
 
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """(y − x) / (ψ(x) + ψ(y))."""
@@ -220,9 +230,11 @@ class Sqrt(NeighborFunction):
 
     def moved(self, x: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """x + d (2ψ(x) + d)."""
-        step = np.asarray(distance, dtype=np.float64)
-        end = np.asarray(x, dtype=np.float64) + step * (2 * self(x) + step)
-        return np.where(step > -self.distance(0.0, x), np.maximum(end, 0.0), 0.0)[()]
+        step, x, root = np.asarray(distance, dtype=np.float64), np.asarray(x, dtype=np.float64), self(x)
+        end = x + step * (2 * root + step)
+        total = self.at_zero + root
+        from_zero = np.divide(x, total, out=np.zeros(total.shape), where=total > 0)
+        return np.where(step > -from_zero, np.maximum(end, 0.0), 0.0)[()]
 
     def __str__(self) -> str:
         return f"sqrt({_shifted(self.shift)})"

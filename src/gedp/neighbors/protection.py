@@ -53,6 +53,10 @@ class Protection:
         reach = k * self.gamma
         return Interval(self.psi.moved(x, -reach), self.psi.moved(x, reach))
 
+    def low(self, x: npt.ArrayLike) -> FloatArray:
+        """The lower end of the uncertainty interval around x."""
+        return self.psi.moved(x, -self.gamma)
+
     def relative_width(self, x: npt.ArrayLike) -> FloatArray:
         """The width of the interval as a multiple of |x|; infinite at 0."""
         with np.errstate(divide="ignore"):

@@ -43,7 +43,7 @@ def fitted_variances(
     if not system.is_direct:  # its variances differ too much; a release must not fail for want of a prediction
         solved = []
     if solved:
-        inverse = system.inverse()
+        inverse = system.inverse
         diagonals = np.split(inverse.diagonal, system.starts[1:-1])
         places = [m.of_cell + start for m, start in zip(system.marginals, system.starts[:-1], strict=True)]
         of_cells = np.maximum(cells - cells**2 * inverse.over_groups(places), 0.0)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import duckdb
@@ -86,6 +87,21 @@ def test_the_summary_says_what_is_in_the_file(tmp_path: Path) -> None:
     assert summary.sizes == tuple(count_by_size(made["m3emp"].to_numpy()).tolist())
     assert summary.largest == pc.max(made["m3emp"]).as_py()
     assert summary.counties == 14 + len(np.unique(demo_cells(1).slice(0, 900)["cnty"].to_pylist()))
+
+
+def test_several_times_are_the_same_establishments_with_ids_of_their_own(tmp_path: Path) -> None:
+    once = write(two_states(), tmp_path / "once.parquet")
+    out = tmp_path / "thrice.parquet"
+    make = partial(write_establishments, two_states(), out, year=2016, quarter=1, seed=5, batch=3000)
+    summary = make(times=3)
+    thrice, rows = pq.read_table(out), once.num_rows
+    assert summary.establishments == thrice.num_rows == 3 * rows
+    assert thrice["primary_key"].to_pylist() == list(range(1, 3 * rows + 1))
+    for time in range(3):
+        again = thrice.slice(time * rows, rows)
+        assert again.drop_columns("primary_key").equals(once.drop_columns("primary_key"))
+    with pytest.raises(GedpError, match="1 or more"):
+        make(times=0)
 
 
 def test_size_classes_begin_where_they_say() -> None:

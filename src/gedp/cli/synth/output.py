@@ -60,6 +60,13 @@ def _options(spreads: tuple[str, ...]) -> tuple[Callable[[Callable[..., None]], 
         click.option(
             "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random draws."
         ),
+        click.option(
+            "--times",
+            type=click.IntRange(min=1),
+            default=1,
+            show_default=True,
+            help="Write all establishments so many times, each time with fresh ids: a large table to try things on.",
+        ),
         click.option("--plot", type=PATH, help="Also plot the size distribution (.png, .svg, .pdf)."),
     )
 
@@ -73,6 +80,7 @@ class EstablishmentsFile:
     seed: int
     plot: Path | None
     settings: "SpreadSettings"
+    times: int = 1
     began: float = field(default_factory=time.perf_counter)
 
     def require_writable(self) -> None:
@@ -89,8 +97,8 @@ class EstablishmentsFile:
         from gedp.lab.synth.establishments import write_establishments
         from gedp.lab.synth.plots import plot_sizes
 
-        at.step("writing establishments", int(cells["estabs"].to_numpy().sum()))
-        options = {"year": year, "quarter": quarter, "seed": self.seed}
+        at.step("writing establishments", self.times * int(cells["estabs"].to_numpy().sum()))
+        options = {"year": year, "quarter": quarter, "seed": self.seed, "times": self.times}
         summary = write_establishments(
             cells, self.out, spread=self.spread, settings=self.settings, progress=at.advance, **options
         )
@@ -113,9 +121,9 @@ def makes_establishments(*spreads: str) -> Callable[[Callable[..., None]], Calla
 
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
-        def command(out: Path, spread: str, seed: int, plot: Path | None, **options: Any) -> None:
+        def command(out: Path, spread: str, seed: int, times: int, plot: Path | None, **options: Any) -> None:
             settings = _settings(spread, {name: options.pop(name) for name in _USED_BY})
-            output = EstablishmentsFile(out, spread, seed, plot, settings)
+            output = EstablishmentsFile(out, spread, seed, plot, settings, times)
             output.require_writable()
             function(output=output, **options)
 

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import TypeVar
 
@@ -69,25 +69,29 @@ def write_establishments(
     settings: SpreadSettings | None = None,
     progress: Advance | None = None,
     batch: int = BATCH,
+    times: int = 1,
 ) -> Summary:
     """Makes the establishments of `cells` (schema `gedp.lab.synth.cells.CELL_SCHEMA`) and writes them to `out`.
 
     The spread `classes` needs the columns of CLASS_SCHEMA too. Rows are ordered by state, county, NAICS and
     ownership, and adding them up gives every cell back exactly.
     The same seed gives the same file whatever `batch` is, and a state is the same alone or among others. The
-    file appears only when it is whole.
+    file appears only when it is whole. All of it is written so many `times`, one after the other, with fresh ids: a
+    large table to try things on.
     """
     if spread not in SPREADS:
         raise GedpError(f"spread {spread!r}: no such spread. Use one of {', '.join(SPREADS)}.")
     if seed < 0:
         raise GedpError(f"seed {seed}: must not be negative.")
+    if times < 1:
+        raise GedpError(f"times {times}: must be 1 or more.")
     way = SPREADS[spread](settings or SpreadSettings())
     check_cells(cells, by_class=way.by_class)
     cells = cells.sort_by([(name, "ascending") for name in ("state", "cnty", "naics", "own")])
     work = _Work(cells, year, quarter, seed, way)
     summary = Summary(out, 0, cells.num_rows, work.counties, 0, 0, 0, 0, (0,) * 10, 0)
     with replacing(out) as temporary, _writer(temporary) as writer:
-        for made in _in_order(work.make, work.ranges(batch)):
+        for made in _in_order(work.make, work.ranges(batch, times)):
             writer.write_table(made)
             summary = _add(summary, made)
             if progress is not None:
@@ -142,20 +146,20 @@ class _Work:
         pairs = state.astype(np.int64) * 1000 + self.codes["cnty"].index
         self.counties = len(np.unique(pairs))
 
-    def ranges(self, batch: int) -> Iterator[tuple[int, int]]:
-        """Runs of cells of one state with about `batch` establishments, at least one cell each."""
+    def ranges(self, batch: int, times: int) -> Iterator[tuple[int, int, int]]:
+        """Which time, and runs of cells of one state with about `batch` establishments, at least one cell each."""
         borders = [*self.state_starts.tolist(), len(self.estabs)]
-        for first, last in pairwise(borders):
+        for time, (first, last) in product(range(times), pairwise(borders)):
             while first < last:
                 before = self.ends[first] - self.estabs[first]
                 stop = int(np.searchsorted(self.ends, before + batch, side="right"))
                 stop = min(max(stop, first + 1), last)
-                yield first, stop
+                yield time, first, stop
                 first = stop
 
-    def make(self, cell_range: tuple[int, int]) -> pa.Table:
-        """The establishments of cells first … last - 1, all of one state."""
-        first, last = cell_range
+    def make(self, cell_range: tuple[int, int, int]) -> pa.Table:
+        """The establishments of cells first … last - 1, all of one state, with the ids that they have this time."""
+        time, first, last = cell_range
         cells = slice(first, last)
         estabs = self.estabs[cells]
         start = int(self.ends[first] - self.estabs[first])
@@ -171,7 +175,8 @@ class _Work:
         columns |= {name: pa.array(getattr(made, name)) for name in ATTRIBUTES}
         columns["year"] = pa.array(np.full(count, self.year, np.int16))
         columns["qtr"] = pa.array(np.full(count, self.quarter, np.int8))
-        columns["primary_key"] = pa.array(np.arange(start + 1, start + count + 1))
+        before = time * int(self.ends[-1]) + start
+        columns["primary_key"] = pa.array(np.arange(before + 1, before + count + 1))
         columns["can_agg"], columns["rectype"] = _constant("Y", count), _constant("C", count)
         return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
 

@@ -1,0 +1,165 @@
+"""The answers for the rows of every cell as one answer for its total.
+
+Where ψ makes the variance a line from 0 on, as sqrt does,
+
+    v(x) = slope · max(x, 0) + base,
+
+rows that fit best have x = a + t·v(x) with one multiplier t for all rows of a cell, and that can be solved:
+
+    v = max(base, (slope·a + base) / (1 − slope·t)).
+
+So the sum of a cell's answers is an answer for its total, whose variance Σ v is a function of the total alone: which t
+gives the total takes a quadratic equation, once it is known which rows are above 0. Rounds of weights go over cells
+then, and over rows only to see which are above 0.
+
+This is so for t below 1/slope, and there is such a t for every total if one row's slope·a + base is above 0. Answers of
+a cell without such a row are all so low that any of its rows could be the one above 0. They share the variance of
+their sum alike.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, max_by, slices, sum_by
+from gedp.microdata.cells import Cells
+from gedp.microdata.problem import AttributeProblem, PsiNoise
+
+SMALL = 4.0  # rows with slope·a + base up to so many times what takes them above 0 are looked at in every round
+FURTHEST = 4.0  # how many times as near to 1/slope, or as far from it, t may be as before
+
+
+@dataclass(frozen=True, repr=False)
+class CellsAt:
+    """Totals of the cells, and the variances that the sums of their rows' answers have there."""
+
+    totals: FloatArray
+    variances: FloatArray
+    multipliers: FloatArray
+
+
+class RowsOfCells:
+    """Answers for rows whose variances are a line, and what they say about the totals of their cells."""
+
+    _small: FloatArray  # slope·a + base of the rows that may come to be below 0
+    _of_small: CodeArray  # their cells
+    _small_to: FloatArray  # how large it may be in every cell
+    _are_below: BoolArray  # which of them were below 0 when it was last seen
+    _below: FloatArray  # how many of every cell were
+    _above: FloatArray  # Σ slope·a + base over the other rows of every cell
+
+    def __init__(self, cells: Cells, answers: FloatArray, slope: float, base: float) -> None:
+        self.answers, self.slope, self.base = answers, slope, base
+        self._of_row, self._count = cells.of_row, cells.count
+        self.sums = sum_by(cells.of_row, answers, cells.count)
+        self._highest = max_by(cells.of_row, answers, cells.count)
+        self._rows: IntArray = np.bincount(cells.of_row, minlength=cells.count)
+        self._are_low = slope * self._highest + base <= 0
+        self._keep_small(np.full(cells.count, SMALL * base))
+        below, above = self._parted(np.zeros(cells.count))
+        self._last = CellsAt(self.sums, below * base + above, np.zeros(cells.count))
+        self.variances_at_answers = self._last.variances
+
+    def at(self, totals: FloatArray) -> CellsAt:
+        """The variances where these are the totals. Which rows are above 0 is seen where the last totals led."""
+        if totals is self._last.totals:
+            return self._last
+        below, above = self._parted(self._last.multipliers)
+        gap, floor = totals - self.sums, below * self.base
+        middle = self.slope * gap + floor + above
+        root = np.sqrt(np.maximum(middle**2 - 4 * self.slope * floor * gap, 0))
+        away = middle + root  # 0 where too few rows are known to be below 0 yet
+        wanted = np.divide(2 * gap, away, out=np.full_like(gap, -np.inf), where=away > 0)
+        left = 1 - self.slope * self._last.multipliers
+        multipliers = (1 - np.clip(1 - self.slope * wanted, left / FURTHEST, left * FURTHEST)) / self.slope
+        variances = floor + above / (1 - self.slope * multipliers)
+        together = self._rows * self.base + self.slope * np.maximum(totals, 0)
+        variances = np.where(self._are_low, together, variances)
+        self._last = CellsAt(totals, variances, np.where(self._are_low, 0, multipliers))
+        return self._last
+
+    def of_rows(self, at: CellsAt) -> FloatArray:
+        """The variance of every row's answer."""
+        least, growth = self._least_and_growth(at)
+        found = np.empty_like(self.answers)
+        for rows in slices(len(self.answers)):
+            of_row, line = self._of_row[rows], self._line(rows)
+            line *= growth[of_row]
+            np.maximum(line, least[of_row], out=found[rows])
+        return found
+
+    def highest(self, at: CellsAt) -> FloatArray:
+        """The highest fitted value of a row in every cell: that of its highest answer."""
+        least, growth = self._least_and_growth(at)
+        line = self.slope * self._highest + self.base
+        own = np.maximum(line * growth, least)
+        return self._highest + (at.totals - self.sums) / at.variances * own
+
+    def _least_and_growth(self, at: CellsAt) -> tuple[FloatArray, FloatArray]:
+        """For every cell what the variance of a row is at least, and how many times slope·a + base it is otherwise."""
+        least = np.where(self._are_low, at.variances / self._rows, self.base)
+        return least, np.where(self._are_low, 0, 1 / (1 - self.slope * at.multipliers))
+
+    def _parted(self, multipliers: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """With these multipliers, how many rows of every cell are not above 0, and Σ slope·a + base over the others."""
+        limit = self.base * (1 - self.slope * multipliers)
+        if (limit > self._small_to).any():
+            self._keep_small(np.where(limit > self._small_to, SMALL * limit, self._small_to))
+        is_below = self._small <= limit[self._of_small]
+        moved = np.flatnonzero(is_below != self._are_below)
+        down, of_cell = np.where(is_below[moved], 1.0, -1.0), self._of_small[moved]
+        self._below += sum_by(of_cell, down, self._count)
+        self._above -= sum_by(of_cell, down * self._small[moved], self._count)
+        self._are_below = is_below
+        return self._below.copy(), self._above.copy()
+
+    def _keep_small(self, limit: FloatArray) -> None:
+        """Notes slope·a + base of rows where it is at most the limit of the cell; none of them is below 0 at first."""
+        small, of_small = [], []
+        for rows in slices(len(self.answers)):
+            of_row, line = self._of_row[rows], self._line(rows)
+            is_small = line <= limit[of_row]
+            small.append(line[is_small])
+            of_small.append(of_row[is_small])
+        self._small_to, self._small = limit, np.concatenate([*small, np.empty(0)])
+        self._of_small = np.concatenate([*of_small, np.empty(0, dtype=np.int32)])
+        self._are_below = np.zeros(len(self._small), dtype=bool)
+        self._below, self._above = np.zeros(self._count), self.slope * self.sums + self.base * self._rows
+
+    def _line(self, rows: slice) -> FloatArray:
+        line = self.slope * self.answers[rows]
+        line += self.base
+        return line
+
+
+@dataclass(frozen=True)
+class PooledNoise(PsiNoise):
+    """The noise of the answers for the rows of every cell together."""
+
+    rows: RowsOfCells = field(kw_only=True)
+
+    def at_answers(self, answers: FloatArray) -> FloatArray:
+        """The variances if every answer for a row were the truth."""
+        return self.rows.variances_at_answers
+
+    def variance(self, x: FloatArray) -> FloatArray:
+        """The variances where the totals are x."""
+        return self.rows.at(x).variances
+
+    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
+        """The highest fitted value of a row in every cell."""
+        return self.rows.highest(self.rows.at(x))
+
+
+def pooled(problem: AttributeProblem) -> tuple[AttributeProblem, RowsOfCells] | None:
+    """The problem with one answer for every cell instead of those for its rows; None where variances are no line."""
+    noise, cells = problem.noise, problem.cells
+    if noise is None or problem.estimates is None or problem.second is not None:
+        return None
+    line = noise.psi.variance_line(float(noise.sigma))
+    if line is None:
+        return None
+    rows = RowsOfCells(cells, problem.estimates, *line)
+    each = Cells(cells.count, np.arange(cells.count, dtype=np.int32), cells.codes)
+    together = PooledNoise(noise.psi, noise.sigma, noise.least, rows=rows)
+    return replace(problem, cells=each, estimates=rows.sums, noise=together), rows
