@@ -1,9 +1,9 @@
-# Everything runs in .venv, made from the hash-pinned requirements.lock.
+# Everything runs in .venv, made from the hash-pinned requirements.lock; Spark in .venv-spark, from requirements-spark.lock.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test coverage test-all fuzz faults lint types docs installed setup lock clean
+.PHONY: help demo test coverage test-all fuzz faults lint types docs installed spark setup lock clean
 
 help:
 	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
@@ -16,7 +16,8 @@ help:
 	@echo "make types     mypy, strict"
 	@echo "make docs      build the docs site in site/, offline, and check its links"
 	@echo "make installed build a wheel and try it in an empty environment, with pandas and with polars"
-	@echo "make lock      resolve requirements.lock anew (needs uv)"
+	@echo "make spark     the tests with Spark, in an environment of their own (450 MB; needs Java 17)"
+	@echo "make lock      resolve both lock files anew (needs uv)"
 	@echo "make clean     remove the environment and what the tools left behind"
 
 setup: $(READY)
@@ -29,6 +30,20 @@ $(READY): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+SPARK := .venv-spark/bin
+SPARK_READY := .venv-spark/.ready
+
+$(SPARK_READY): requirements-spark.lock pyproject.toml
+	$(PYTHON) -m venv --clear .venv-spark
+	$(SPARK)/python -m pip install --quiet --require-hashes -r requirements-spark.lock
+	$(SPARK)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+spark: $(SPARK_READY)
+	$(SPARK)/python -m pytest -q tests/spark tests/confidential/test_session.py --cov --cov-report=
+	$(SPARK)/coverage json -q
+	$(SPARK)/python -m tests.house.covered coverage.json spark
+
 demo: setup
 	$(BIN)/gedp demo --out demo
 	$(BIN)/gedp reproduce intervals
@@ -39,10 +54,12 @@ demo: setup
 test: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(MEASURED)
 
+PROMISE := accounting confidential ledger noise
+
 coverage:
 	$(MAKE) test MEASURED="--cov --cov-report="
 	$(BIN)/coverage json -q
-	$(BIN)/python -m tests.house.covered coverage.json
+	$(BIN)/python -m tests.house.covered coverage.json $(PROMISE)
 
 test-all: setup
 	$(BIN)/python -m pytest -n 2
@@ -70,8 +87,11 @@ docs: setup
 installed: setup
 	$(BIN)/python -m tools.installed
 
+LOCKED := --universal --python-version 3.11 --generate-hashes --no-header
+
 lock:
-	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes --no-header -o requirements.lock
+	uv pip compile pyproject.toml --extra synth --extra dev --extra docs $(LOCKED) -o requirements.lock
+	uv pip compile pyproject.toml --extra dev --extra spark --constraint requirements.lock $(LOCKED) -o requirements-spark.lock
 
 clean:
-	rm -rf .venv build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage coverage.json
+	rm -rf .venv .venv-spark build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage coverage.json

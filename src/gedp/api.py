@@ -27,8 +27,8 @@ from gedp.accounting.composition import Promise
 from gedp.confidential.asking import as_decimal, own_query
 from gedp.confidential.asking import ask as carry_out_own
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.choice import engine_for
-from gedp.confidential.engines.local import files_at
+from gedp.confidential.engines.choice import engine_for, is_of_spark
+from gedp.confidential.engines.sources import files_at
 from gedp.confidential.likeness import read_like
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
@@ -118,6 +118,7 @@ def run(
     zeta: Decimal | float | None = None,
     answers_only: bool = False,
     progress: Progress | None = None,
+    session: Any = None,
 ) -> Release:
     """Answers the queries of a spec with noise, and writes the release with its microdata and report: spends budget.
 
@@ -126,14 +127,17 @@ def run(
     a confidential file one is found or made; for a confidential `table` one must be named. `seed` makes noise that can
     be repeated and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value,
     replaces that of the spec. `answers_only` leaves out microdata and report.
+
+    With a `session` of Spark, or a DataFrame of Spark as the table, its workers read the table and draw the noise of
+    establishments. Microdata and report are left out then: `Release.microdata` makes them on one machine.
     """
     keep = () if isinstance(spec, Spec) else (Path(spec),)
     spec = spec if isinstance(spec, Spec) else read_spec(spec)
     spec = spec if zeta is None else changed(spec, zeta=Decimal(str(zeta)))
     entropy = None if seed is None else SeededEntropy(seed)
-    plan = _planned(spec, table, out, ledger, replace, decided_by, entropy, keep)
+    plan = _planned(spec, table, out, ledger, replace, decided_by, entropy, keep, session)
     release = carry_out(plan, progress=progress)
-    if not answers_only:
+    if not (answers_only or session is not None or is_of_spark(table)):
         publish(release)
     return Release(release.folder, release.manifest)
 
@@ -187,9 +191,10 @@ def check(
     ledger: str | Path | None = None,
     replace: bool = False,
     decided_by: DecidedBy | None = None,
+    session: Any = None,
 ) -> PriceList:
     """Checks all that `run` would check before it spends anything, and says what every answer would cost."""
-    return _planned(spec, table, out, ledger, replace, decided_by).prices
+    return _planned(spec, table, out, ledger, replace, decided_by, session=session).prices
 
 
 def _planned(
@@ -201,6 +206,7 @@ def _planned(
     decided_by: DecidedBy | None,
     entropy: Entropy | None = None,
     keep: tuple[Path, ...] = (),
+    session: Any = None,
 ) -> RunPlan:
     return plan_run(
         spec if isinstance(spec, Spec) else read_spec(spec),
@@ -211,6 +217,7 @@ def _planned(
         keep=keep if isinstance(spec, Spec) else (Path(spec),),
         decided_by=decided_by,
         entropy=entropy,
+        session=session,
     )
 
 

@@ -140,6 +140,10 @@ class _Tabular:
     def to_pylist(self) -> list[dict[str, Any]]: ...
 
 class RecordBatch(_Tabular):
+    @staticmethod
+    def from_arrays(
+        arrays: Sequence[Array], names: Sequence[str] | None = None, schema: Schema | None = None
+    ) -> RecordBatch: ...
     @property
     def columns(self) -> list[Array]: ...
     @overload

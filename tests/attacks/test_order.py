@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from gedp.confidential.engines import local
+from gedp.confidential.engines import Batch, ByPlace, nothing, part
 from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.lookup import make_lookup
 from gedp.confidential.table import open_table
+from gedp.confidential.tally import CellTally, DrawnCells
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
@@ -96,15 +99,15 @@ def test_files_batches_and_row_groups_show_nothing_of_the_original_order(
     tmp_path: Path, with_id: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However the rows lie in files, the release of the same establishments is laid out alike."""
-    monkeypatch.setattr(local, "BATCH_ROWS", 2048)
+    monkeypatch.setattr(part, "BATCH_ROWS", 2048)
     monkeypatch.setattr(rows, "ROWS_A_GROUP", 5000)
     table = establishments(12_000)
     sorted_by_size, reversed_in_parts = tmp_path / "one.parquet", tmp_path / "parts"
     pq.write_table(table.sort_by("emp"), sorted_by_size, row_group_size=3000)
     reversed_in_parts.mkdir()
     for i in range(3):
-        part = table.sort_by([("emp", "descending")]).slice(4000 * i, 4000)
-        pa.csv.write_csv(part, reversed_in_parts / f"{i}.csv")
+        piece = table.sort_by([("emp", "descending")]).slice(4000 * i, 4000)
+        pa.csv.write_csv(piece, reversed_in_parts / f"{i}.csv")
     layouts = []
     for name, source in (("a", sorted_by_size), ("b", reversed_in_parts / "*.csv")):
         release = released(source, tmp_path / name, with_id=with_id)
@@ -127,17 +130,18 @@ def test_the_choice_of_mechanisms_does_not_depend_on_the_order_of_the_rows(
     tmp_path_factory: pytest.TempPathFactory, order: Sequence[int], with_id: bool
 ) -> None:
     """Sums in floating point depend on it; those of the estimates, which decide between mechanisms, must not."""
-    from gedp.confidential.tally import CellTally
-
     rng = np.random.default_rng(5)
     estimates = np.concatenate([rng.normal(0, 1e15, 6), rng.normal(0, 1e-3, 3), [np.inf, -np.inf, 2.0**60]])
     cells = np.array([0, 1] * 6, dtype=np.int32)
+    run = DrawnCells(make_lookup({}, {}, cells, 2), {"x": Fraction(1)})
     tallies = []
     for places in (np.arange(12), np.array(order)):
-        tally = CellTally(2)
+        found = nothing(run)
         for place in places:
-            tally.add_identity(cells[[place]], estimates[[place]], estimates[[place]])
-        tallies.append(tally.estimates)
+            column = pa.array(estimates[[place]])
+            row = pa.RecordBatch.from_arrays([column, column], ["x__psi", "x"])
+            found |= run(Batch({}, {}, row, 1, cells[[place]]))
+        tallies.append(CellTally.of("x", ByPlace({"x": np.zeros(2, dtype=np.int64)}), found).estimates)
     assert np.array_equal(tallies[0], tallies[1])
 
 
@@ -155,7 +159,7 @@ def test_rows_that_come_in_order_are_published_like_those_that_are_sorted(
     tmp_path: Path, kind: pa.DataType, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not sorting what is in order already saves time, and changes not a byte but noise."""
-    monkeypatch.setattr(local, "BATCH_ROWS", 2048)
+    monkeypatch.setattr(part, "BATCH_ROWS", 2048)
     monkeypatch.setattr(rows, "ROWS_A_GROUP", 1000)
     count = 5000
     keys = pa.array(range(10_000, 10_000 + count)).cast(kind)

@@ -250,7 +250,7 @@ def test_no_object_of_ours_shows_a_value(tmp_path: Path) -> None:
 class find_objects:  # noqa: N801 - a context manager
     """Looks whenever a function of measuring is called or returns, so that short-lived objects are seen too."""
 
-    WATCHED = ("answer_table", "clipped_excess", "answer_pnc", "interval", "add_identity", "_excess", "count_faults")
+    WATCHED = ("answer_table", "clipped_excess", "answer_pnc", "interval", "_excess", "count_faults", "draw", "_added")
 
     def __init__(self, look: Callable[[], None]) -> None:
         self.look = look
@@ -272,16 +272,16 @@ class find_objects:  # noqa: N801 - a context manager
 @pytest.mark.parametrize(
     "place",
     [
-        "gedp.confidential.table._combine",
-        "gedp.confidential.table._compact",
-        "gedp.confidential.tally.CellTally.add",
-        "gedp.confidential.tally.CellTally.add_identity",
+        "gedp.confidential.engines.lookup._combined",
+        "gedp.confidential.tally._added",
+        "gedp.confidential.tally.DrawnCells.__call__",
+        "gedp.confidential.tally.CellTally.of",
         "gedp.confidential.answering.clipping_bounds",
         "gedp.confidential.answering.clipped_excess",
         "gedp.confidential.answering.answer_pnc",
         "gedp.confidential.answering.answer_table",
         "gedp.release.ReleaseWriter.write_identity",
-        "gedp.confidential.engines.local.Batch",
+        "gedp.confidential.engines.part.Batch",
         "gedp.confidential.table._attribute_faults",
     ],
 )

@@ -16,9 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.confidential.engines import local
+from gedp.arrays import CodeArray
+from gedp.confidential.engines import in_order, lookup, part
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.table import ConfidentialTable, _compact, _runs, find_cells, open_table
+from gedp.confidential.engines.lookup import make_lookup
+from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
 from gedp.errors import DomainError, FaultsError, TableChangedError
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 
@@ -345,9 +347,14 @@ def test_no_value_appears_in_messages_or_reprs() -> None:
     for values in broken:
         assert str(CANARY)[:9] not in " ".join(faults_of(table_of(emp=values)))
     table = opened(table_of(emp=[CANARY // 1000, 1]))
-    batch = next(table.engine.scan(amounts={"emp": Fraction(1)}))
+    batch = next(in_order(table.engine).scan(amounts={"emp": Fraction(1)}))
     for shown in (table, table.engine, batch, find_cells(table, [Query("q", ("cnty",), {})])):
         assert str(CANARY)[:9] not in repr(shown)
+
+
+def cells_of(table: ConfidentialTable, cells: FinestCells) -> CodeArray:
+    """The cell of every row."""
+    return np.concatenate([batch.cells for batch in in_order(table.engine).scan(cells=cells.lookup)])
 
 
 rows = st.lists(
@@ -364,7 +371,7 @@ def test_groups_are_what_plain_python_finds(rows: list[tuple[str, str]], by: tup
     cells = find_cells(table, [Query("q", by, {}), Query("other", ("cnty",), {}), Query("id", ("establishment",), {})])
     groups = cells.groups(by)
     found = defaultdict(set)
-    for i, group in enumerate(groups.of_cell[cells.of_row]):
+    for i, group in enumerate(groups.of_cell[cells_of(table, cells)]):
         found[tuple(groups.keys[key][group] for key in by)].add(i)
     expected = defaultdict(set)
     for i, (cnty, naics) in enumerate(rows):
@@ -379,7 +386,7 @@ def test_groups_are_what_plain_python_finds(rows: list[tuple[str, str]], by: tup
 def test_repeated_ids_are_counted_part_by_part(ids: list[int | None], at_once: int) -> None:
     known = [key for key in ids if key is not None]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(local, "IDS_AT_ONCE", at_once)
+        patch.setattr(part, "IDS_AT_ONCE", at_once)
         for keys in (pa.array(ids, pa.int64()), pa.array(ids, pa.int64()).cast(pa.string())):
             assert LocalEngine(table_of(key=keys)).duplicates("key") == len(known) - len(set(known))
 
@@ -397,7 +404,7 @@ def test_what_does_not_fit_into_memory_is_not_written_to_disk(tmp_path: Path, mo
 
 
 def test_rows_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(local, "BATCH_ROWS", 2048)
+    monkeypatch.setattr(part, "BATCH_ROWS", 2048)
     values = np.arange(20_000)
     pq.write_table(table_of(emp=values.tolist()), tmp_path / "t.parquet", row_group_size=3000)
     engine = LocalEngine(tmp_path / "t.parquet")
@@ -406,19 +413,6 @@ def test_rows_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch, tmp
         assert len(batches) > 5
         assert np.array_equal(np.concatenate([batch.amounts["emp"] for batch in batches]), values)
         assert batches[1].plain.column("key")[0].as_py() == f"k{batches[1].amounts['emp'][0]}"
-
-
-@given(st.lists(st.lists(st.sampled_from([0, 3, 5, 10**9, 2**62]), max_size=8), max_size=5))
-def test_numbers_are_compacted_batch_by_batch_as_all_at_once(batches: list[list[int]]) -> None:
-    arrays = [np.array(batch, dtype=np.int64) for batch in batches]
-    whole = np.concatenate([np.empty(0, dtype=np.int64), *arrays])
-    present, of_row = _compact(iter(arrays), len(whole))
-    expected, positions = np.unique(whole, return_inverse=True)
-    assert np.array_equal(present, expected)
-    assert np.array_equal(of_row, positions)
-    for rows in (len(whole) - 1, len(whole) + 1):
-        with pytest.raises(TableChangedError):
-            _compact(iter(arrays), max(rows, 0) if len(whole) else 1)
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 4)] * 30), min_size=1, max_size=12))
@@ -436,9 +430,22 @@ def test_any_number_of_keys_can_be_crossed(rows: list[tuple[int, ...]]) -> None:
     keys = list(zip(*groups.keys.values(), strict=True))
     texts = [tuple(f"v{value}" for value in row) for row in rows]
     assert keys == sorted(set(texts))
-    assert [keys[group] for group in groups.of_cell[cells.of_row]] == texts
+    assert [keys[group] for group in groups.of_cell[cells_of(table, cells)]] == texts
 
 
-def test_keys_are_numbered_in_runs_that_fit_into_64_bits() -> None:
-    assert _runs({"a": 2**20, "b": 2**20, "c": 2**20}) == [["a", "b", "c"]]
-    assert _runs({"a": 2**21, "b": 2**21, "c": 2**21, "d": 3}) == [["a", "b"], ["c", "d"]]
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), min_size=1, max_size=30), st.sampled_from([0, 40, 2**24]))
+def test_the_cell_of_a_row_is_found_from_its_codes(rows: list[tuple[int, ...]], most: int) -> None:
+    """With a table of all combinations, without one, or with one for the first columns alone."""
+    names, known = ("a", "b", "c"), sorted(set(rows))
+    texts = {name: ["0", "1", "2", "3"] for name in names}
+    codes = {name: np.array([row[i] for row in known], dtype=np.int32) for i, name in enumerate(names)}
+    cell_of = np.array([sum(row) % 3 for row in known], dtype=np.int32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup, "MOST_IN_A_TABLE", most)
+        patch.setattr(lookup, "MOST_COMBINED", most or 2**62)
+        found = make_lookup(texts, codes, cell_of, 3)
+        of_rows = {name: np.array([row[i] for row in rows], dtype=np.int32) for i, name in enumerate(names)}
+        assert found.cells(of_rows, len(rows)).tolist() == [sum(row) % 3 for row in rows]
+        for row in {(i, j, k) for i in range(4) for j in range(4) for k in range(4)} - set(rows):
+            with pytest.raises(TableChangedError):
+                found.cells({name: np.array(row[i : i + 1], dtype=np.int32) for i, name in enumerate(names)}, 1)

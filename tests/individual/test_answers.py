@@ -121,7 +121,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
         asked = Asked({key: [codes[row] for row in rows] for key, codes in public.items()}, (SQRT,), QUERIES, prices)
         job = job_of(asked, {}, {"x": omega[rows]})
         groups = {query.name: job.cells.groups(query.by) for query in QUERIES}
-        found.append(job._plan("x", omega[rows], groups))
+        found.append(job._plan("x", omega[rows], asked.of_row, groups))
     one, two = found
     assert one.described == two.described
     assert np.array_equal(one.bounds[order], two.bounds)

@@ -19,8 +19,9 @@ import gedp.confidential.individual
 import gedp.noise.sums
 import gedp.noise.varied
 from gedp.accounting.composition import exact
-from gedp.arrays import FloatArray, IntArray, label_codes
+from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.engines import Batch
+from gedp.confidential.engines.lookup import Lookup, make_lookup
 from gedp.confidential.individual import AttributePool, IndividualJob
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells
@@ -58,7 +59,13 @@ class Asked:
         codes, labels = {}, {}
         for place, key in enumerate(keys):
             labels[key], codes[key] = label_codes([name.split("\t")[place] for name in names])
-        return FinestCells(len(names), of_row, codes, labels)
+        counts = np.bincount(of_row, minlength=len(names))
+        return FinestCells(counts, make_lookup({}, {}, of_row, len(names)), codes, labels)
+
+    @property
+    def of_row(self) -> CodeArray:
+        """The cell of every row."""
+        return label_codes(["\t".join(row) for row in zip(*self.public.values(), strict=True)])[1]
 
 
 @dataclass(frozen=True)
@@ -75,10 +82,12 @@ class Told(PsiMechanism):
 class _Engine:
     amounts: Amounts
     plain: Mapping[str, Sequence[str]]
+    of_row: CodeArray
 
-    def scan(self, *, amounts: Mapping[str, Fraction], plain: Sequence[str]) -> Iterator[Batch]:
-        columns = pa.table({name: pa.array(values) for name, values in self.plain.items()})
-        yield Batch({}, {name: self.amounts[name] for name in amounts}, columns.to_batches()[0].select(list(plain)))
+    def scan(self, *, amounts: Mapping[str, Fraction], plain: Sequence[str], cells: Lookup) -> Iterator[Batch]:
+        columns = pa.table({name: pa.array(values) for name, values in self.plain.items()}).to_batches()[0]
+        asked = {name: self.amounts[name] for name in amounts}
+        yield Batch({}, asked, columns.select(list(plain)), len(self.of_row), self.of_row)
 
 
 class Kept:
@@ -113,8 +122,8 @@ def job_of(asked: Asked, amounts: Amounts, omega: Mapping[str, FloatArray] | Non
             first = Told(first.psi, first.unit, first.grid, omega[name])
         pools[name] = AttributePool(pool, mu, first, varied_psi(attributes[name], pool - exact(mu) ** 2))
     cells = asked.cells()
-    ids = [f"{row:04}" for row in range(len(cells.of_row))]
-    engine = cast(Any, _Engine(amounts, {**asked.public, "id": ids}))
+    ids = [f"{row:04}" for row in range(cells.rows)]
+    engine = cast(Any, _Engine(amounts, {**asked.public, "id": ids}, asked.of_row))
     table = ConfidentialTable(engine, data, attributes, {}, {})
     spec = Spec(data, Policy(attributes, Decimal(1000)), (identity, *asked.queries))
     return IndividualJob(table, spec, cells, pools, SeededEntropy(seed), ZETA, cast(Any, Kept()), silent)
@@ -195,4 +204,4 @@ def bounds_of(asked: Asked, omega: Mapping[str, FloatArray]) -> dict[str, IntArr
     job = job_of(asked, {}, omega)
     groups = {query.name: job.cells.groups(query.by) for query in asked.queries}
     with np.errstate(over="ignore", invalid="ignore"):
-        return {name: job._plan(name, told, groups).bounds for name, told in omega.items()}
+        return {name: job._plan(name, told, asked.of_row, groups).bounds for name, told in omega.items()}

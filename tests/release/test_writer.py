@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.confidential.engines import local
+from gedp.confidential.engines import part
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
@@ -51,7 +51,7 @@ def released(folder: Path, name: str) -> ReleaseFolder:
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "BATCH_ROWS", 2048)
+    monkeypatch.setattr(part, "BATCH_ROWS", 2048)
 
 
 def test_batches_are_written_in_order_and_the_same_for_the_same_seed(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def changed(folder: Path, path: Sequence[str | int], value: object) -> None:
 
 ABSENT = object()
 WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
-    ("format",): [1, 2, 4, "3", None, ABSENT],
+    ("format",): [1, 2, 4, 5, "3", None, ABSENT],
     ("gedp",): [None, 7, "", ABSENT],
     ("created",): ["yesterday", None, 5, ABSENT],
     ("release",): [7, ABSENT],

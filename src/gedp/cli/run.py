@@ -40,6 +40,13 @@ def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> De
     help="Chance that clipping cuts off any value; replaces clipping.zeta in the spec. Default: 0.01. Under individual "
     "accounting bounds may be chosen lower, never higher.",
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "spark"]),
+    default="local",
+    help="Where the table is read: by this process, or by the workers of Spark, which needs gedp[spark] and Java 17.",
+)
+@click.option("--master", metavar="URL", help="Cluster for --engine spark. Default: all cores of this machine.")
 @click.option("--answers-only", is_flag=True, help="Stop after the answers: no microdata, no report.")
 @click.option("--dry-run", is_flag=True, help="Check the table and the price; spend and write nothing.")
 @click.option(
@@ -53,6 +60,8 @@ def command(
     decided_by: str | None,
     reason: str | None,
     zeta: Decimal | None,
+    engine: str,
+    master: str | None,
     answers_only: bool,
     dry_run: bool,
     seed: int | None,
@@ -72,12 +81,14 @@ def command(
       gedp run my.toml                 make the release, its microdata and report
       gedp run my.toml --answers-only  make the release alone
       gedp run my.toml --zeta 0.05     lower bounds on sums: less noise, clipping more often
+      gedp run my.toml --engine spark  let Spark read a large table (see docs/scale.md)
       gedp ledger show data.parquet.ledger
 
     Exit codes: 0 released, 1 refused (budget, ledger, folder taken), 2 faults in the spec or the table.
     """
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
+    from gedp.confidential.engines.session import new_session
     from gedp.confidential.run import plan_run, run
     from gedp.explain import terminal
     from gedp.explain.facts import warnings
@@ -92,11 +103,23 @@ def command(
     path = Path(spec)
     if (decided_by is None) != (reason is None):
         raise click.UsageError("--decided-by and --reason go together")
+    if master is not None and engine != "spark":
+        raise click.UsageError("--master goes with --engine spark")
+    session = click.get_current_context().with_resource(new_session(master)) if engine == "spark" else None
 
     def planned() -> "RunPlan":
         decision = None if decided_by is None or reason is None else DecidedBy(decided_by, reason)
         entropy = None if seed is None else SeededEntropy(seed)
-        return plan_run(read, out=out, ledger=ledger, replace=force, keep=(path,), decided_by=decision, entropy=entropy)
+        return plan_run(
+            read,
+            out=out,
+            ledger=ledger,
+            replace=force,
+            keep=(path,),
+            decided_by=decision,
+            entropy=entropy,
+            session=session,
+        )
 
     if dry_run:
         plan = planned()
@@ -115,6 +138,9 @@ def command(
     console.print(_released(release, plan), soft_wrap=True)
     warn_if_seeded(release.manifest)
     if answers_only:
+        return
+    if session is not None:
+        console.print(_on_one_machine(release), soft_wrap=True)
         return
     with steps() as at:
         published = publish(release, step=at.step)
@@ -155,6 +181,12 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
             f"promises: gedp ledger show {plan.ledger}"
         )
     return said
+
+
+def _on_one_machine(release: "ReleaseFolder") -> str:
+    """What Spark does not do: both are made of the release, in the memory of one machine."""
+    folder = release.folder
+    return f"Microdata and report are made on one machine: gedp microdata {folder} && gedp report {folder}"
 
 
 def _individual_sentence(plan: "RunPlan", spec: str) -> str:

@@ -13,6 +13,7 @@ from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
+from gedp.confidential.engines import Batch, ByPlace, Drawn, Key, Reads
 from gedp.confidential.individual import WORDS_FOR_TIES, IndividualJob
 from gedp.confidential.mechanisms import (
     PsiMechanism,
@@ -22,11 +23,13 @@ from gedp.confidential.mechanisms import (
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.recording import Record
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
-from gedp.confidential.tally import CellTally, Clipping, clipped_excess, scan_cells
+from gedp.confidential.tally import ROWS, CellSums, CellTally, ClippedCells, Clipping, DrawnCells
+from gedp.errors import TableChangedError
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.policy import Query, Spec
+from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import Progress, silent
 from gedp.release import Answered, AttributeNoise, Individual, Manifest
 from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
@@ -96,29 +99,24 @@ class _Job:
                 self.identity.update({name: self.mechanisms[query.name, name] for name in query.attributes})
 
     def draw_identity(self) -> dict[str, CellTally]:
-        """Sums over the finest cells, and the identity answers, drawn and written batch by batch."""
-        tallies = {name: CellTally(self.cells.count) for name in self.spec.asked}
-        data = self.spec.data
-        plain = [*([data.id] if data.id else []), *data.public] if self.identity else []
-        keys = [data.id] if data.id else data.public
-        done, rows = 0, len(self.cells.of_row)
-        for of_row, batch in scan_cells(self.table, self.cells, self.spec.asked, plain):
-            columns = dict(zip(plain, batch.plain.columns, strict=True))
-            for name, tally in tallies.items():
-                tally.add(of_row, batch.amounts[name])
-                if name in self.identity:
-                    answers = self.identity[name].answer(batch.amounts[name], self.entropy)
-                    estimates = answers.estimate()
-                    tally.add_identity(of_row, answers.omega, estimates / float(self.spec.policy.attributes[name].unit))
-                    columns[f"{name}__psi"] = pa.array(answers.omega)
-                    columns[name] = pa.array(estimates)
-            if self.identity:
-                ties = [] if data.id else [self.entropy.words(len(of_row)) for _ in range(WORDS_FOR_TIES)]
-                self.writer.write_identity(pa.table(columns), data.public, keys, ties)
-            done += len(of_row)
-            self.progress("establishments", done, rows)
-        self.writer.finish_identity()
-        return tallies
+        """Sums over the finest cells, and the identity answers, drawn and written."""
+        data, engine, lookup = self.spec.data, self.table.engine, self.cells.lookup
+        units = {name: exact(self.spec.policy.attributes[name].unit) for name in self.spec.asked}
+        mechanisms = {name: self.identity[name] for name in self.spec.asked if name in self.identity}
+        sums, drawn = CellSums(lookup, units), ByPlace()
+        if mechanisms:
+            drawing = IdentityAnswers(mechanisms, units, data.public, data.id)
+            of_drawn = DrawnCells(lookup, {name: units[name] for name in mechanisms})
+            rows, drawn = engine.draw(drawing, self.entropy, sums, of_drawn, self.writer, self._drew)
+        else:
+            rows = engine.reduce(sums)
+        for found in (rows, drawn):
+            if not np.array_equal(found.added.get(ROWS, self.cells.counts), self.cells.counts):
+                raise TableChangedError
+        return {name: CellTally.of(name, rows, drawn) for name in self.spec.asked}
+
+    def _drew(self, rows: int) -> None:
+        self.progress("establishments", rows, self.cells.rows)
 
     def answer_groups(self, tallies: Mapping[str, CellTally]) -> list[Answered]:
         """Every query but the identity: choose, clip, draw, write. Returns what the manifest says of all queries."""
@@ -137,7 +135,8 @@ class _Job:
                 plan, of_cell = plans[query.name, name], groups[query.name].of_cell
                 sums = np.zeros(groups[query.name].count, dtype=np.int64)
                 np.add.at(sums, of_cell, tallies[name].sums)
-                clipped = sums - excess.get(name, {}).get(query.name, np.zeros_like(sums))
+                clipped = sums.copy()
+                np.subtract.at(clipped, of_cell, excess.get((name, query.name), np.zeros_like(tallies[name].sums)))
                 answers[name] = self._answer(query, name, plan, sums, clipped)
             self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
             answered.append(self._answered(query, groups[query.name], plans))
@@ -155,7 +154,7 @@ class _Job:
         np.maximum.at(highest, groups.of_cell, tally.highest)
         np.minimum.at(lowest, groups.of_cell, tally.lowest)
         signed = isinstance(identity.psi, Signed)
-        tau = no_clipping_tau(len(self.cells.of_row), len(self.identity), self.zeta, signed=signed)
+        tau = no_clipping_tau(self.cells.rows, len(self.identity), self.zeta, signed=signed)
         upper = PsiAnswers(identity.psi, highest, identity.sigma).upper_bounds(tau)
         if signed:
             upper = np.maximum(upper, PsiAnswers(identity.psi, lowest, identity.sigma).upper_bounds(tau))
@@ -173,13 +172,13 @@ class _Job:
         plans: Mapping[tuple[str, str], "_Plan"],
         groups: Mapping[str, Groups],
         tallies: Mapping[str, CellTally],
-    ) -> dict[str, dict[str, IntArray]]:
+    ) -> Mapping[Key, IntArray]:
+        """By attribute and query what clipping takes off the sum of every cell."""
         clippings: dict[str, list[Clipping]] = {}
         for (query, name), plan in plans.items():
             if plan.bounds is not None and plan.clip.any():
-                of_cell = groups[query].of_cell
-                bound = np.where(plan.clip, plan.bounds.bounds, 0)[of_cell]
-                clippings.setdefault(name, []).append(Clipping(query, bound, of_cell, groups[query].count))
+                bound = np.where(plan.clip, plan.bounds.bounds, 0)[groups[query].of_cell]
+                clippings.setdefault(name, []).append(Clipping(query, bound))
         if not clippings:
             return {}
         return clipped_excess(self.table, self.cells, clippings, {n: tallies[n].sums for n in clippings})
@@ -214,7 +213,7 @@ class _Job:
         return [
             Answered(
                 query,
-                len(self.cells.of_row),
+                self.cells.rows,
                 {name: AttributeNoise(self.identity[name].sigma) for name in query.attributes},
             )
             for query in self.spec.queries
@@ -223,11 +222,66 @@ class _Job:
 
 
 @dataclass(frozen=True, repr=False)
+class IdentityAnswers:
+    """The drawing of identity answers: public columns of establishments, ψ of their values with noise, estimates."""
+
+    mechanisms: Mapping[str, PsiMechanism]
+    units: Mapping[str, Fraction]
+    public: Sequence[str]
+    id: str | None
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """What establishments are ordered by."""
+        return [self.id] if self.id else self.public
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Those that are published as they are, and two for each attribute."""
+        return [*self.reads.plain, *(name + end for name in self.mechanisms for end in (PSI_SUFFIX, ""))]
+
+    @property
+    def ties(self) -> int:
+        """Where ids order the establishments, none are equal."""
+        return 0 if self.id else WORDS_FOR_TIES
+
+    @property
+    def reads(self) -> Reads:
+        """What is published as it is, and what is answered."""
+        plain = (*([self.id] if self.id else []), *self.public)
+        return Reads({name: self.units[name] for name in self.mechanisms}, plain)
+
+    def __call__(self, batch: Batch, entropy: Entropy) -> Drawn:
+        """The answers for some establishments."""
+        columns = list(batch.plain.columns)
+        with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
+            for name, mechanism in self.mechanisms.items():
+                answers = mechanism.answer(batch.amounts[name], entropy)
+                columns += [pa.array(answers.omega), pa.array(answers.estimate())]
+        ties = [entropy.words(batch.rows) for _ in range(self.ties)]
+        return Drawn(pa.Table.from_arrays(columns, self.columns), ties)
+
+
+@dataclass(frozen=True, repr=False)
 class _Plan:
     """Which groups are clipped, and at which bounds."""
 
     clip: BoolArray
     bounds: ClippingBounds | None
+
+
+def clipped_excess(
+    table: ConfidentialTable,
+    cells: FinestCells,
+    clippings: Mapping[str, Sequence[Clipping]],
+    unclipped: Mapping[str, IntArray],
+) -> Mapping[Key, IntArray]:
+    """By attribute and query what clipping takes off every cell; refuses a table whose sums are no longer the same."""
+    units = {name: exact(table.attributes[name].unit) for name in clippings}
+    found = table.engine.reduce(ClippedCells(cells.lookup, units, clippings)).added
+    if any(not np.array_equal(found[name], unclipped[name]) for name in clippings):
+        raise TableChangedError
+    return found
 
 
 def _manifest(
@@ -246,7 +300,7 @@ def _manifest(
         created=datetime.now(UTC).replace(microsecond=0),
         release=recorded.reservation.release_id if recorded else None,
         entropy=entropy.kind,
-        establishments=len(prepared.cells.of_row),
+        establishments=prepared.cells.rows,
         spec=spec,
         queries=tuple(answered),
         zeta=zeta,

@@ -9,23 +9,17 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gedp.arrays import BoolArray, FloatArray
+from gedp.confidential.engines import RowWriter
 from gedp.confidential.table import Groups
 from gedp.policy import Query
 from gedp.release import MECHANISMS, VARIANCE_KINDS, answer_schema
 from gedp.release.reader import NOISE
-from gedp.release.rows import Ties
 
 Positions = npt.NDArray[np.int8]
 
 
-class AnswerWriter(Protocol):
+class AnswerWriter(RowWriter, Protocol):
     """What takes the answers as they are drawn: a release in the making, or a rehearsal."""
-
-    def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
-        """Takes some establishments, to be ordered by `keys` and then by `ties`."""
-
-    def finish_identity(self) -> None:
-        """Hears that there are no more establishments, so that they can be sorted and written."""
 
     def write_answers(self, query: str, table: pa.Table) -> None:
         """Takes the answers of one query, as a table in the layout of a release."""

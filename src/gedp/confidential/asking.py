@@ -21,7 +21,7 @@ import numpy.typing as npt
 from gedp._version import __version__
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import FloatArray, IntArray
-from gedp.confidential.engines import ArrowStream
+from gedp.confidential.engines import ArrowStream, in_order
 from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.made_up import made_up_values, neighbors_of
 from gedp.confidential.mechanisms import estab_gaussian
@@ -174,7 +174,7 @@ class _PublicColumns:
     @classmethod
     def of(cls, table: ConfidentialTable) -> "_PublicColumns":
         names, rows = list(table.data.public), table.engine.rows()
-        batches = list(table.engine.scan(coded=names, plain=names)) if names else []
+        batches = list(in_order(table.engine).scan(coded=names, plain=names)) if names else []
         if names and sum(batch.plain.num_rows for batch in batches) != rows:
             raise TableChangedError
         columns = {
@@ -260,7 +260,7 @@ def _true_answer(
 ) -> FloatArray:
     """The answer from the confidential table, cut off at the stated bound, which never spreads two answers apart."""
     units = {name: exact(attribute.unit) for name, attribute in attributes.items()}
-    batches = list(table.engine.scan(amounts=units))
+    batches = list(in_order(table.engine).scan(amounts=units))
     amounts = {name: np.concatenate([batch.amounts[name] for batch in batches]) for name in attributes}
     if any(len(column) != public.rows for column in amounts.values()):
         raise TableChangedError

@@ -4,7 +4,7 @@ Whatever the first answers were, everything about the noise of the others follow
 no establishment pays more than its pool is checked on the noise itself, before any of it is drawn.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -19,9 +19,9 @@ from scipy.special import ndtri
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, BoolArray, CodeArray, FloatArray, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
+from gedp.confidential.engines import Batch, in_order
 from gedp.confidential.mechanisms import BITS, PsiMechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
-from gedp.confidential.tally import scan_cells
 from gedp.confidential.varied import VariedPsi, clipping_range
 from gedp.errors import TableChangedError
 from gedp.individual import ClippingBounds, GroupNoise, Partition, Terms
@@ -110,11 +110,11 @@ class IndividualJob:
 
     def draw(self) -> tuple[list[Answered], dict[str, Individual]]:
         """Draws and writes everything. Returns what the manifest says of the queries, and of every attribute."""
-        omegas, sums, seen = self._first_pass()
+        of_row, omegas, sums, seen = self._first_pass()
         groups = {query.name: self.cells.groups(query.by) for query in self._tables}
         planned = {}
         with ThreadPoolExecutor(PLANNERS) as pool:  # nothing is drawn here
-            plans = pool.map(lambda name: self._plan(name, omegas[name], groups), omegas)
+            plans = pool.map(lambda name: self._plan(name, omegas[name], of_row, groups), omegas)
             for done, (name, plan) in enumerate(zip(omegas, plans, strict=True), 1):
                 planned[name] = plan
                 self.progress("plans", done, len(omegas))
@@ -134,27 +134,39 @@ class IndividualJob:
     def _tables(self) -> list[Query]:
         return [query for query in self.spec.queries if not query.is_identity]
 
-    def _first_pass(self) -> tuple[dict[str, FloatArray], dict[str, IntArray], "_Seen"]:
-        """The first answers of all establishments, the exact sums of the finest cells, and what was seen."""
-        rows = len(self.cells.of_row)
+    def _scan(self, attributes: Iterable[str], plain: Sequence[str] = ()) -> Iterator[Batch]:
+        """All rows in batches, with their cells. They come in one order, since what is planned belongs to places."""
+        units, start = {name: exact(self.table.attributes[name].unit) for name in attributes}, 0
+        for batch in in_order(self.table.engine).scan(amounts=units, plain=plain, cells=self.cells.lookup):
+            yield batch
+            start += batch.rows
+        if start != self.cells.rows:
+            raise TableChangedError
+
+    def _first_pass(self) -> tuple[CodeArray, dict[str, FloatArray], dict[str, IntArray], "_Seen"]:
+        """The cells and first answers of all establishments, the exact sums of the cells, and what was seen."""
+        rows = self.cells.rows
+        of_row = np.empty(rows, dtype=np.int32)
         omegas = {name: np.empty(rows) for name in self.spec.asked}
         sums = {name: np.zeros(self.cells.count, dtype=np.int64) for name in self.spec.asked}
         done, seen = 0, _Seen(self.spec.asked)
-        for of_row, batch in scan_cells(self.table, self.cells, self.spec.asked):
+        for batch in self._scan(self.spec.asked):
             seen.add(batch.amounts)
+            here = slice(done, done + batch.rows)
+            of_row[here] = batch.cells
             for name, omega in omegas.items():
                 amounts = batch.amounts[name]
-                np.add.at(sums[name], of_row, amounts)
-                omega[done : done + len(of_row)] = self.pools[name].first.answer(amounts, self.entropy).omega
-            done += len(of_row)
+                np.add.at(sums[name], batch.cells, amounts)
+                omega[here] = self.pools[name].first.answer(amounts, self.entropy).omega
+            done += batch.rows
             self.progress("establishments", done, rows)
-        return omegas, sums, seen
+        return of_row, omegas, sums, seen
 
-    def _plan(self, name: str, omega: FloatArray, groups: Mapping[str, Groups]) -> _Planned:
+    def _plan(self, name: str, omega: FloatArray, of_row: CodeArray, groups: Mapping[str, Groups]) -> _Planned:
         """What the first answers make of the bounds and of all further noise; nobody pays more than the pool."""
         attribute, pool = self.spec.policy.attributes[name], self.pools[name]
-        order = np.lexsort((omega, self.cells.of_row))  # that of the answers, not of the table
-        cell = self.cells.of_row[order]
+        order = np.lexsort((omega, of_row))  # that of the answers, not of the table
+        cell = of_row[order]
         terms = pool.terms(attribute)
         answers = FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(attribute, pool.rest))
         with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
@@ -173,7 +185,7 @@ class IndividualJob:
         asked = {query.name: float(query.importance[name]) for query in self._tables if name in query.importance}
         partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
         signed = isinstance(answers.psi, Signed)
-        tau = no_clipping_tau(len(self.cells.of_row), len(self.pools), self.zeta, signed=signed)
+        tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau, self.shares.get(name))
 
     def _second_pass(self, planned: Mapping[str, _Planned], seen: "_Seen") -> dict[str, IntArray]:
@@ -184,18 +196,18 @@ class IndividualJob:
         data = self.spec.data
         plain = [*([data.id] if data.id else []), *data.public]
         clipped = {name: np.zeros(self.cells.count, dtype=np.int64) for name in planned}
-        done, rows, again = 0, len(self.cells.of_row), _Seen(planned)
-        for of_row, batch in scan_cells(self.table, self.cells, list(planned), plain):
+        done, rows, again = 0, self.cells.rows, _Seen(planned)
+        for batch in self._scan(planned, plain):
             again.add(batch.amounts)
             columns = dict(zip(plain, batch.plain.columns, strict=True))
-            here = slice(done, done + len(of_row))
+            here = slice(done, done + batch.rows)
             for name, plan in planned.items():
                 amounts, bounds = batch.amounts[name], plan.bounds[here]
-                np.add.at(clipped[name], of_row, np.clip(amounts, -bounds, bounds))
+                np.add.at(clipped[name], batch.cells, np.clip(amounts, -bounds, bounds))
                 columns |= self._establishments(name, plan, here, amounts)
-            ties = [] if data.id else [self.entropy.words(len(of_row)) for _ in range(WORDS_FOR_TIES)]
+            ties = [] if data.id else [self.entropy.words(batch.rows) for _ in range(WORDS_FOR_TIES)]
             self.writer.write_identity(pa.table(columns), data.public, [data.id] if data.id else data.public, ties)
-            done += len(of_row)
+            done += batch.rows
             self.progress("second answers", done, rows)
         if again.result() != seen.result():
             raise TableChangedError
@@ -241,7 +253,7 @@ class IndividualJob:
     def _identity_answered(self) -> Answered:
         query = next(query for query in self.spec.queries if query.is_identity)
         noise = {name: AttributeNoise(self.pools[name].first.sigma) for name in query.attributes}
-        return Answered(query, len(self.cells.of_row), noise)
+        return Answered(query, self.cells.rows, noise)
 
 
 class _Seen:

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.arrays import FloatArray
-from gedp.confidential.engines import ArrowStream
+from gedp.confidential.engines import ArrowStream, in_order
 from gedp.confidential.engines.choice import engine_for
-from gedp.confidential.engines.local import files_at
+from gedp.confidential.engines.sources import files_at
 from gedp.confidential.public import keys_of
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, Refused
@@ -28,7 +28,7 @@ def read_like(spec: Spec, source: Path | ArrowStream) -> Establishments:
         hint = "Give a table with the public columns and the attributes of the spec"
         raise FaultsError(engine.name, [Fault(f"column {name}", "there is no such column", hint) for name in missing])
     keys = keys_of(spec, engine)
-    batches = [batch.plain for batch in engine.scan(plain=spec.asked)]
+    batches = [batch.plain for batch in in_order(engine).scan(plain=spec.asked)]
     table = pa.Table.from_batches(batches)
     sizes, faults = {}, []
     for name in spec.asked:

@@ -51,6 +51,8 @@ def answer(
     keep = [*keep, *files, *([ledger.path] if ledger else [])]
     with ReleaseWriter(out, replace=replace, keep=keep) as writer:
         write_maps(prepared.table, writer)
+        if any(query.is_identity for query in spec.queries):
+            prepared.table.engine.require_place(writer)
         request = Request.of(spec, seeded=entropy.kind != "system")
         recorded = None if ledger is None else record(ledger, files, request, spec, decided_by)
         try:

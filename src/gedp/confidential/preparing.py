@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.accounting.composition import exact
+from gedp.confidential.engines import in_order
 from gedp.confidential.individual import AttributePool, Shares
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.sealing import sealed
@@ -42,6 +43,8 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     Under individual accounting, `shares` are set aside for queries, so that no group can be worse than with them.
     """
     spec = require_sound(spec)
+    if spec.is_individual:
+        in_order(table.engine)
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
@@ -54,10 +57,9 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
     """For individual accounting what the first answers cost, from public counts, and mechanisms for all answers."""
     if not spec.is_individual:
         return {}
-    counts = np.bincount(cells.of_row, minlength=cells.count)
     tables = [query for query in spec.queries if not query.is_identity]
     groups = {query.name: cells.groups(query.by) for query in tables}
-    tau = no_clipping_tau(len(cells.of_row), len(spec.asked), ZETA)
+    tau = no_clipping_tau(cells.rows, len(spec.asked), ZETA)
     result, chosen = {}, dict[tuple[object, ...], Decimal]()
     for name, loss in pools(spec).items():
         attribute, pool = spec.policy.attributes[name], loss.mu_squared
@@ -68,7 +70,7 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
         if alike not in chosen:
             partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
             with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
-                chosen[alike] = choose_first(attribute, pool, counts, partitions, asked, tau, own)
+                chosen[alike] = choose_first(attribute, pool, cells.counts, partitions, asked, tau, own)
         mu = chosen[alike]
         first = psi_mechanism(attribute, exact(mu))
         result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from gedp.arrays import CodeArray, label_codes
-from gedp.confidential.engines import ArrowStream, Engine
+from gedp.confidential.engines import ArrowStream, Engine, in_order
 from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import open_table
@@ -26,7 +26,7 @@ def keys_of(spec: Spec, engine: Engine) -> Keys:
     public = list(dict.fromkeys(spec.data.public))
     labels = {name: engine.distinct(name) for name in public}
     parts: dict[str, list[CodeArray]] = {name: [] for name in public}
-    for batch in engine.scan(coded=public):
+    for batch in in_order(engine).scan(coded=public):
         for name in public:
             parts[name].append(batch.codes[name])
     columns = {name: (np.concatenate(parts[name]), labels[name]) for name in public}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gedp.confidential.engines import Engine
-from gedp.confidential.engines.local import files_at
+from gedp.confidential.engines.sources import files_at
 from gedp.errors import GedpError
 from gedp.files import sha256
 from gedp.ledger import (

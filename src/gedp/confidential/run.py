@@ -5,6 +5,7 @@ Paths in a spec are relative to the folder of the spec file.
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.confidential.engines import ArrowStream, Engine
@@ -51,18 +52,19 @@ def plan_run(
     keep: tuple[Path, ...] = (),
     decided_by: DecidedBy | None = None,
     entropy: Entropy | None = None,
+    session: Any = None,
 ) -> RunPlan:
     """Checks everything that can be checked without spending: price, noise, table, groups, place, and the ledger.
 
     What it refuses, `run` would refuse. The table is the file that the spec names, or one in memory. A confidential
     file gets a ledger beside it unless one knows it already or is named; for a confidential table in memory one must
     be named, unless one knows the file that the spec names. Synthetic data have a ledger only if one knows them or is
-    named.
+    named. With a `session` of Spark, its workers read the table.
     """
     prices = price(spec)
     require_within_budget(prices)
     out = out or spec.folder / spec.output.dir
-    engine = engine_for(spec.source_path() if table is None else table)
+    engine = engine_for(_source(spec, session) if table is None else table, session)
     files = engine.files()
     found = ledger_for(engine, spec, ledger)
     is_new = found is not None and not found.exists()
@@ -72,6 +74,12 @@ def plan_run(
     entropy = noise_for(spec, entropy)
     left = left_in(found, Request.of(spec, seeded=entropy.kind != "system"), decided_by)
     return RunPlan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
+
+
+def _source(spec: Spec, session: Any) -> str | Path:
+    """The file of a spec, or an address that only Spark can read."""
+    source = spec.data.source
+    return source if session is not None and source and "://" in source else spec.source_path()
 
 
 def run(plan: RunPlan, *, progress: Progress | None = None) -> ReleaseFolder:

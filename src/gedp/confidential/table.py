@@ -1,23 +1,22 @@
 """The confidential table: roles of columns, validation before anything else, and the finest cells.
 
-Public columns become dense codes once. The finest cells are the combinations of all grouping keys of a workload that
-occur; every group of every query is a union of such cells, so a row needs to know nothing but its cell.
+The finest cells are the combinations of all grouping keys of a workload that occur; every group of every query is a
+union of such cells, so a row needs to know nothing but its cell, which follows from its public columns.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, CodeArray, IntArray, label_codes
 from gedp.confidential.engines import ColumnCounts, Engine
+from gedp.confidential.engines.lookup import Lookup, make_lookup, numbered
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
-from gedp.errors import Fault, FaultsError, TableChangedError
+from gedp.errors import Fault, FaultsError
 from gedp.policy import Attribute, Data, Grouper, Query
 
 
@@ -46,27 +45,28 @@ class Groups:
 
 @dataclass(frozen=True, repr=False)
 class FinestCells:
-    """The finest cells of a workload, and the cell of every row."""
+    """The finest cells of a workload: how many rows each has, which is public, and how to find the cell of a row."""
 
-    count: int
-    of_row: CodeArray
+    counts: IntArray
+    lookup: Lookup
     codes: Mapping[str, CodeArray]  # for each grouping key, its code in every cell
     labels: Mapping[str, list[str]]
 
+    @property
+    def count(self) -> int:
+        """The number of cells."""
+        return len(self.counts)
+
+    @property
+    def rows(self) -> int:
+        """The number of rows of the table."""
+        return int(self.counts.sum())
+
     def groups(self, by: Sequence[str]) -> Groups:
         """The groups by these keys that occur, in the order of their labels."""
-        if not by:
-            return Groups({}, np.zeros(self.count, dtype=np.int32), 1)
-        combined, most = np.zeros(self.count, dtype=np.int64), 1
-        for key in by:
-            size = len(self.labels[key])
-            if most * size >= 2**63:  # number anew those that occur
-                present, combined = np.unique(combined, return_inverse=True)
-                most = len(present)
-            combined, most = combined * size + self.codes[key], most * size
-        present, first, of_cell = np.unique(combined, return_index=True, return_inverse=True)
+        first, of_cell = numbered([self.codes[key] for key in by], [len(self.labels[key]) for key in by], self.count)
         keys = {key: [self.labels[key][code] for code in self.codes[key][first]] for key in by}
-        return Groups(keys, of_cell.astype(np.int32), len(present))
+        return Groups(keys, of_cell, len(first))
 
 
 @sealed
@@ -115,29 +115,24 @@ def open_table(
 
 @sealed
 def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> FinestCells:
-    """The finest cells of the workload, in one pass over the rows."""
+    """The finest cells of the workload, from the combinations of public columns that occur."""
     keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
-    if not keys:
-        return FinestCells(1, np.zeros(table.engine.rows(), dtype=np.int32), {}, {})
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
-    labels: dict[str, list[str]] = {}
-    translate: dict[str, CodeArray] = {}
-    for key in keys:
-        values = table.engine.distinct(columns[key])
-        groups = [table.lookups[key][1][value] for value in values] if key in table.lookups else values
-        labels[key], codes = label_codes(groups)
-        translate[key] = codes
-    sizes = {key: len(labels[key]) for key in keys}
-    found = []
-    for run in _runs(sizes):
-        combined = (
-            _combine([translate[key][batch.codes[columns[key]]] for key in run], [sizes[key] for key in run])
-            for batch in table.engine.scan(coded=list(dict.fromkeys(columns[key] for key in run)))
-        )
-        present, of_row = _compact(combined, table.engine.rows())
-        codes_of = dict(zip(run, _split(present, [sizes[key] for key in run]), strict=True))
-        found.append(FinestCells(len(present), of_row, codes_of, labels))
-    return reduce(_crossed, found)
+    used = list(dict.fromkeys(columns.values()))
+    values, rows = table.engine.combinations(used)
+    texts, combinations = {}, {}
+    for column in used:
+        texts[column], combinations[column] = label_codes(values[column])
+    labels, codes = {}, {}
+    for key, column in columns.items():
+        groups = table.lookups[key][1] if key in table.lookups else None
+        labels[key], of_text = label_codes([groups[text] for text in texts[column]] if groups else texts[column])
+        codes[key] = of_text[combinations[column]]
+    first, cell_of = numbered(list(codes.values()), [len(labels[key]) for key in keys], len(rows))
+    counts = np.zeros(len(first), dtype=np.int64)
+    np.add.at(counts, cell_of, rows)
+    lookup = make_lookup(texts, combinations, cell_of, len(counts))
+    return FinestCells(counts, lookup, {key: code[first] for key, code in codes.items()}, labels)
 
 
 def _id(data: Data) -> list[str]:
@@ -197,65 +192,3 @@ def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Faul
         problem = f"{unmapped:,} of the {len(values):,} codes in {grouper.column} are not in {grouper.map}"
         faults.append(Fault(f"grouping {grouper.name}", problem, "Give every code a line in the map file"))
     return known
-
-
-def _runs(sizes: Mapping[str, int]) -> list[list[str]]:
-    """Keys in runs, each with few enough combinations for a number of 64 bits; nearly always one."""
-    runs: list[list[str]] = []
-    product = 2**63  # the first key begins a run
-    for key, size in sizes.items():
-        product *= size
-        if product >= 2**63:
-            runs.append([])
-            product = size
-        runs[-1].append(key)
-    return runs
-
-
-def _crossed(first: FinestCells, second: FinestCells) -> FinestCells:
-    """The cells by the keys of both: those that occur."""
-    combined = first.of_row.astype(np.int64) * second.count + second.of_row
-    present, of_row = np.unique(combined, return_inverse=True)
-    in_first, in_second = np.divmod(present, second.count)
-    codes = {key: code[in_first] for key, code in first.codes.items()}
-    codes |= {key: code[in_second] for key, code in second.codes.items()}
-    return FinestCells(len(present), of_row.astype(np.int32), codes, first.labels)
-
-
-def _combine(codes: Sequence[CodeArray], sizes: Sequence[int]) -> IntArray:
-    """One mixed-radix number for the codes of several keys that have fewer than 2^63 combinations."""
-    combined = codes[0].astype(np.int64)
-    for code, size in zip(codes[1:], sizes[1:], strict=True):
-        combined *= size
-        combined += code
-    return combined
-
-
-def _split(combined: IntArray, sizes: Sequence[int]) -> list[CodeArray]:
-    codes = []
-    for size in reversed(sizes):
-        combined, code = np.divmod(combined, size)
-        codes.append(code.astype(np.int32))
-    return codes[::-1]
-
-
-def _compact(batches: Iterable[IntArray], rows: int) -> tuple[IntArray, CodeArray]:
-    """The numbers that occur, in order, and the position of each row's number among them: 4 bytes per row."""
-    of_row = np.empty(rows, dtype=np.int32)
-    found: list[tuple[slice, IntArray]] = []
-    start = 0
-    for numbers in batches:
-        places = slice(start, start + len(numbers))
-        if places.stop > rows:
-            raise TableChangedError
-        encoded = pa.array(numbers).dictionary_encode()
-        of_row[places] = encoded.indices.to_numpy()  # among those of the batch, until all are known
-        found.append((places, encoded.dictionary.to_numpy()))
-        start = places.stop
-    if start != rows:
-        raise TableChangedError
-    everything = np.concatenate([np.empty(0, dtype=np.int64), *(numbers for _, numbers in found)])
-    present = np.sort(pa.array(everything).unique().to_numpy())
-    for places, numbers in found:
-        of_row[places] = np.searchsorted(present, numbers).astype(np.int32)[of_row[places]]
-    return present, of_row

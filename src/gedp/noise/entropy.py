@@ -13,6 +13,7 @@ import threading
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -76,6 +77,10 @@ class Entropy(ABC):
     def spare(self) -> int:
         """The next word of the second stream, from 0 to 2**64 - 1."""
 
+    def elsewhere(self) -> "Callable[[], Entropy]":
+        """What another process makes a source of its own with, which never repeats this one."""
+        raise EntropyError(f"{type(self).__name__} serves one process")
+
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise EntropyError(f"{type(self).__name__} cannot be copied or pickled: two copies would draw the same noise")
 
@@ -109,6 +114,10 @@ class SystemEntropy(Entropy):
         with self._lock:
             return int(self._second.words(1)[0])
 
+    def elsewhere(self) -> Callable[[], Entropy]:
+        """Keys of its own for every process."""
+        return SystemEntropy
+
     def _own(self) -> None:
         if self._process != os.getpid():
             self._renew()
@@ -132,6 +141,7 @@ class SeededEntropy(Entropy):
     def __init__(self, seed: int) -> None:
         if operator.index(seed) < 0:
             raise DomainError("a seed is a whole number of 0 or more")
+        self._seed = seed
         self._first = _Keystream(_keys_from(seed, "words"), BYTES_PER_KEY)
         self._second = _Keystream(_keys_from(seed, "spare"), BYTES_PER_KEY)
 
@@ -142,6 +152,11 @@ class SeededEntropy(Entropy):
     def spare(self) -> int:
         """The next word of the seed's second stream."""
         return int(self._second.words(1)[0])
+
+    def elsewhere(self) -> Callable[[], Entropy]:
+        """The words of another seed, which follows from this one: always the same, so for one process alone."""
+        other = hashlib.sha256(f"gedp seeded elsewhere {self._seed}".encode()).digest()
+        return partial(SeededEntropy, int.from_bytes(other))
 
 
 def _keys_from(seed: int, stream: str) -> Callable[[], bytes]:

@@ -6,6 +6,7 @@ neither added, dropped nor given another meaning.
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,13 +24,17 @@ from gedp.release.individual import Individual, individual_content, read_individ
 from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"
-IDENTITY = "identity.parquet"
+IDENTITY = "identity.parquet"  # a file, or a folder of parts
 MAPS = "maps"
 TABLES = "tables"
 FORMAT = 3
+#: The same where the establishments are in parts, which readers of format 3 do not know.
+FORMAT_IN_PARTS = 4
 #: That a query can be answered by; a spec may also leave the choice to "auto".
 MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 ENTROPIES = ("system", "seeded")
+
+_PART = re.compile(rf"{re.escape(IDENTITY)}/part-\d{{5}}\.parquet")
 
 UNREADABLE = (OSError, ValueError, RecursionError)
 
@@ -100,6 +105,11 @@ class Manifest:
         return next((answered for answered in self.queries if answered.query.name == name), None)
 
     @property
+    def identity_files(self) -> list[str]:
+        """The file with the establishments, or the files of their parts."""
+        return sorted(name for name in self.files if name == IDENTITY or is_part(name))
+
+    @property
     def tables(self) -> tuple[Answered, ...]:
         """All queries but the identity query: those that are published as tables."""
         return tuple(answered for answered in self.queries if not answered.query.is_identity)
@@ -115,6 +125,16 @@ def expected_files(spec: Spec) -> set[str]:
         for kind in ("parquet", "csv")
     }
     return files | {f"{MAPS}/{name}.csv" for name, grouper in spec.groupers.items() if grouper.map is not None}
+
+
+def is_part(name: str) -> bool:
+    """Whether a file of a release is a part of its establishments."""
+    return _PART.fullmatch(name) is not None
+
+
+def part_name(number: int) -> str:
+    """The name of a part, in the folder of the establishments."""
+    return f"part-{number:05}.parquet"
 
 
 def manifest_text(manifest: Manifest) -> str:
@@ -137,10 +157,11 @@ def read_manifest(folder: Path) -> Manifest:
     except UNREADABLE:
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
-    if content.get("format") != FORMAT:
+    if content.get("format") not in (FORMAT, FORMAT_IN_PARTS):
         found = content.get("format")
         stated = f"its format is {found}" if isinstance(found, int) else "it states no format"
-        raise FaultsError(str(folder), [Fault(MANIFEST, stated, f"This version reads format {FORMAT}")])
+        readable = f"This version reads formats {FORMAT} and {FORMAT_IN_PARTS}"
+        raise FaultsError(str(folder), [Fault(MANIFEST, stated, readable)])
     faults = Faults({})
     manifest = _read(Section(faults, (), content), faults)
     if manifest is None or faults.found:
@@ -158,7 +179,7 @@ def _raw(folder: Path) -> dict[str, Any]:
 def _content(manifest: Manifest) -> dict[str, Any]:
     spec = manifest.spec
     return {
-        "format": FORMAT,
+        "format": FORMAT_IN_PARTS if any(map(is_part, manifest.files)) else FORMAT,
         "gedp": manifest.gedp,
         "created": manifest.created.isoformat(timespec="seconds"),
         "release": manifest.release,
@@ -259,7 +280,11 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     if individual.keys() != (set(spec.asked) if spec.is_individual else set()):
         root.fault("individual", "its attributes are not those of the spec", _FRESH)
     queries = _queries(root, entries, spec)
-    for name in sorted(expected_files(spec) ^ files.keys()):
+    in_parts = root.content["format"] == FORMAT_IN_PARTS
+    listed = {IDENTITY if in_parts and is_part(name) else name for name in files}
+    if in_parts and IDENTITY in files:
+        faults.add(("files", IDENTITY), "it is listed beside its parts", _FRESH)
+    for name in sorted(expected_files(spec) ^ listed):
         problem = "it is listed, but is not a file of this release" if name in files else "it is not listed"
         faults.add(("files", name), problem, _FRESH)
     said = version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files

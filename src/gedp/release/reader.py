@@ -79,7 +79,7 @@ class ReleaseFolder:
             for name in (*(attribute + s for s in (OWN_SUFFIXES if query.is_individual else [PSI_SUFFIX])), attribute)
         ]
         wanted = [*([data.id] if data.id else []), *data.public, *noisy] if columns is None else list(columns)
-        table = self._table(IDENTITY, wanted)
+        table = pa.concat_tables([self._table(name, wanted) for name in self.manifest.identity_files or [IDENTITY]])
         self._require(IDENTITY, table.column_names == wanted, "other columns")
         floats = all(table.schema.field(name).type == pa.float64() for name in wanted if name in noisy)
         self._require(IDENTITY, floats, "columns of another type")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -47,6 +48,10 @@ class RehearsalWriter:
     def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
         """Adds establishments. They stay in the order of the table, since they are compared with it."""
         self._batches.append(batch)
+
+    def identity_parts(self) -> Path:
+        """Refuses: nothing of a rehearsal is written."""
+        raise GedpError("a rehearsal stays in memory, so it needs the local engine")
 
     def finish_identity(self) -> None:
         """Does nothing: a rehearsal keeps the order of the table."""

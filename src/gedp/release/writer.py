@@ -106,6 +106,10 @@ class ReleaseWriter:
             with writing(self.target):
                 self._written.append(self._rows.finish())
 
+    def identity_parts(self) -> Path:
+        """Where a folder of parts is to be made, if the establishments are not given to `write_identity`."""
+        return self.folder / IDENTITY
+
     def write_answers(self, query: str, table: pa.Table) -> None:
         """Writes the answers of a query as Parquet and CSV."""
         path, texts = self.folder / TABLES, [item.name for item in table.schema if item.type == pa.string()]

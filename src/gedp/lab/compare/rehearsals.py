@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
 from gedp.arrays import sum_by
+from gedp.confidential.engines import in_order
 from gedp.confidential.individual import Shares
 from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import psi_mechanisms, require_sound
@@ -185,7 +186,7 @@ def _largest(table: ConfidentialTable) -> dict[str, Fraction]:
     """The reach of one establishment in each attribute, from 0 or below to the largest: Gaussian DP has to hide it."""
     units = {name: exact(attribute.unit) for name, attribute in table.attributes.items()}
     ends = dict.fromkeys(units, (0, 0))
-    for batch in table.engine.scan(amounts=units):
+    for batch in in_order(table.engine).scan(amounts=units):
         for name, amounts in batch.amounts.items():
             low, high = ends[name]
             ends[name] = int(amounts.min(initial=low)), int(amounts.max(initial=high))

@@ -16,7 +16,7 @@ import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray, sum_by
-from gedp.confidential.engines import ArrowStream
+from gedp.confidential.engines import ArrowStream, in_order
 from gedp.confidential.engines.choice import engine_for
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
@@ -67,7 +67,7 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
     unit = {name: exact(table.attributes[name].unit) for name in attributes}
     columns = spec.data.public if public_rows.lists_establishments else _columns_of_keys(public_rows, table)
     identifier = [spec.data.id] if spec.data.id and public_rows.lists_establishments else []
-    batches = list(engine.scan(coded=columns, amounts=unit, plain=identifier))
+    batches = list(in_order(engine).scan(coded=columns, amounts=unit, plain=identifier))
     codes = {name: np.concatenate([batch.codes[name] for batch in batches]) for name in columns}
     if identifier:
         ids = pa.chunked_array([batch.plain.column(0) for batch in batches]).combine_chunks()

@@ -1,0 +1,217 @@
+"""Some rows of a table, in DuckDB: the whole of it on one machine, or what a worker of many has at a time."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from fractions import Fraction
+from itertools import islice
+from typing import Any, TypeVar
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from gedp.arrays import IntArray
+from gedp.confidential.engines import Batch, ColumnCounts, Reads, numbers
+from gedp.confidential.engines.lookup import Lookup
+from gedp.errors import Fault, FaultsError, TableChangedError
+from gedp.sql import quoted_name
+
+BATCH_ROWS = 1_000_000
+#: A set of ids takes about 50 bytes each; larger tables are searched for repeated ids part by part.
+IDS_AT_ONCE = 2**24
+
+#: Larger magnitudes count as this in a total, which then fits into 128 bits, and is far beyond MOST_UNITS.
+LARGEST_TOLD = 10**28
+_TIMES = {"DATE", "TIME", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS"}  # those without a time zone
+_LABELS = {"VARCHAR", "UUID", "BOOLEAN"}
+_NOTHING = '"NULL"'  # of a column without a value: its rows are counted as null, whatever it should hold
+_PUBLIC_TYPES = {*numbers.INTEGERS, *numbers.FLOATS, "UBIGINT", "DECIMAL", *_LABELS, *_TIMES, _NOTHING}
+_AMOUNT_TYPES = {*numbers.INTEGERS, *numbers.FLOATS, *numbers.OTHER_NUMBERS, "VARCHAR", _NOTHING}
+
+T = TypeVar("T")
+
+
+class Part:
+    """Rows that DuckDB can read. Its repr names the source and no content.
+
+    DuckDB gets no folder for temporary files: a query too large for memory fails rather than leave confidential columns
+    on disk. None grows with the table: rows are streamed, and sums and sets of ids are bounded.
+    """
+
+    def __init__(self, name: str, rows: pa.Table | None = None) -> None:
+        self.name = name
+        self._connection = duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": ""})
+        self._connection.execute("SET enable_progress_bar = false")
+        self._codes: dict[str, list[str]] = {}
+        if rows is not None:
+            self.hold(rows)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
+    def hold(self, rows: pa.Table) -> None:
+        """Takes these rows in the place of those before."""
+        self._censored(lambda: self._connection.register("source", rows))
+        self._describe()
+
+    def _describe(self) -> None:
+        self._types = {str(row[0]): str(row[1]) for row in self._execute("DESCRIBE source")}
+
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._types)
+
+    def can_be_public(self, column: str) -> bool:
+        """Whether a column of this type is written to a release and read back as the same text on every machine."""
+        return self._kind(column) in _PUBLIC_TYPES
+
+    def can_be_amount(self, column: str) -> bool:
+        """Whether the type of a column is one of numbers or of texts."""
+        return self._kind(column) in _AMOUNT_TYPES
+
+    def rows(self) -> int:
+        """The number of rows."""
+        return self._numbers(["count(*)"])[0]
+
+    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
+        """The number of nulls and empty texts in each column, in one pass."""
+        counts = [f"count(*) FILTER ({quoted_name(c)} IS NULL OR {quoted_name(c)}::VARCHAR = '')" for c in columns]
+        return dict(zip(columns, self._numbers(counts), strict=True))
+
+    def duplicates(self, column: str) -> int:
+        """Rows beyond the first of each value."""
+        name, parts = quoted_name(column), 1 + self.rows() // IDS_AT_ONCE
+        repeated = f"count({name}) - count(DISTINCT {name})"
+        return sum(self._numbers([repeated], f"hash({name}) % {parts} = {part}")[0] for part in range(parts))
+
+    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
+        """What is wrong with each column, counted in one pass over the rows."""
+        aggregates = [self._fault_counts(column, unit) for column, unit in units.items()]
+        numbers = iter(self._numbers([sql for of_column in aggregates for sql in of_column]))
+        return {column: ColumnCounts(*islice(numbers, len(fields(ColumnCounts)))) for column in units}
+
+    def _fault_counts(self, column: str, unit: Fraction) -> list[str]:
+        """SQL for each field of ColumnCounts, in order."""
+        name, kind = quoted_name(column), self._kind(column)
+        whole, value = f"({self._whole(column, unit)})", f"TRY_CAST({name} AS DOUBLE)"
+        # Nearly all values are whole, so the patterns are for the few that are not.
+        number = f"CASE WHEN {whole} IS NOT NULL THEN true ELSE {numbers.is_number(name, kind)} END"
+        not_finite = f"CASE WHEN {whole} IS NOT NULL THEN false ELSE {numbers.is_not_finite(name, kind)} END"
+        return [
+            f"count(*) FILTER ({name} IS NULL)",
+            f"count(*) FILTER (NOT ({number}) AND NOT ({not_finite}))",
+            f"count(*) FILTER ({not_finite})",
+            f"count(*) FILTER (({number}) AND {value} < 0)",
+            f"count(*) FILTER (({number}) AND {value} = 0)",
+            f"count(*) FILTER (({number}) AND {name} IS NOT NULL AND {whole} IS NULL)",
+            f"coalesce(sum(least(abs({whole}::HUGEINT), {LARGEST_TOLD})) FILTER ({whole} IS NOT NULL), 0)",
+        ]
+
+    def distinct(self, column: str) -> list[str]:
+        """The distinct texts, sorted."""
+        if column not in self._codes:
+            texts = f"SELECT DISTINCT {quoted_name(column)}::VARCHAR AS text FROM source"
+            found = self._execute(f"SELECT text FROM ({texts}) WHERE text IS NOT NULL ORDER BY 1")
+            self._make_codes(column, [text for (text,) in found])
+        return self._codes[column]
+
+    def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
+        """The combinations of texts that occur, and the number of rows of each."""
+        named = [f"{quoted_name(c)}::VARCHAR AS {quoted_name(f'text {i}')}" for i, c in enumerate(columns)]
+        sql = f"SELECT {', '.join([*named, 'count(*)'])} FROM source GROUP BY ALL"
+        table: pa.Table = self._censored(lambda: self._connection.sql(sql).to_arrow_table())
+        texts = {column: table.column(place).to_pylist() for place, column in enumerate(columns)}
+        return texts, table.column(len(columns)).to_numpy().astype(np.int64)
+
+    def scan(
+        self,
+        *,
+        coded: Sequence[str] = (),
+        amounts: Mapping[str, Fraction] | None = None,
+        plain: Sequence[str] = (),
+        cells: Lookup | None = None,
+    ) -> Iterator[Batch]:
+        """All rows in batches, in the order of the table."""
+        texts = {**{column: self.distinct(column) for column in coded}, **(cells.texts if cells else {})}
+        for column, values in texts.items():
+            self._make_codes(column, values)
+        amounts = amounts or {}
+        columns = [
+            *(f"enum_code(TRY_CAST({quoted_name(c)}::VARCHAR AS {_enum(c)}))::INTEGER" for c in texts),
+            *(f"({self._whole(c, unit)})::BIGINT" for c, unit in amounts.items()),
+            *map(quoted_name, plain),
+        ]
+        for record in self._records(f"SELECT {', '.join(columns or ['NULL'])} FROM source"):
+            numbers = record.columns[: len(texts) + len(amounts)]
+            if any(column.null_count for column in numbers):  # there were none when the table was checked
+                raise TableChangedError
+            arrays = [column.to_numpy(zero_copy_only=False) for column in numbers]
+            codes = {c: array.astype(np.int32, copy=False) for c, array in zip(texts, arrays, strict=False)}
+            yield Batch(
+                codes,
+                dict(zip(amounts, arrays[len(texts) :], strict=True)),
+                record.select(list(range(len(arrays), len(arrays) + len(plain)))).rename_columns(list(plain)),
+                record.num_rows,
+                cells.cells(codes, record.num_rows) if cells else np.zeros(0, dtype=np.int32),
+            )
+
+    def batches(self, reads: Reads) -> Iterator[Batch]:
+        """All rows in batches, with what a pass reads."""
+        return self.scan(amounts=reads.amounts, plain=reads.plain, cells=reads.cells)
+
+    def require_unchanged(self) -> None:
+        """Rows in memory do not change."""
+
+    def _make_codes(self, column: str, texts: list[str]) -> None:
+        """Makes the positions among these texts the codes of a column."""
+        if column not in self._codes:
+            listed = pa.table({"text": pa.array(texts, pa.string())})
+            self._censored(lambda: self._connection.register("texts", listed))
+            self._execute(f"CREATE TYPE {_enum(column)} AS ENUM (SELECT text FROM texts)")
+            self._connection.unregister("texts")
+            self._codes[column] = texts
+
+    def _whole(self, column: str, unit: Fraction) -> str:
+        """SQL for the column in units, NULL where it is not a whole multiple of the unit."""
+        return numbers.in_units(quoted_name(column), self._kind(column), unit)
+
+    def _kind(self, column: str) -> str:
+        """The type without its parameters, which for an enumeration are values."""
+        return self._types[column].partition("(")[0] if not self._types[column].endswith("]") else "LIST"
+
+    def _execute(self, sql: str) -> list[tuple[Any, ...]]:
+        return self._censored(lambda: self._connection.execute(sql).fetchall())
+
+    def _records(self, sql: str) -> Iterator[pa.RecordBatch]:
+        """The rows in batches, of a table that stays what it was when it was opened."""
+        self.require_unchanged()
+        reader: pa.RecordBatchReader = self._censored(lambda: self._connection.sql(sql).to_arrow_reader(BATCH_ROWS))
+        while (record := self._censored(lambda: next(reader, None))) is not None:
+            yield record
+        self.require_unchanged()
+
+    def _censored(self, action: Callable[[], T]) -> T:
+        """Does `action`. DuckDB's messages can quote rows, so only the kind of an error gets through.
+
+        What is raised here is raised after the error was handled, so that it does not hang on as its context.
+        """
+        try:
+            return action()
+        except (duckdb.Error, pa.ArrowException, OSError, RuntimeError) as error:
+            kind = type(error).__name__
+            interrupted = isinstance(error, duckdb.InterruptException) or str(error) == "Query interrupted"
+        if interrupted:  # DuckDB puts an error of its own in the place of this one
+            raise KeyboardInterrupt
+        self.require_unchanged()
+        raise FaultsError(self.name, [Fault("the table", f"it cannot be read ({kind})", "Check the file")])
+
+    def _numbers(self, aggregates: Sequence[str], condition: str = "true") -> list[int]:
+        """Whole numbers from one pass over the rows."""
+        if not aggregates:
+            return []
+        (row,) = self._execute(f"SELECT {', '.join(aggregates)} FROM source WHERE {condition}")
+        return [int(number) for number in row]
+
+
+def _enum(column: str) -> str:
+    return quoted_name(f"codes of {column}")

@@ -1,0 +1,208 @@
+"""What every engine must find in a small table, beside a few lines of plain Python that say what it is."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from gedp.confidential.answering import IdentityAnswers
+from gedp.confidential.engines import ByPlace, Engine, nothing
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.tasks import (
+    PLACE,
+    ROWS,
+    Task,
+    combined_names,
+    combining,
+    counting,
+    drawing_rows,
+    received,
+    reducing,
+    travelling,
+)
+from gedp.confidential.mechanisms import psi_mechanism
+from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
+from gedp.confidential.tally import ROWS as CELL_ROWS
+from gedp.confidential.tally import CellSums, ClippedCells, Clipping
+from gedp.policy import Attribute, Closeness, Data, Grouper, Query
+
+Row = tuple[str, str, int, int]  # county, industry, employment, profit
+UNIT = {"emp": Fraction(1), "profit": Fraction(1, 2)}
+ATTRIBUTES = {
+    "emp": Attribute("emp", Closeness("sqrt", Decimal("0.5"))),
+    "profit": Attribute("profit", Closeness("sqrt", Decimal(3)), unit=Decimal("0.5"), signed=True),
+}
+DATA = Data("t", ("cnty", "naics"), "key", synthetic=True)
+SECTOR = {"sector": Grouper("sector", "naics", 2)}
+QUERIES = [Query("county", ("cnty",), {}), Query("sector", ("sector", "cnty"), {})]
+REDUCED = {"added": "sum", "highest": "max", "lowest": "min"}
+
+some_rows = st.lists(
+    st.tuples(
+        st.sampled_from(["001", "003", "00é"]),
+        st.sampled_from(["1111", "1122", "2222", "33"]),
+        st.integers(0, 2**40),
+        st.integers(-(2**40), 2**40),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+def table_of(rows: Sequence[Row]) -> pa.Table:
+    """The rows with an id each; profit in steps of a half, as texts."""
+    return pa.table(
+        {
+            "key": [f"k{place:03}" for place in range(len(rows))],
+            "cnty": pa.array([row[0] for row in rows], pa.string()),
+            "naics": pa.array([row[1] for row in rows], pa.string()),
+            "emp": pa.array([row[2] for row in rows], pa.int64()),
+            "profit": pa.array([str(Decimal(row[3]) / 2) for row in rows], pa.string()),
+        }
+    )
+
+
+def faulty_table() -> pa.Table:
+    """Something of everything that can be wrong with a column."""
+    amounts = [None, "abc", "NaN", "-3", "0", "1.25", "12", "12", str(2**60), "1e3"]
+    return pa.table(
+        {
+            "key": ["a", "b", None, "a", "d", "e", "f", "a", "d", "h"],
+            "cnty": ["001", "", None, "003", "", "1", "1", "1", "1", "1"],
+            "amount": pa.array(amounts, pa.string()),
+            "number": pa.array([1.0, 2.5, float("nan"), -1.0, 0.0, None, 1e30, 3.0, 4.0, 5.0]),
+        }
+    )
+
+
+def agrees_on_faults(engine: Engine) -> None:
+    """Whether an engine counts what is wrong with the faulty table."""
+    assert engine.rows() == 10
+    assert engine.blanks(["cnty", "key"]) == {"cnty": 3, "key": 1}
+    assert engine.blanks([]) == {}
+    assert engine.duplicates("key") == 3
+    counts = engine.count_faults({"amount": Fraction(1), "number": Fraction(1, 2)})
+    amount, number = counts["amount"], counts["number"]
+    assert (amount.nulls, amount.not_numbers, amount.not_finite) == (1, 1, 1)
+    assert (amount.negatives, amount.zeros, amount.not_whole) == (1, 1, 1)
+    assert amount.total == 3 + 0 + 12 + 12 + 2**60 + 1000
+    assert (number.nulls, number.not_finite, number.negatives, number.zeros, number.not_whole) == (1, 1, 1, 1, 1)
+
+
+def opened(engine: Engine) -> tuple[ConfidentialTable, FinestCells]:
+    """The table as measuring opens it, with the cells of two queries."""
+    table = open_table(engine, DATA, ATTRIBUTES, SECTOR)
+    return table, find_cells(table, QUERIES)
+
+
+def agrees(engine: Engine, rows: Sequence[Row], bound: int) -> None:
+    """Whether an engine finds in a table what plain Python finds."""
+    assert engine.rows() == len(rows)
+    assert engine.duplicates("key") == 0
+    assert engine.distinct("cnty") == sorted({row[0] for row in rows})
+    texts, counts = engine.combinations(["cnty", "naics"])
+    found = dict(zip(zip(texts["cnty"], texts["naics"], strict=True), counts.tolist(), strict=True))
+    assert found == Counter((row[0], row[1]) for row in rows)
+    _, cells = opened(engine)
+    keys = sorted({(row[0], row[1][:2]) for row in rows})
+    assert [tuple(cells.labels[k][cells.codes[k][i]] for k in ("cnty", "sector")) for i in range(cells.count)] == keys
+    assert cells.counts.tolist() == [sum(cell_of(row) == key for row in rows) for key in keys]
+
+    sums = engine.reduce(CellSums(cells.lookup, UNIT)).added
+    assert sums[CELL_ROWS].tolist() == cells.counts.tolist()
+    for name, values in {"emp": [row[2] for row in rows], "profit": [row[3] for row in rows]}.items():
+        here = [[value for value, row in zip(values, rows, strict=True) if cell_of(row) == key] for key in keys]
+        assert sums[name].tolist() == list(map(sum, here))
+    bounds = np.array([bound if place % 2 else 0 for place in range(cells.count)])
+    clippings = {"profit": [Clipping("county", bounds), Clipping("sector", 2 * bounds)]}
+    excess = engine.reduce(ClippedCells(cells.lookup, {"profit": UNIT["profit"]}, clippings)).added
+    for times, query in ((1, "county"), (2, "sector")):
+        expected = [
+            sum(row[3] - clipped(row[3], times * int(most)) for row in rows if cell_of(row) == key)
+            for key, most in zip(keys, bounds, strict=True)
+        ]
+        assert excess["profit", query].tolist() == expected
+    assert excess["profit"].tolist() == sums["profit"].tolist()
+
+
+def cell_of(row: Row) -> tuple[str, str]:
+    return row[0], row[1][:2]
+
+
+def clipped(value: int, bound: int) -> int:
+    return max(-bound, min(bound, value)) if bound > 0 else value
+
+
+def identity_drawing(with_id: bool = True) -> IdentityAnswers:
+    """Answers about establishments, at μ = 1 for each attribute."""
+    mechanisms = {name: psi_mechanism(attribute, Fraction(1)) for name, attribute in ATTRIBUTES.items()}
+    return IdentityAnswers(mechanisms, UNIT, DATA.public, "key" if with_id else None)
+
+
+def agrees_with_drawn(table: pa.Table, cells: FinestCells, found: ByPlace) -> None:
+    """Whether results about drawn rows are those of the rows that were published."""
+    names = list(zip(table["cnty"].to_pylist(), table["naics"].to_pylist(), strict=True))
+    for place in range(cells.count):
+        key = tuple(cells.labels[k][cells.codes[k][place]] for k in ("cnty", "sector"))
+        here = [i for i, (cnty, naics) in enumerate(names) if (cnty, naics[:2]) == key]
+        for name, unit in UNIT.items():
+            omega = table[f"{name}__psi"].to_numpy()[here]
+            assert (found.highest[name][place], found.lowest[name][place]) == (omega.max(), omega.min())
+            whole = sum(int(np.rint(value / float(unit))) for value in table[name].to_numpy()[here])
+            assert int(found.added[name, "high"][place]) * 2**31 + int(found.added[name, "low"][place]) == whole
+
+
+class DividedEngine(LocalEngine):
+    """A table in parts, some of them empty, whose tasks are done in any order, and some twice: Spark without Spark."""
+
+    def __init__(self, table: pa.Table, cuts: Sequence[int], order: Callable[[list[int]], list[int]]) -> None:
+        super().__init__(table)
+        ends = [0, *sorted(min(cut, table.num_rows) for cut in cuts), table.num_rows]
+        self.parts = [table.slice(start, stop - start) for start, stop in pairwise(ends)]
+        self.order = order
+
+    def done(self, task: Task) -> list[pa.RecordBatch]:
+        """What the tasks give, each of them tried before."""
+        for part in self.parts[::2]:
+            list(task(part.to_batches()))
+        places = self.order(list(range(len(self.parts))))
+        return [record for place in places for record in task(_small(self.parts[place]))]
+
+    def _counted(self, question: Any) -> list[int]:
+        texts = [text for record in self.done(counting(question)) for text in record["counts"].to_pylist()]
+        return [sum(counts) for counts in zip(*(map(int, text.split()) for text in texts), strict=True)]
+
+    def rows(self) -> int:
+        return self._counted(lambda part: [part.rows()])[0]
+
+    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
+        counts = self._counted(lambda part: list(part.blanks(columns).values()))
+        return dict(zip(columns, counts, strict=True))
+
+    def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], Any]:
+        names = combined_names(columns)
+        whole = _grouped(self.done(combining(columns)), names, {ROWS: "sum"})
+        return {c: whole[name].to_pylist() for c, name in zip(columns, names, strict=True)}, whole[ROWS].to_numpy()
+
+    def reduce(self, run: Any) -> ByPlace:
+        empty = nothing(run)
+        how = {f"{kind}{number}": REDUCED[kind] for kind, number in travelling(empty)}
+        return received(_grouped(self.done(reducing(run)), [PLACE], how), empty)
+
+    def drawn(self, drawing: IdentityAnswers, source: Callable[[], Any], schema: pa.Schema) -> pa.Table:
+        return pa.Table.from_batches(self.done(drawing_rows(drawing, source, schema)))
+
+
+def _small(table: pa.Table) -> list[pa.RecordBatch]:
+    return [record for start in range(0, table.num_rows, 2) for record in table.slice(start, 2).to_batches()]
+
+
+def _grouped(records: Iterable[pa.RecordBatch], keys: list[str], how: Mapping[str, str]) -> pa.Table:
+    whole = pa.Table.from_batches(list(records)).group_by(keys).aggregate(list(how.items()))
+    return whole.select([*keys, *(f"{name}_{kind}" for name, kind in how.items())]).rename_columns([*keys, *how])
