@@ -86,7 +86,7 @@ def test_what_was_paid_for_is_answered(attribute: Attribute, world: str) -> None
         (SQRT, "1000000000"),
         (LOG, "0.001"),
         (LINEAR, "10000"),
-        (replace(LINEAR, closeness=Closeness("linear", Decimal("0.0001"))), "0.000000000001"),
+        (replace(LINEAR, closeness=Closeness("linear", Decimal("1000"))), "0.000000000001"),
         (replace(SQRT, closeness=Closeness("sqrt", Decimal("0.000000001"))), "1"),
         (Attribute("x", Closeness("log", Decimal("1.5"))), "0.1"),
     ],
