@@ -141,7 +141,8 @@ class SeededEntropy(Entropy):
     def __init__(self, seed: int) -> None:
         if operator.index(seed) < 0:
             raise DomainError("a seed is a whole number of 0 or more")
-        self._seed = seed
+        other = hashlib.sha256(f"gedp seeded elsewhere {seed}".encode()).digest()
+        self._elsewhere = partial(SeededEntropy, int.from_bytes(other))
         self._first = _Keystream(_keys_from(seed, "words"), BYTES_PER_KEY)
         self._second = _Keystream(_keys_from(seed, "spare"), BYTES_PER_KEY)
 
@@ -155,8 +156,7 @@ class SeededEntropy(Entropy):
 
     def elsewhere(self) -> Callable[[], Entropy]:
         """The words of another seed, which follows from this one: always the same, so for one process alone."""
-        other = hashlib.sha256(f"gedp seeded elsewhere {self._seed}".encode()).digest()
-        return partial(SeededEntropy, int.from_bytes(other))
+        return self._elsewhere
 
 
 def _keys_from(seed: int, stream: str) -> Callable[[], bytes]:
