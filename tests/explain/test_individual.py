@@ -1,5 +1,6 @@
 """What a spec without prices promises and costs, on the terminal and on the page."""
 
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from gedp.explain.expected import error_lines, typical_error
 from gedp.explain.facts import importance_table, price_table, warnings
 from gedp.explain.page import explain_page
-from gedp.policy import parse_spec, price
+from gedp.policy import Attribute, Closeness, parse_spec, price
 from gedp.release.estimates import PsiAnswers
 from tests.helpers.runs import SPEC, gedp, write_case
 from tests.policy.test_individual import GOOD
@@ -77,3 +78,8 @@ def test_the_expected_error_of_a_typical_cell_is_that_of_one_noisy_answer() -> N
     omega = protection.psi(np.full(200_000, expected.total)) + chance.normal(0, protection.gamma / 0.3, 200_000)
     drawn = PsiAnswers(protection.psi, omega, protection.gamma / 0.3).estimate()
     assert expected.error == pytest.approx(float(np.std(drawn)), rel=0.01)
+
+
+def test_noise_without_end_is_said_in_words() -> None:
+    wide = Attribute("x", Closeness("log", Decimal("0.2"), Decimal(1)))
+    assert str(typical_error(wide, mu=0.001)).endswith("noise that drowns everything")

@@ -248,3 +248,8 @@ def test_answers_with_noise_of_their_own_vary_as_answers_with_that_noise(shift: 
     sigma, x = np.array([1e-3, 0.7, 40.0]), np.array([0.0, 9.0, 1e8])
     alone = [float(Sqrt(shift).debiased_variance(x[i : i + 1], float(sigma[i]))[0]) for i in range(3)]
     assert Sqrt(shift).debiased_variance(x, sigma) == pytest.approx(alone, rel=1e-14)
+
+
+def test_noise_beyond_all_floats_is_infinite_and_nobody_is_warned(recwarn: pytest.WarningsRecorder) -> None:
+    assert Log(1).debiased_variance(np.array([5.0]), 200.0) == np.inf
+    assert not recwarn.list

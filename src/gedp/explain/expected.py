@@ -28,6 +28,8 @@ class TypicalError:
     error: float
 
     def __str__(self) -> str:
+        if not math.isfinite(self.error):
+            return f"{short(self.total, 2)}, and noise that drowns everything"
         return f"{short(self.total, 2)} ± {short(self.error, 2)} ({short_share(self.error / self.total)})"
 
 

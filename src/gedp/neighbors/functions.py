@@ -295,8 +295,9 @@ class Log(NeighborFunction):
         return np.exp(omega - sigma**2 / 2) - self.shift
 
     def debiased_variance(self, x: FloatArray, sigma: float | FloatArray) -> FloatArray:
-        """Exact: (x + shift)²(exp(σ²) − 1)."""
-        variance: FloatArray = (x + self.shift) ** 2 * np.expm1(sigma**2)
+        """Exact: (x + shift)²(exp(σ²) − 1); infinite where no float holds it."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance: FloatArray = (x + self.shift) ** 2 * np.expm1(sigma**2)
         return variance
 
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
