@@ -116,3 +116,18 @@ def test_sizes_of_nothing_have_no_total() -> None:
     spec, nothing = spec_of({"psi": "sqrt", "gamma": 0.5}), pa.table({"area": ["1", "2"], "w": [0, 0]})
     with pytest.raises(FaultsError, match="all sizes are 0"):
         gedp.plan(spec, like=nothing, table=nothing, totals={"w": 5.0})
+
+
+def test_a_release_without_the_map_of_a_grouping_cannot_be_planned_from(tmp_path: Path) -> None:
+    spec = spec_of({"psi": "sqrt", "gamma": 0.5})
+    gedp.run(spec, table=table_of(9), out=tmp_path / "out", ledger=tmp_path / "t.ledger")
+    (tmp_path / "regions.csv").write_text("area,region\n1,north\n2,south\n", encoding="utf-8")
+    other = gedp.make_spec(
+        data={"public": ["area"], "synthetic": True, "source": str(tmp_path / "nowhere.csv")},
+        groupers={"region": {"column": "area", "map": str(tmp_path / "regions.csv")}},
+        attributes={"w": {"psi": "sqrt", "gamma": 0.5}},
+        budget={"mu": 0.5},
+        queries=[{"name": "region", "by": ["region"]}],
+    )
+    with pytest.raises(FaultsError, match="grouping region: its map is not that of the release"):
+        gedp.plan(other, like=tmp_path / "out")
