@@ -1,0 +1,69 @@
+"""Tables as commands give them: in a file, on standard output, or as their first lines on a terminal."""
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STDOUT = Path("-")
+SHOWN_LINES, GAP = 20, 3  # lines; characters between columns and around them
+
+
+def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
+    """Writes the table to a file or to standard output; a terminal shows only its first lines."""
+    import pyarrow.parquet
+
+    from gedp.csvfiles import write_csv
+    from gedp.files import replacing
+
+    if out is None and sys.stdout.isatty():
+        show_table(table, shown)
+    elif out in (None, STDOUT):
+        write_csv(table, sys.stdout.buffer)
+        sys.stdout.buffer.flush()  # a reader that has gone away is noticed here
+    else:
+        with replacing(out) as temporary:
+            write = write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
+            write(table, temporary)
+        click.echo(f"Wrote {table.num_rows:,} lines to {out}.")
+
+
+def show_table(table: "pa.Table", shown: Sequence[str]) -> None:
+    """Shows the first lines, and as many columns as there is room for."""
+    from rich import box
+    from rich.table import Table
+
+    from gedp.cli.console import make_console
+
+    console = make_console()
+    columns = [name for name in shown if table[name].null_count < table.num_rows]
+    texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
+    widths = [max(map(len, cells), default=0) for cells in texts]
+    while (spare := console.width - sum(widths[: len(columns)]) - GAP * len(columns)) < 0 and len(columns) > 1:
+        columns.pop()  # a number is shown whole or not at all
+    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, width in zip(columns, widths, strict=False):
+        for_heading = min(max(len(name) - width, 0), max(spare, 0))
+        spare -= for_heading
+        justify: Literal["left", "right"] = "left" if table.schema.field(name).type == "string" else "right"
+        view.add_column(name, justify=justify, overflow="fold", width=width + for_heading)
+    for line in zip(*texts[: len(columns)], strict=True):
+        view.add_row(*line)
+    console.print(view)
+    lines = f"{min(SHOWN_LINES, table.num_rows)} of {table.num_rows:,} lines, "
+    click.echo(
+        f"{lines}{len(columns)} of {table.num_columns} columns. For all of them: --out FILE.csv, FILE.parquet or -."
+    )
+
+
+def _readable(value: str | bool | int | float | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1_000 else f"{value:,.4g}"

@@ -1,0 +1,17 @@
+"""Libraries that only some sources need, and how to get them."""
+
+from collections.abc import Callable
+from types import ModuleType
+
+from gedp.errors import Fault, FaultsError
+
+INSTALL = "Install what is missing: pip install 'gedp[sources]'"
+
+
+def needed(load: Callable[[], ModuleType], library: str, source: str, what: str) -> ModuleType:
+    """The module of a library, or the command that installs it."""
+    try:
+        return load()
+    except ImportError:
+        pass
+    raise FaultsError(source, [Fault("the table", f"{what} is read by {library}, which is not installed", INSTALL)])

@@ -1,0 +1,3 @@
+from pyarrow import Table
+
+def write_feather(df: Table, dest: str, compression: str | None = None, *, chunksize: int | None = None) -> None: ...
