@@ -1,0 +1,16 @@
+"""The package for the public: titled tables in which everything adds up, with counts, errors and quality flags.
+
+chosen     which tables; figures: what is in them, by rounding and quality
+ratios     averages and changes beside totals
+changes    tables of what changed since an earlier release
+about      what a package says about itself: description, dictionary, README
+plain, parquet, workbook, sdmx   tables in formats that say what they are
+establishments   rows, where they are asked for
+package    the folder: whole or absent, with checksums and signature
+"""
+
+from gedp.publication.figures import Presentation
+from gedp.publication.package import FORMATS, Package, PackageOptions, write_package
+from gedp.publication.quality import Quality, parse_quality
+
+__all__ = ["FORMATS", "Package", "PackageOptions", "Presentation", "Quality", "parse_quality", "write_package"]

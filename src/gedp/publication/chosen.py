@@ -1,0 +1,117 @@
+"""Which tables a package has: those of the release, or some of them, and others that were never measured."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gedp.errors import Fault, FaultsError
+from gedp.microdata import Microdata
+from gedp.microdata.ratios import Ratio, parse_ratios
+from gedp.microdata.tabulate import possible_lines, require_keys
+from gedp.policy import ClassQuery, Query
+from gedp.policy.names import folded
+from gedp.policy.section import did_you_mean
+from gedp.release import Labels
+
+#: Columns of a published table after its keys and their names.
+COLUMNS = (
+    *("attribute", "establishments", "estimate", "std_error", "cv", "ci_low", "ci_high"),
+    *("quality", "variance_kind"),
+)
+NAME = "_name"
+
+
+@dataclass(frozen=True)
+class ChosenTable:
+    """A table to be published: a query of the release, or keys that nobody asked for."""
+
+    name: str
+    title: str
+    by: tuple[str, ...]
+    file: str  # without its ending
+    attributes: tuple[str, ...]  # that it can be made of
+    ratios: tuple[Ratio, ...] = ()
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """What every group has a figure of: attributes, then ratios."""
+        return (*self.attributes, *(ratio.name for ratio in self.ratios))
+
+
+def choose_tables(
+    microdata: Microdata,
+    labels: Labels,
+    added: Sequence[Sequence[str]] = (),
+    only: Sequence[str] | None = None,
+    ratios: Sequence[str] = (),
+) -> tuple[ChosenTable, ...]:
+    """The tables of the release, or `only` those of these names, then the `added` ones by their keys; each once.
+
+    A table has those of the `ratios` whose attributes it can be made of.
+    """
+    asked = parse_ratios(ratios)
+    spec = microdata.public_rows.spec
+    queries: dict[str, Query | ClassQuery] = {query.name: query for query in spec.queries if not query.is_identity}
+    queries |= {query.name: query for query in spec.class_queries}
+    unknown = [name for name in only or () if name not in queries]
+    faults = [Fault("only", f"there is no table {name!r}", did_you_mean(name, queries)) for name in unknown]
+    if faults:
+        raise FaultsError(microdata.public_rows.source.name, faults)
+    wanted = {name: query for name, query in queries.items() if only is None or name in only}
+    tables = {tuple(sorted(q.by)): (name, labels.of_query(q), q.by) for name, q in wanted.items()}
+    for keys in added:
+        by = tuple(dict.fromkeys(keys))
+        require_keys(microdata.public_rows, by)
+        title = f"By {labels.titles(by)}" if by else "All together"
+        tables.setdefault(tuple(sorted(by)), (" x ".join(by) or "total", title, by))
+    _require_free_names(microdata, [by for _, _, by in tables.values()])
+    files: dict[str, str] = {}
+    chosen = []
+    for name, title, by in tables.values():
+        attributes = tuple(possible_lines(microdata, by))
+        if not attributes:
+            microdata.tabulate(by)  # says what can be made instead
+        possible = tuple(ratio for ratio in asked if set(ratio.attributes) <= set(attributes))
+        chosen.append(ChosenTable(name, title, by, plain_file(name, files), attributes, possible))
+    if not chosen:
+        fault = Fault("tables", "there are none", "Name columns to make one by, such as --table cnty")
+        raise FaultsError(microdata.public_rows.source.name, [fault])
+    _require_in_some(microdata, asked, chosen)
+    return tuple(chosen)
+
+
+def _require_in_some(microdata: Microdata, ratios: Sequence[Ratio], tables: Sequence[ChosenTable]) -> None:
+    """Refuses ratios that no table can have."""
+    there_are = dict.fromkeys(name for table in tables for name in table.attributes)
+    faults = [
+        Fault(
+            f"ratio {ratio.name!r}",
+            f"no table has all of {', '.join(ratio.attributes)}",
+            f"Tables have: {', '.join(there_are)}. A formula of your own is written 'NAME = wage / jobs'",
+        )
+        for ratio in ratios
+        if not any(ratio in table.ratios for table in tables)
+    ]
+    if faults:
+        raise FaultsError(microdata.public_rows.source.name, faults)
+
+
+def plain_file(name: str, taken: dict[str, str]) -> str:
+    """A name of a file that is plain everywhere, and no other table's; it is taken from now on."""
+    plain = re.sub(r"[^\w]+", "-", name).strip("-") or "table"
+    file, number = plain, 1
+    while folded(file) in taken:
+        number += 1
+        file = f"{plain}-{number}"
+    taken[folded(file)] = name
+    return file
+
+
+def _require_free_names(microdata: Microdata, groupings: Sequence[Sequence[str]]) -> None:
+    """Refuses keys that are called like a column of every published table."""
+    own = {folded(name) for name in COLUMNS}
+    taken = sorted({key for by in groupings for key in by if folded(key) in own})
+    if taken:
+        hint = "Make a map or a prefix of it with another name, and tables by that"
+        faults = [Fault("by", f"{key!r} is also the name of a column of every published table", hint) for key in taken]
+        raise FaultsError(microdata.public_rows.source.name, faults)

@@ -1,0 +1,154 @@
+"""The figures of a published table: fitted, with errors, counts of establishments and quality flags, and rounded."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.arrays import BoolArray, FloatArray, IntArray
+from gedp.microdata import Microdata
+from gedp.microdata.cells import NO_FILTER, Where
+from gedp.microdata.changes import Figures
+from gedp.microdata.class_tables import has_classes
+from gedp.publication.chosen import NAME, ChosenTable
+from gedp.publication.quality import Quality, coefficients
+from gedp.publication.ratios import differences
+from gedp.publication.rounding import digits, outward, places_of, rounded
+from gedp.release import Labels
+
+ROUNDINGS = {
+    "error": (
+        "Every figure is rounded to what its error supports: its margin to two digits, the rest to the same place. "
+        "Totals add up but for that rounding."
+    ),
+    "whole": (
+        "Every total is in whole units. All tables are sums of the same whole values, so every total is exactly the "
+        "sum of its parts, in every table and over all levels."
+    ),
+    "none": "Figures are not rounded. Totals add up but for the last digits that a computer keeps.",
+}
+CV_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """How figures are shown."""
+
+    rounding: str = "error"  # of ROUNDINGS
+    quality: Quality = field(default_factory=Quality)
+    confidence: float | None = None  # of intervals; as in the spec where it is not given
+
+
+@dataclass(frozen=True, repr=False)
+class TableOfFigures:
+    """A published table: its keys and their names, and a line for every group and attribute or ratio."""
+
+    chosen: ChosenTable
+    names: Mapping[str, str]  # of keys with a code list: the column with the names of its codes
+    arrow: pa.Table
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.arrow.num_rows // len(self.chosen.lines)
+
+    def of(self, attribute: str) -> pa.Table:
+        """The lines of one attribute or ratio: all groups, in the same order for each."""
+        place = self.chosen.lines.index(attribute)
+        return self.arrow.slice(place * self.groups, self.groups)
+
+
+def table_of(microdata: Microdata, labels: Labels, chosen: ChosenTable, shown: Presentation) -> TableOfFigures:
+    """The figures of one table."""
+    found = microdata.tabulate(chosen.by, chosen.attributes, shown.confidence, chosen.ratios).arrow
+    names, keys = named_keys(found, labels, chosen.by)
+    counts = establishments(microdata, chosen.by)
+    repeated = None if counts is None else np.tile(counts, len(chosen.lines))
+    sizes = pa.nulls(found.num_rows, pa.int64()) if repeated is None else pa.array(repeated, pa.int64())
+    numbers = _shown(found, chosen, microdata.public_rows.spec.policy.wholes, shown)
+    columns = {**keys, "attribute": found["attribute"], "establishments": sizes, **numbers}
+    return TableOfFigures(chosen, names, pa.table({**columns, "variance_kind": found["variance_kind"]}))
+
+
+def named_keys(
+    found: pa.Table, labels: Labels, by: tuple[str, ...]
+) -> tuple[dict[str, str], dict[str, pa.ChunkedArray | pa.Array]]:
+    """The columns with the names of codes, by their keys; and all columns of keys and names."""
+    keys: dict[str, pa.ChunkedArray | pa.Array] = {key: found[key] for key in by}
+    names = {key: _name_column(key, by) for key in by if labels.code_list(key) is not None}
+    return names, {**keys, **{names[key]: pa.array(labels.names(key, found), pa.string()) for key in names}}
+
+
+def establishments(microdata: Microdata, by: Sequence[str], where: Where = NO_FILTER) -> IntArray | None:
+    """How many establishments are in every group, which is public.
+
+    None where the release lists none, and for classes of a confidential attribute: who is in them is secret.
+    """
+    rows = microdata.public_rows
+    if not rows.lists_establishments or has_classes(rows.spec, [*by, *where]):
+        return None
+    groups, weights = rows.cells(by, where), None if rows.kinds is None else rows.kinds.counts
+    return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)[groups.asked_for]
+
+
+def _shown(
+    found: pa.Table, chosen: ChosenTable, wholes: Mapping[str, Mapping[str, int]], shown: Presentation
+) -> dict[str, pa.Array]:
+    """The numbers of all lines as they are shown, and their flags; nothing where they are withheld."""
+    figures, kinds = Figures.of(found), LineKinds.of(chosen, wholes, found.num_rows // len(chosen.lines))
+    withheld = kinds.withheld(figures.estimate, figures.std_error, shown.quality)
+    numbers = shown_numbers(figures, withheld, kinds.stays(shown.rounding), shown.rounding)
+    flags = shown.quality.flags(coefficients(figures.estimate, figures.std_error))
+    return {**numbers, "quality": pa.array(flags, pa.string(), mask=kinds.is_difference)}
+
+
+@dataclass(frozen=True, repr=False)
+class LineKinds:
+    """Of all lines of a table: which are differences, and which are quotients."""
+
+    is_difference: BoolArray
+    is_divided: BoolArray
+
+    @classmethod
+    def of(cls, chosen: ChosenTable, wholes: Mapping[str, Mapping[str, int]], groups: int) -> "LineKinds":
+        """Those of a table with so many groups."""
+        without = differences(chosen.ratios, wholes)
+        divided = {ratio.name for ratio in chosen.ratios if ratio.denominator}
+        return cls(*(np.repeat([name in of for name in chosen.lines], groups) for of in (without, divided)))
+
+    def withheld(self, estimate: FloatArray, std_error: FloatArray, quality: Quality) -> BoolArray:
+        """Which figures are not to be shown.
+
+        A difference is not withheld for its relative error. A ratio without an error, whose denominator may be noise
+        alone, is withheld where anything is.
+        """
+        cv = coefficients(estimate, std_error)
+        found: BoolArray = quality.withheld(cv) & ~self.is_difference
+        return found if quality.withheld_above is None else found | (self.is_divided & np.isnan(cv))
+
+    def stays(self, rounding: str) -> BoolArray:
+        """Which figures are as they were fitted: totals in whole units. Ratios of these are not whole."""
+        return ~self.is_divided if rounding == "whole" else np.zeros_like(self.is_divided)
+
+
+def shown_numbers(figures: Figures, withheld: BoolArray, stays: BoolArray, rounding: str) -> dict[str, pa.Array]:
+    """Figures and their errors, rounded but for those that stay; nothing where they are withheld."""
+    estimate, error, low, high = figures.estimate, figures.std_error, figures.ci_low, figures.ci_high
+    cv = coefficients(estimate, error)
+    if rounding != "none":
+        places = places_of((high - low) / 2)
+        estimate = np.where(stays, estimate, rounded(estimate, places))
+        low, high = outward(low, high, places)
+        error, cv = rounded(error, places), digits(cv, CV_DIGITS)
+    numbers = {"estimate": estimate, "std_error": error, "cv": cv, "ci_low": low, "ci_high": high}
+    return {
+        name: pa.array(values, pa.float64(), mask=withheld | ~np.isfinite(values)) for name, values in numbers.items()
+    }
+
+
+def _name_column(key: str, by: tuple[str, ...]) -> str:
+    name = key + NAME
+    while name in by:
+        name += "_"
+    return name

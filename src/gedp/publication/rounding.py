@@ -1,0 +1,45 @@
+"""Figures rounded to what their errors support: the margin to two digits, everything else to the same place.
+
+It is the rule of the report (`gedp.margins.with_margin`), for whole columns.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from gedp.arrays import FloatArray, IntArray
+
+NEARLY = 1e-9  # of a place: an end of an interval that is so close to a round number is that number
+
+
+def places_of(margin: FloatArray) -> IntArray:
+    """How many decimals the margins allow, negative for tens and hundreds; as many as there are where one is 0."""
+    known = np.where(np.isfinite(margin) & (margin > 0), margin, 1e-12)
+    places = 1 - np.floor(np.log10(known)).astype(np.int64)
+    again = rounded(known, places)  # 0.0996 becomes 0.10
+    places = 1 - np.floor(np.log10(again)).astype(np.int64)
+    return np.clip(places, -300, 12)
+
+
+def rounded(values: FloatArray, places: IntArray) -> FloatArray:
+    """Values to so many decimals each, a half to the even digit."""
+    return _at(values, places, np.rint)
+
+
+def outward(low: FloatArray, high: FloatArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
+    """An interval with round ends that contains the one before."""
+    return (
+        _at(low, places, lambda scaled: np.floor(scaled + NEARLY)),
+        _at(high, places, lambda scaled: np.ceil(scaled - NEARLY)),
+    )
+
+
+def digits(values: FloatArray, count: int) -> FloatArray:
+    """Values to so many significant digits."""
+    known = np.where(np.isfinite(values) & (values != 0), np.abs(values), 1.0)
+    return rounded(values, count - 1 - np.floor(np.log10(known)).astype(np.int64))
+
+
+def _at(values: FloatArray, places: IntArray, to_whole: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)
+    return to_whole(values * up / down) * down / up + 0.0  # no minus before 0

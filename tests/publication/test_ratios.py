@@ -1,0 +1,104 @@
+"""Ratios and differences in a package: figures of `tabulate`, in every format, with flags where they say something."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import gedp
+from gedp.errors import FaultsError
+from tests.helpers.runs import gedp as command
+from tests.publication.levels import read_table
+
+PAY, GAP = "pay = wage / jobs", "gap = wage - 3000 * jobs"
+
+
+def lines_of(folder: Path, kind: str) -> list[dict[str, str]]:
+    """The lines of the table by county in a CSV of the package."""
+    with (folder / kind / "cnty.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_ratios_are_those_of_tabulate_in_every_format(release: gedp.Release, tmp_path: Path) -> None:
+    ended = command(
+        *("publish", str(release.folder), "--to", "p", "--rounding", "none", "--ratio", PAY, "--ratio", GAP),
+        folder=tmp_path,
+    )
+    assert ended.code == 0, ended.err
+    expected = release.microdata().tabulate("cnty", ["jobs", "wage"], ratios=[PAY, GAP]).arrow
+    table = pq.read_table(tmp_path / "p" / "parquet" / "cnty.parquet")
+    for column in ("attribute", "estimate", "std_error", "ci_low", "ci_high", "variance_kind"):
+        assert table[column].to_pylist() == expected[column].to_pylist()
+    estimates = expected["estimate"].to_pylist()
+    assert [float(row["estimate"]) for row in lines_of(tmp_path / "p", "csv")] == estimates
+    assert [float(row["OBS_VALUE"]) for row in lines_of(tmp_path / "p", "sdmx")] == estimates
+    headings, *rows = [
+        [cell.value for cell in row]
+        for row in openpyxl.load_workbook(tmp_path / "p" / "tables.xlsx")["cnty"].iter_rows(min_row=4)
+    ]
+    place = headings.index("pay")
+    assert [row[place] for row in rows] == pytest.approx(estimates[6:9])
+    described = json.loads((tmp_path / "p" / "publication.json").read_text(encoding="utf-8"))
+    assert described["ratios"] == {"pay": "wage / jobs", "gap": "wage - 3000 * jobs"}
+    assert described["tables"][0]["attributes"] == ["jobs", "wage", "pay", "gap"]
+    meanings = {row["name"]: row for row in read_table(tmp_path / "p" / "dictionary.csv")}
+    assert (meanings["pay"]["what"], meanings["jobs"]["what"]) == ("ratio", "attribute")
+    assert meanings["pay"]["meaning"].endswith("wage / jobs")
+
+
+def test_a_difference_has_no_class_and_is_not_withheld(release: gedp.Release, tmp_path: Path) -> None:
+    quality = gedp.Quality(withheld_above=1e-6)
+    package = gedp.publish(release, tmp_path / "p", ratios=[PAY, GAP], quality=quality)
+    for table in package.tables:
+        assert table.of("pay")["estimate"].null_count == table.groups
+        assert None not in table.of("pay")["quality"].to_pylist()
+        assert table.of("gap")["estimate"].null_count == 0
+        assert table.of("gap")["quality"].null_count == table.groups
+    assert "A difference has no quality class" in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+    classes = {(row["INDICATOR"], row["QUALITY"]) for row in lines_of(tmp_path / "p", "sdmx")}
+    assert {name for name, flag in classes if not flag} == {"gap"}
+
+
+def test_among_whole_figures_ratios_are_rounded_to_their_error(release: gedp.Release, tmp_path: Path) -> None:
+    package = gedp.publish(release, tmp_path / "p", ratios=[PAY, GAP], rounding="whole", formats=["csv"])
+    exact = release.microdata(whole=True).tabulate("cnty", ratios=[PAY, GAP]).arrow["estimate"].to_pylist()
+    county = next(table for table in package.tables if table.chosen.by == ("cnty",))
+    shown = county.of("pay")
+    assert county.of("gap")["estimate"].to_pylist() == exact[3:]
+    assert shown["estimate"].to_pylist() != exact[:3]
+    for row, before in zip(shown.to_pylist(), exact[:3], strict=True):
+        assert abs(row["estimate"] - before) <= (row["ci_high"] - row["ci_low"]) / 2 / 19
+
+
+def test_ratios_that_no_table_can_have_are_named_all_at_once(release: gedp.Release, tmp_path: Path) -> None:
+    with pytest.raises(FaultsError) as refused:
+        gedp.publish(release, tmp_path / "p", ratios=["weekly-wage", "x = wage / area"])
+    assert [fault.place for fault in refused.value.faults] == ["ratio 'weekly-wage'", "ratio 'x'"]
+    assert "Tables have: jobs, wage" in str(refused.value)
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_split_attribute_is_published_after_its_gain_and_its_loss(tmp_path: Path) -> None:
+    spec = gedp.make_spec(
+        data={"public": ["cnty"], "synthetic": True},
+        attributes={"profit": {"psi": "sqrt", "gamma": 5, "split": True}},
+        budget={"mu": 5},
+        queries=[{"name": "each", "by": "establishment", "mu": 1}, {"name": "cnty", "by": ["cnty"], "mu": 1}],
+        labels={"profit": {"title": "Profit", "unit": "US dollars"}},
+    )
+    profits = np.random.default_rng(5).integers(-900, 1000, 60)
+    rows = pa.table({"cnty": [f"{place % 3}" for place in range(60)], "profit": profits})
+    release = gedp.run(spec, rows, out=tmp_path / "out", seed=1, answers_only=True)
+    package = gedp.publish(release, tmp_path / "p", rounding="whole")
+    (table,) = package.tables
+    assert table.chosen.lines == ("profit_gain", "profit_loss", "profit")
+    gain, loss, whole = (table.of(name)["estimate"].to_numpy() for name in table.chosen.lines)
+    assert (whole == gain - loss).all()
+    assert table.of("profit")["quality"].null_count == table.groups
+    described = json.loads((tmp_path / "p" / "publication.json").read_text(encoding="utf-8"))
+    assert described["attributes"]["profit"] == {"title": "Profit", "unit": "US dollars"}
