@@ -42,6 +42,18 @@ class Quotient:
 
 def parse_formula(text: str) -> tuple[dict[str, float], dict[str, float]]:
     """Coefficients of the attributes in the numerator and in the denominator; of the latter none for a plain sum."""
+    sides = parse_exactly(text)
+    try:
+        numerator, denominator = ({name: float(c) for name, c in side.items()} for side in sides)
+    except OverflowError:
+        raise DomainError("a number is too large") from None
+    if 0.0 in (*numerator.values(), *denominator.values()):
+        raise DomainError("a number is too small to count")
+    return numerator, denominator
+
+
+def parse_exactly(text: str) -> tuple[Linear, Linear]:
+    """The same as fractions."""
     if len(text) > LONGEST:
         raise DomainError(f"it is longer than {LONGEST:,} characters")
     quotient = _Reader(text).read()
@@ -53,13 +65,7 @@ def parse_formula(text: str) -> tuple[dict[str, float], dict[str, float]]:
         raise DomainError("there is no attribute in its numerator")
     if _ONE in top or _ONE in bottom:
         raise DomainError("a number is added to attributes")
-    try:
-        numerator, denominator = ({name: float(c) for name, c in side.items()} for side in (top, bottom))
-    except OverflowError:
-        raise DomainError("a number is too large") from None
-    if 0.0 in (*numerator.values(), *denominator.values()):
-        raise DomainError("a number is too small to count")
-    return numerator, denominator
+    return top, bottom
 
 
 def _plus(left: Linear, right: Linear) -> Linear:

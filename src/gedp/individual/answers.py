@@ -1,0 +1,238 @@
+"""The first answers of all establishments for one attribute, as a choice of settings looks at them.
+
+`FirstAnswers` has them in memory, every one. `CondensedAnswers` has seen them in a few passes, wherever they are, and
+keeps what belongs to cells: the largest establishment of each, and the others in classes by how far they can move.
+Nothing it finds depends on the order or division of the rows: it adds up whole numbers alone.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+
+from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
+from gedp.individual.filling import Terms
+from gedp.individual.first import FirstAnswer
+from gedp.individual.rows import Rows
+from gedp.passes import Batch, ByPlace, Key, PlacedRows, Reads
+from gedp.passes.lookup import Lookup
+from gedp.passes.sums import exact_halves, from_halves, sums_of_whole
+from gedp.policy import Attribute
+
+#: A number for every answer, which grows with its distance from 0.
+OfAnswer = Callable[[FloatArray], FloatArray]
+#: What a share of the largest is rounded to, so that shares are added up exactly.
+STEPS = 2.0**31
+#: What estimates are rounded to, for the same reason: 2^53 units of them fit into 64 bits.
+PARTS_OF_UNIT = 2**8
+#: Of how far establishments of a cell can move: each class reaches half as far as the one before.
+CLASSES = 6
+
+
+class AnswersByCell(Protocol):
+    """First answers as a choice of settings needs them, by cell."""
+
+    @property
+    def each(self) -> FirstAnswer:
+        """How a single one is read."""
+
+    def rows(self, tau: float) -> Rows:
+        """The establishments, with bounds so many standard deviations above their answers."""
+
+    def widest(self, of: OfAnswer) -> FloatArray:
+        """The largest in every cell."""
+
+    def total(self, *of: OfAnswer) -> list[FloatArray]:
+        """The sums over every cell."""
+
+
+@dataclass(frozen=True, repr=False)
+class FirstAnswers:
+    """Answers in memory, sorted by cell and within it by answer."""
+
+    each: FirstAnswer
+    cell: CodeArray
+    omega: FloatArray
+
+    @classmethod
+    def of(
+        cls, attribute: Attribute, cell: CodeArray, omega: FloatArray, terms: Terms, most: float, least: float = 0.0
+    ) -> "FirstAnswers":
+        """The same from answers in any order."""
+        order = np.lexsort((omega, cell))
+        each, cell, omega = FirstAnswer(attribute, terms, most, least), cell[order], omega[order]
+        estimates = each.estimates(omega)
+        totals = float(np.sum(estimates)), float(np.sum(np.maximum(estimates, 0.0)))
+        return cls(replace(each, kept=each.part_to_keep(len(cell), *totals)), cell, omega)
+
+    def rows(self, tau: float) -> Rows:
+        """Every establishment."""
+        return Rows(self.cell, self.each.reach(self.omega, tau), self.each.expected(self.omega))
+
+    def widest(self, of: OfAnswer) -> FloatArray:
+        """The largest in every cell."""
+        widest: FloatArray = np.maximum.reduceat(of(self.omega), self._starts)
+        return widest
+
+    def total(self, *of: OfAnswer) -> list[FloatArray]:
+        """The sums over every cell."""
+        return [np.add.reduceat(each(self.omega), self._starts) for each in of]
+
+    @property
+    def _starts(self) -> IntArray:
+        return np.flatnonzero(np.diff(self.cell, prepend=-1)).astype(np.int64)
+
+
+@dataclass(frozen=True, repr=False)
+class CondensedAnswers:
+    """Answers that are elsewhere, looked at by passes; every cell has at least one."""
+
+    each: FirstAnswer
+    column: str  # where rows have their answers
+    cells: Lookup
+    counts: IntArray
+    highest: FloatArray
+    lowest: FloatArray
+    answered: PlacedRows
+
+    @classmethod
+    def seen(
+        cls, each: FirstAnswer, column: str, cells: Lookup, counts: IntArray, answered: PlacedRows
+    ) -> "CondensedAnswers":
+        """After a first pass, which finds the extremes of the cells and what all have together."""
+        found = answered.reduce(_Extremes(cells, each, column))
+        unit = float(each.attribute.unit)
+        totals = [
+            float(np.sum(from_halves(found.added, name, PARTS_OF_UNIT))) * unit for name in ("estimates", "positive")
+        ]
+        each = replace(each, kept=each.part_to_keep(int(counts.sum()), *totals))
+        return cls(each, column, cells, counts, found.highest[column], found.lowest[column], answered)
+
+    def rows(self, tau: float) -> Rows:
+        """The largest establishment of every cell, and its others in classes, each of them as their mean."""
+        reach = partial(self.each.reach, tau=tau)
+        widest, largest = self.widest(reach), self.widest(_magnitude(self.each.expected))
+        found = self.answered.reduce(_Classes(self.cells, self.column, reach, self.each.expected, widest, largest))
+        of_highest = reach(self.highest) >= reach(self.lowest)
+        first = Rows(
+            np.arange(len(widest), dtype=np.int32),
+            widest,
+            self.each.expected(np.where(of_highest, self.highest, self.lowest)),
+            np.ones(len(widest)),
+        )
+        return first.beside(self._others(first, found.added, widest, largest))
+
+    def widest(self, of: OfAnswer) -> FloatArray:
+        """What grows with the distance from 0 is largest for an extreme answer."""
+        return np.maximum(of(self.highest), of(self.lowest))
+
+    def total(self, *of: OfAnswer) -> list[FloatArray]:
+        """Sums of shares of the largest."""
+        largest = [self.widest(_magnitude(each)) for each in of]
+        found = self.answered.reduce(_Shares(self.cells, self.column, of, largest)).added
+        return [found["", str(place)] / STEPS * each for place, each in enumerate(largest)]
+
+    def _others(self, first: Rows, found: Mapping[Key, IntArray], widest: FloatArray, largest: FloatArray) -> Rows:
+        """The classes, without the one establishment of every cell that stands alone."""
+        times, reach, expected = (found["", name].reshape(CLASSES, -1).astype(np.float64) for name in _Classes.FOUND)
+        times[0] -= 1
+        reach[0] -= STEPS
+        expected[0] -= _shares(first.expected, largest)
+        which, cell = np.nonzero(times > 0)
+        each = 1 / (times[which, cell] * STEPS)
+        with np.errstate(invalid="ignore"):  # of what is endless, all or nothing
+            squares = np.where(reach[which, cell] > 0, reach[which, cell] * each * widest[cell] ** 2, 0.0)
+        return Rows(
+            cell.astype(np.int32),
+            np.maximum(np.sqrt(squares), self.each.least_reach),
+            expected[which, cell] * each * largest[cell],
+            times[which, cell],
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class _Extremes:
+    """The pass that finds the extreme answers of every cell, and sums of estimates in whole units."""
+
+    cells: Lookup
+    each: FirstAnswer
+    column: str
+
+    @property
+    def reads(self) -> Reads:
+        return Reads(plain=(self.column,), cells=self.cells)
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        omega, unit = batch.plain[self.column].to_numpy(), float(self.each.attribute.unit)
+        estimates = self.each.estimates(omega) / unit
+        added = {
+            **exact_halves("estimates", batch.cells, estimates, self.cells.count, PARTS_OF_UNIT),
+            **exact_halves("positive", batch.cells, np.maximum(estimates, 0.0), self.cells.count, PARTS_OF_UNIT),
+        }
+        highest, lowest = (side * max_by(batch.cells, side * omega, self.cells.count) for side in (1, -1))
+        return ByPlace(added, {self.column: highest}, {self.column: lowest})
+
+
+@dataclass(frozen=True, repr=False)
+class _Shares:
+    """The pass that adds up numbers of answers, as shares of the largest in the cell."""
+
+    cells: Lookup
+    column: str
+    of: tuple[OfAnswer, ...]
+    largest: list[FloatArray]
+
+    @property
+    def reads(self) -> Reads:
+        return Reads(plain=(self.column,), cells=self.cells)
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        omega, added = batch.plain[self.column].to_numpy(), dict[Key, IntArray]()
+        for place, (each, largest) in enumerate(zip(self.of, self.largest, strict=True)):
+            shares = _shares(each(omega), largest[batch.cells])
+            added["", str(place)] = sums_of_whole(batch.cells, shares, self.cells.count)
+        return ByPlace(added)
+
+
+@dataclass(frozen=True, repr=False)
+class _Classes:
+    """The pass that counts establishments by cell and class, and adds up how far they can move, and what they have."""
+
+    cells: Lookup
+    column: str
+    reach: OfAnswer
+    expected: OfAnswer
+    widest: FloatArray
+    largest: FloatArray
+
+    FOUND = ("rows", "reach", "expected")
+
+    @property
+    def reads(self) -> Reads:
+        return Reads(plain=(self.column,), cells=self.cells)
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        omega, cells, count = batch.plain[self.column].to_numpy(), batch.cells, self.cells.count
+        share = _shares(self.reach(omega), self.widest[cells])
+        with np.errstate(divide="ignore"):
+            of_class = np.clip(-np.log2(share / STEPS), 0, CLASSES - 1).astype(np.int64)
+        squared = np.rint((share / STEPS) ** 2 * STEPS)
+        places, size = of_class * count + cells, CLASSES * count
+        values = np.full(len(cells), 1.0), squared, _shares(self.expected(omega), self.largest[cells])
+        return ByPlace(
+            {("", name): sums_of_whole(places, each, size) for name, each in zip(self.FOUND, values, strict=True)}
+        )
+
+
+def _magnitude(of: OfAnswer) -> OfAnswer:
+    return lambda omega: np.abs(of(omega))
+
+
+def _shares(values: FloatArray, largest: FloatArray) -> FloatArray:
+    """Values as shares of the largest, in whole steps; what is endless is all of it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.where(np.isinf(values), np.sign(values), values / largest)
+    steps: FloatArray = np.rint(np.clip(np.nan_to_num(shares), -1.0, 1.0) * STEPS)
+    return steps

@@ -1,0 +1,41 @@
+"""What the establishments of every cell pay for tables: some of it alike, some by how far each can move."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gedp.arrays import BoolArray, CodeArray, FloatArray
+from gedp.individual.filling import LEAST_SECOND, GroupNoise, Partition, Terms
+
+
+@dataclass(frozen=True, repr=False)
+class Bills:
+    """By finest cell, over all queries: the price of ψ of sums, and that of clipped sums for each unit² of reach."""
+
+    alike: FloatArray
+    by_reach: FloatArray
+
+    @classmethod
+    def of(cls, cells: int, groups: Sequence[tuple[CodeArray, BoolArray, FloatArray]]) -> "Bills":
+        """For every query the group of each cell, which groups are answered by ψ of their sum, and their precisions."""
+        alike, by_reach = np.zeros(cells), np.zeros(cells)
+        for of_cell, by_psi, precision in groups:
+            alike += np.where(by_psi, precision, 0.0)[of_cell]
+            by_reach += np.where(by_psi, 0.0, precision)[of_cell]
+        return cls(alike, by_reach)
+
+    @classmethod
+    def planned(cls, cells: int, partitions: Sequence[Partition], noise: Mapping[str, GroupNoise]) -> "Bills":
+        """What the filling of the queries comes to."""
+        return cls.of(cells, [(p.of_cell, noise[p.query].by_psi, noise[p.query].precision) for p in partitions])
+
+    def paid(self, cell: CodeArray, reach: FloatArray) -> FloatArray:
+        """What establishments pay, by their cells and by how far they can move."""
+        by_reach = self.by_reach[cell]
+        with np.errstate(invalid="ignore"):  # who can move without end is in no clipped sum
+            return self.alike[cell] + np.where(by_reach > 0, by_reach * reach**2, 0.0)
+
+    def left(self, cell: CodeArray, reach: FloatArray, terms: Terms) -> FloatArray:
+        """What is left of the pool for second answers: never nothing, so that their noise has a size."""
+        return np.maximum(terms.pool - self.paid(cell, reach), LEAST_SECOND * terms.pool)

@@ -1,0 +1,166 @@
+"""How far one establishment can move a table by classes: arithmetic on public values alone.
+
+An establishment that changes its class takes its value from one entry of the table to another. The squared reach R of
+an entry is such that, whatever pair of neighbors, Σ (what moves in an entry)²/R ≤ 1 over the entries that move: two
+where the class changes, so that each entry counts twice what can leave it, or one where it stays. The argument is in
+docs/proofs/classes.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
+from gedp.individual.bounds import RAISE, ClippingBounds, clipping_bounds
+from gedp.neighbors import NeighborFunction
+from gedp.policy import Attribute, Classes, ClassQuery
+
+#: An establishment that changes its class leaves one entry and enters another.
+ENTRIES = 2
+
+
+@dataclass(frozen=True, repr=False)
+class ClassTable:
+    """The classes of one query: their edges in whole units, key by key, and all combinations of them."""
+
+    query: ClassQuery
+    classes: tuple[Classes, ...]
+    edges: tuple[IntArray, ...]
+    labels: tuple[list[str], ...]
+    codes: tuple[CodeArray, ...]  # for each key, its class in every combination
+
+    @property
+    def combinations(self) -> int:
+        """How many entries every public group has."""
+        return len(self.codes[0])
+
+    def places(self, groups: CodeArray, found: Sequence[CodeArray]) -> IntArray:
+        """The entries of establishments from their public groups and their classes."""
+        place = groups.astype(np.int64)
+        for edges, code in zip(self.edges, found, strict=True):
+            place = place * len(edges) + code
+        return place
+
+    def top(self, name: str) -> FloatArray:
+        """The largest value of an attribute in every combination, in units: bounded by the classes of the same."""
+        top = np.full(self.combinations, np.inf)
+        for each, edges, codes in zip(self.classes, self.edges, self.codes, strict=True):
+            if each.attribute == name:
+                top = np.minimum(top, np.append(edges[1:] - 1.0, np.inf)[codes])
+        return top
+
+    def of_itself(self, name: str) -> bool:
+        """Whether it has the sums of the one attribute that decides about the class."""
+        return [each.attribute for each in self.classes] == [name]
+
+
+def class_table(query: ClassQuery, classes: Mapping[str, Classes], attributes: Mapping[str, Attribute]) -> ClassTable:
+    """The classes of a query."""
+    own = tuple(classes[name] for name in query.classes)
+    units = [attributes[each.attribute].unit for each in own]
+    shape = [each.count for each in own]
+    codes = np.unravel_index(np.arange(int(np.prod(shape))), shape)
+    return ClassTable(
+        query,
+        own,
+        tuple(each.in_units(unit) for each, unit in zip(own, units, strict=True)),
+        tuple(each.labels(unit) for each, unit in zip(own, units, strict=True)),
+        tuple(code.astype(np.int32) for code in codes),
+    )
+
+
+def class_of(edges: IntArray, amounts: IntArray) -> CodeArray:
+    """The class of every value, both in whole units."""
+    return (np.searchsorted(edges, amounts, side="right") - 1).astype(np.int32)
+
+
+@dataclass(frozen=True, repr=False)
+class Possible:
+    """For each class key, the lowest and the highest class that is possible, of every group or establishment."""
+
+    low: tuple[CodeArray, ...]
+    high: tuple[CodeArray, ...]
+
+    @property
+    def several(self) -> BoolArray:
+        """Where more than one class is possible, so that the class is not public."""
+        ranges = zip(self.low, self.high, strict=True)
+        several: BoolArray = np.logical_or.reduce([low < high for low, high in ranges])
+        return several
+
+    def holds(self, table: ClassTable, combination: int) -> BoolArray:
+        """Where a combination is possible."""
+        ranges = zip(self.low, self.high, table.codes, strict=True)
+        holds: BoolArray = np.logical_and.reduce(
+            [(low <= codes[combination]) & (codes[combination] <= high) for low, high, codes in ranges]
+        )
+        return holds
+
+    def clipped(self, places: CodeArray, found: Sequence[CodeArray]) -> list[CodeArray]:
+        """Classes of establishments, moved to the nearest possible ones of the place that each belongs to."""
+        ranges = zip(self.low, self.high, found, strict=True)
+        return [np.clip(code, low[places], high[places]) for low, high, code in ranges]
+
+
+@dataclass(frozen=True)
+class ClassInterval:
+    """Which classes are possible after a noisy answer: those between its bounds on both sides."""
+
+    psi: NeighborFunction
+    sigma: float
+    tau: float
+    edges: FloatArray  # in the attribute's own measure
+
+    def __call__(self, lowest: FloatArray, highest: FloatArray) -> tuple[CodeArray, CodeArray]:
+        """The lowest and the highest class, from the lowest and the highest answer."""
+        outer = lowest - self.tau * self.sigma, highest + self.tau * self.sigma
+        ends = (self.psi.inverse(np.maximum(end, self.psi.lowest)) for end in outer)
+        low, high = (np.clip(np.searchsorted(self.edges, end, side="right") - 1, 0, None) for end in ends)
+        return low.astype(np.int32), np.maximum(low, high).astype(np.int32)
+
+
+def squared_reach_of_counts(table: ClassTable, possible: Possible, combination: int) -> FloatArray:
+    """R of the number of establishments in one combination: 2, or 0 where nobody can come or go."""
+    return np.where(possible.several & possible.holds(table, combination), float(ENTRIES), 0.0)
+
+
+def squared_reach_of_sums(
+    table: ClassTable,
+    attribute: Attribute,
+    possible: Possible,
+    bounds: ClippingBounds,
+    combination: int,
+) -> FloatArray:
+    """R of the sums in one combination, in units: of values cut off at these bounds, 0 where none is possible."""
+    within = bounds.sensitivity
+    leaving = bounds.bounds.astype(np.float64)
+    if table.of_itself(attribute.name):
+        leaving = np.minimum(leaving, _most_that_leaves(table, attribute, possible.high[0], combination))
+    changing = np.where(possible.several, ENTRIES * leaving**2, 0.0)
+    reach = np.maximum(within**2, changing) * RAISE
+    return np.where(possible.holds(table, combination) & (bounds.bounds > 0), reach, 0.0)
+
+
+def bounds_in(
+    table: ClassTable, attribute: Attribute, upper: FloatArray, combination: int, *, most: float, least: float
+) -> ClippingBounds:
+    """Bounds on values in one combination, from bounds of their own; 0 where these are -inf: nobody can be there."""
+    unit = float(attribute.unit)
+    capped = np.minimum(upper, table.top(attribute.name)[combination] * unit)
+    found = clipping_bounds(attribute, np.maximum(capped, 0.0), most=most, least=least)
+    return ClippingBounds(np.where(upper == -np.inf, 0, found.bounds), found.sensitivity)
+
+
+def _most_that_leaves(table: ClassTable, attribute: Attribute, high: CodeArray, combination: int) -> FloatArray:
+    """The largest value in a class that is close to one in another, in units.
+
+    Upward it leaves from the upper edge; from the highest class only downward, from where the class below is close.
+    """
+    unit, edges, protection = float(attribute.unit), table.edges[0], attribute.protection
+    least = 0 if np.isfinite(protection.psi.at_zero) else 1
+    below = max(int(edges[combination]) - 1, least) * unit
+    downward = float(np.ceil(protection.interval(below).high / unit * RAISE))
+    upward = float(edges[combination + 1]) - 1 if combination + 1 < len(edges) else np.inf
+    most: FloatArray = np.where(high > combination, upward, downward)
+    return most

@@ -1,0 +1,93 @@
+"""What a first answer says of its establishment: what it has, its own bound, and how far it can move below that.
+
+All of it is arithmetic on single answers, which are public, so it can be done wherever the rows are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gedp.arrays import MOST_UNITS, FloatArray
+from gedp.individual.bounds import ClippingBounds, clipping_bounds
+from gedp.individual.filling import Terms
+from gedp.neighbors import NeighborFunction, Signed
+from gedp.policy import Attribute
+from gedp.release.estimates import PsiAnswers, psi_variance
+
+
+@dataclass(frozen=True, repr=False)
+class FirstAnswer:
+    """How first answers of one attribute are read."""
+
+    attribute: Attribute
+    terms: Terms
+    most: float  # the largest bound, in units
+    least: float = 0.0  # the least sensitivity, in units
+    kept: float = 1.0  # of every positive estimate: without the negative ones, all together would come to too much
+
+    @property
+    def sigma(self) -> float:
+        """The noise of the answers."""
+        return float(self.terms.sigma(np.array(self.terms.first)))
+
+    @property
+    def psi(self) -> NeighborFunction:
+        """The neighbor function."""
+        return self.terms.psi
+
+    def estimates(self, omega: FloatArray) -> FloatArray:
+        """Right on average, but for what no table can hold."""
+        most = MOST_UNITS * float(self.attribute.unit)
+        return np.clip(PsiAnswers(self.psi, omega, self.sigma).estimate(), -most, most)
+
+    def part_to_keep(self, establishments: int, total: float, positive: float) -> float:
+        """`kept`, from what the estimates of all establishments come to, and the positive ones of them."""
+        if isinstance(self.psi, Signed) or positive <= 0:
+            return 1.0
+        noise = float(np.sqrt(establishments * psi_variance(self.psi, 0.0, self.sigma)))
+        return min(max(total, noise) / positive, 1.0)
+
+    def expected(self, omega: FloatArray) -> FloatArray:
+        """What establishments have, as far as the answers say: never negative, and right on average."""
+        estimates = self.estimates(omega)
+        return estimates if isinstance(self.psi, Signed) else np.maximum(estimates, 0.0) * self.kept
+
+    def bounds(self, omega: FloatArray, tau: float) -> ClippingBounds:
+        """So many standard deviations above the answers."""
+        return self._clipped_at(PsiAnswers(self.psi, omega, self.sigma).upper_bounds(tau))
+
+    def reach(self, omega: FloatArray, tau: float) -> FloatArray:
+        """What each can move below its bound, in the attribute's own measure.
+
+        Where the bound had to be cut down, that counts as endless: such a sum is left to ψ, where there is a choice.
+        """
+        bounds = self.bounds(omega, tau)
+        reach = bounds.sensitivity * float(self.attribute.unit)
+        return np.where(bounds.bounds < self.most, reach, np.inf) if self.terms.allows_psi else reach
+
+    @property
+    def least_reach(self) -> float:
+        """What anybody can move at least, in the attribute's own measure."""
+        return float(self._clipped_at(np.zeros(1)).sensitivity[0]) * float(self.attribute.unit)
+
+    def clipping_loss(self, omega: FloatArray) -> FloatArray:
+        """σ/ψ'(x): times φ(τ) − τ Φ(−τ), what clipping is expected to take off."""
+        with np.errstate(divide="ignore"):
+            loss: FloatArray = self.sigma / self.psi.slope(np.abs(self.expected(omega)))
+        return loss
+
+    def variance(self, omega: FloatArray, price: float) -> FloatArray:
+        """The variance of an answer at this price (μ²)."""
+        return psi_variance(self.psi, self.expected(omega), float(self.terms.sigma(np.array(price))))
+
+    def reach_at(self, omega: FloatArray, tau: float, price: float) -> FloatArray:
+        """`reach` if the answers had been drawn at this price: the same draws with other noise."""
+        sigma, centre = float(self.terms.sigma(np.array(price))), self.psi(self.expected(omega))
+        centre = np.where(np.isfinite(centre), centre, omega)
+        moved = centre + (omega - centre) * (sigma / self.sigma)
+        upper = PsiAnswers(self.psi, moved, sigma).upper_bounds(tau)
+        return self._clipped_at(upper).sensitivity * float(self.attribute.unit)
+
+    def _clipped_at(self, upper: FloatArray) -> ClippingBounds:
+        """Bounds in whole units, within what noise can be drawn for."""
+        return clipping_bounds(self.attribute, upper, most=self.most, least=self.least)

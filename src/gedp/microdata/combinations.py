@@ -1,0 +1,59 @@
+"""Tables of combinations: what was measured as one query, and the combination of the fitted totals of its parts.
+
+The noise of the two is independent, and so are their errors. So every figure is the mean of all that says something
+about it, weighted by inverse variances: the combination of the fitted totals, and the answers of every query whose
+groups make up the group.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from gedp.arrays import FloatArray, sum_by
+from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.ratios import KINDS, Ratio, Totals, in_parts, weighted_sum
+from gedp.policy import Spec
+
+
+def parts_of(spec: Spec, names: Sequence[str]) -> list[str]:
+    """These attributes, and in the place of combinations the attributes that they are made of."""
+    found = (part for name in names for part in _parts(spec).get(name, (name,)))
+    return list(dict.fromkeys(found))
+
+
+def over_attributes(ratio: Ratio, spec: Spec) -> Ratio:
+    """The ratio over attributes alone: of gain and loss where one was split, and of the parts of combinations."""
+    return in_parts(in_parts(ratio, _parts(spec)), spec.policy.wholes)
+
+
+def combination_totals(public_rows: PublicRows, name: str, groups: Cells, of_parts: Mapping[str, Totals]) -> Totals:
+    """A combination for every group, from the fitted totals of its parts and from all answers about it."""
+    coefficients = _parts(public_rows.spec)[name]
+    estimate, variance = weighted_sum(coefficients, of_parts)
+    for answer, of_answer in _answered(public_rows, name, groups):
+        share = np.divide(variance, variance + of_answer, out=np.zeros_like(variance), where=of_answer > 0)
+        estimate, variance = estimate + share * (answer - estimate), (1 - share) * variance
+    return Totals(estimate, variance, max((of_parts[part].kind for part in coefficients), key=KINDS.index))
+
+
+def _answered(public_rows: PublicRows, name: str, groups: Cells) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Sums of answers about a combination, with their variances, where those of a query make up all the groups."""
+    for query in public_rows.spec.combination_queries:
+        measured = public_rows.cells(query.by)
+        of_measured = measured.inside(groups)
+        if name in query.asked and of_measured is not None:
+            table = public_rows.source.combination_answers(query.name)
+            table = table.filter(pa.compute.equal(table["attribute"], name))
+            places = public_rows.placed(table, query.name, query.by, measured)
+            answers, variances = (
+                sum_by(of_measured, table[column].to_numpy()[places], groups.count)[groups.asked_for]
+                for column in ("estimate", "variance")
+            )
+            yield answers, variances
+
+
+def _parts(spec: Spec) -> dict[str, dict[str, float]]:
+    """The attributes of every combination, with their coefficients."""
+    return {name: {part: float(c) for part, c in each.coefficients.items()} for name, each in spec.combinations.items()}

@@ -1,0 +1,267 @@
+"""Establishments with the same public columns together: what a fit to a large release keeps of them in memory.
+
+The rows stay on file. Passes over them, wherever these run, find what the answers for the rows of every kind add up to,
+and at the end write the fitted rows. In between, the fit is one of kinds: see `pooled`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes, max_by, sum_by
+from gedp.errors import TableChangedError
+from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.pooled import CellsAt, RowsOfCells, RowVariances
+from gedp.passes import Batch, ByPlace, Key, OnFile, Pass, PlacedRows, Reads, StoredRows
+from gedp.passes.lookup import Lookup, make_lookup
+from gedp.policy import Spec
+from gedp.policy.model import PSI_SUFFIX
+from gedp.release import ProtectedAnswers, ReleaseFolder
+from gedp.release.answered import IDENTITY
+
+COUNT = "rows"
+MOST_IN_MEMORY = 100_000_000  # values of establishments, of about 70 bytes each while they are fitted
+
+
+@dataclass(frozen=True, repr=False)
+class KindSums:
+    """By kind: what the answers for its rows add up to, and the highest of any; and the highest ω, often another's."""
+
+    sums: FloatArray
+    highest: FloatArray
+    highest_omega: FloatArray
+
+
+@dataclass(frozen=True, repr=False)
+class Kinds:
+    """The kinds of establishments that occur, and the rows on file that are of these kinds."""
+
+    establishments: Path
+    on_file: OnFile
+    texts: Mapping[str, Sequence[str]]  # public columns that tell kinds apart: of every kind
+    counts: IntArray
+    attributes: Sequence[str]
+
+    @cached_property
+    def lookup(self) -> Lookup:
+        """The kind of every row."""
+        count, texts, codes = len(self.counts), dict[str, list[str]](), dict[str, CodeArray]()
+        for column, of_kinds in self.texts.items():
+            texts[column], codes[column] = label_codes(of_kinds)
+        return make_lookup(texts, codes, np.arange(count, dtype=np.int32), count)
+
+    def together(self, attribute: str) -> KindSums:
+        """What the answers for an attribute come to."""
+        found = self._found
+        return KindSums(found.summed[attribute], found.highest[attribute], found.highest[attribute + PSI_SUFFIX])
+
+    @cached_property
+    def _found(self) -> ByPlace:
+        return self.reduced(self.opened(), _Together(self.lookup, self.attributes))
+
+    def opened(self) -> StoredRows:
+        """The rows; whoever works beside others opens them anew."""
+        return self.on_file.open(self.establishments)
+
+    def placed(self, attribute: str) -> PlacedRows:
+        """The estimates of one attribute and the kinds of the rows, to go over again and again."""
+        return self.opened().placed(Reads(plain=(attribute,), cells=self.lookup))
+
+    def sums(self, table: Path, columns: Sequence[str]) -> Mapping[Key, FloatArray]:
+        """By kind what columns of another table of these establishments add up to."""
+        return self.reduced(self.on_file.open(table), Sums(self.lookup, columns)).summed
+
+    def reduced(self, rows: PlacedRows, run: Pass) -> ByPlace:
+        """The results of a pass, by kind; refuses rows that are not as many of every kind."""
+        found = rows.reduce(run)
+        if not np.array_equal(found.added[COUNT], self.counts):
+            raise TableChangedError
+        return found
+
+
+def columns_alone(source: ProtectedAnswers) -> PublicRows:
+    """The public columns of a release, without its establishments: to see which keys there are."""
+    spec = source.manifest.spec
+    return PublicRows(source, spec, True, False, [pa.table({name: [""] for name in spec.data.public})])
+
+
+def stay_on_file(spec: Spec, establishments: int, on_file: OnFile | None) -> bool:
+    """Whether the rows of a release stay on file, as far as the release decides."""
+    if on_file is None or need_all_rows(spec):
+        return False
+    return on_file.always or establishments * len(spec.asked) > MOST_IN_MEMORY
+
+
+def read_kinds(release: ReleaseFolder, on_file: OnFile) -> PublicRows:
+    """The establishments of a release, by kind; they themselves stay on file."""
+    spec = release.manifest.spec
+    named = columns_alone(release)
+    keys = dict.fromkeys(key for query in spec.queries if not query.is_identity for key in query.by)
+    of_keys = (column for key in keys for column in named.columns_of(key) or ())
+    columns = list(dict.fromkeys(of_keys)) or list(spec.data.public[:1])
+    texts, counts = on_file.open(release.folder / IDENTITY).combinations(columns)
+    kinds = Kinds(release.folder / IDENTITY, on_file, texts, counts, spec.asked)
+    return PublicRows(release, spec, True, True, [pa.table(dict(texts))], kinds=kinds)
+
+
+def need_all_rows(spec: Spec) -> list[str]:
+    """Why the rows of a release cannot stay on file while they are fitted; nothing where they can."""
+    by_row = {name for query in spec.queries if query.is_identity for name in query.attributes}
+    reasons = []
+    if spec.is_individual:
+        reasons.append("individual accounting has two answers for every establishment, which are weighed row by row")
+    if lacking := [name for name in spec.asked if name not in by_row]:
+        reasons.append(f"{', '.join(lacking)}: no answers for establishments")
+    psis = {name: spec.policy.attributes[name].protection.psi for name in spec.asked}
+    if others := [name for name, psi in psis.items() if psi.variance_line(1.0) is None]:
+        reasons.append(f"{', '.join(others)}: psi is not sqrt, so variances are no line")
+    if not spec.data.public:
+        reasons.append("no public columns")
+    return reasons
+
+
+@dataclass(frozen=True, repr=False)
+class _Together:
+    """The pass that adds up estimates and takes the highest of them, and of ω."""
+
+    kinds: Lookup
+    attributes: Sequence[str]
+
+    @property
+    def reads(self) -> Reads:
+        """Both columns of every attribute, and the kinds of the rows."""
+        return Reads(plain=tuple(n + end for n in self.attributes for end in ("", PSI_SUFFIX)), cells=self.kinds)
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        """What these rows come to."""
+        kind, count = batch.cells, self.kinds.count
+        return ByPlace(
+            {COUNT: np.bincount(kind, minlength=count)},
+            highest={name: max_by(kind, _column(batch, name), count) for name in self.reads.plain},
+            summed={name: sum_by(kind, _column(batch, name), count) for name in self.attributes},
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class _Below:
+    """The pass that counts rows with slope·a + base up to a limit, and adds it up over the others."""
+
+    kinds: Lookup
+    attribute: str
+    slope: float
+    base: float
+    limit: FloatArray  # by kind
+
+    @property
+    def reads(self) -> Reads:
+        """The estimates, and the kinds of the rows."""
+        return Reads(plain=(self.attribute,), cells=self.kinds)
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        """What these rows come to."""
+        kind, count = batch.cells, self.kinds.count
+        line = self.slope * _column(batch, self.attribute) + self.base
+        is_below = line <= self.limit[kind]
+        below = np.bincount(kind[is_below], minlength=count)
+        return ByPlace(
+            {COUNT: np.bincount(kind, minlength=count), "below": below},
+            summed={"above": sum_by(kind[~is_below], line[~is_below], count)},
+        )
+
+
+class RowsOnFile(RowsOfCells):
+    """Answers that are looked at in a pass, round after round."""
+
+    def __init__(self, kinds: Kinds, attribute: str, cells: Cells, slope: float, base: float) -> None:
+        self._kinds, self._attribute, self._cells = kinds, attribute, cells
+        self._on_file = kinds.placed(attribute)
+        rows = np.bincount(cells.of_row, weights=kinds.counts, minlength=cells.count).astype(np.int64)
+        together = kinds.together(attribute)
+        sums = sum_by(cells.of_row, together.sums, cells.count)
+        super().__init__(rows, sums, max_by(cells.of_row, together.highest, cells.count), slope, base)
+        self.start()
+
+    def seen(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Looks at all rows."""
+        below, above = (sum_by(self._cells.of_row, each, self._cells.count) for each in self._by_kind(limit))
+        return below, above
+
+    def of_rows(self, at: CellsAt) -> FloatArray:
+        """The variance of what the answers of every kind add up to."""
+        each, of_kind = self.each(at), self._cells.of_row
+        below, above = self._by_kind(self.limits(at.multipliers))
+        is_low = each.growth[of_kind] == 0
+        return each.least[of_kind] * np.where(is_low, self._kinds.counts, below) + each.growth[of_kind] * above
+
+    def _by_kind(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        lookup, of_kind = self._kinds.lookup, self._cells.of_row
+        run = _Below(lookup, self._attribute, self.slope, self.base, limit[of_kind])
+        found = self._kinds.reduced(self._on_file, run)
+        return found.added["below"].astype(np.float64), found.summed["above"]
+
+
+@dataclass(frozen=True, repr=False)
+class Sums:
+    """The pass that adds up some columns by kind."""
+
+    kinds: Lookup
+    columns: Sequence[str]
+
+    @property
+    def reads(self) -> Reads:
+        """The columns, and the kinds of the rows."""
+        return Reads(plain=tuple(self.columns), cells=self.kinds)
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        """What these rows come to."""
+        kind, count = batch.cells, self.kinds.count
+        sums: dict[Key, FloatArray] = {name: sum_by(kind, _column(batch, name), count) for name in self.columns}
+        return ByPlace({COUNT: np.bincount(kind, minlength=count)}, summed=sums)
+
+
+@dataclass(frozen=True, repr=False)
+class FittedRows:
+    """The rows with fitted values in the place of their answers."""
+
+    kinds: Lookup
+    kept: Sequence[str]
+    values: "Mapping[str, FittedValues]"
+
+    @property
+    def reads(self) -> Reads:
+        """Public columns, estimates and the kinds of the rows."""
+        return Reads(plain=(*self.kept, *self.values), cells=self.kinds)
+
+    @property
+    def numbers(self) -> Sequence[str]:
+        """The attributes."""
+        return list(self.values)
+
+    def __call__(self, batch: Batch) -> pa.Table:
+        """Fitted rows."""
+        kept = [batch.plain.column(name) for name in self.kept]
+        fitted = [pa.array(of(_column(batch, name), batch.cells)) for name, of in self.values.items()]
+        return pa.Table.from_arrays([*kept, *fitted], [*self.kept, *self.values])
+
+
+@dataclass(frozen=True, repr=False)
+class FittedValues:
+    """The fitted values of one attribute: answers, moved by as much as their variances say."""
+
+    cell: CodeArray  # of every kind
+    moved: FloatArray  # by cell, in variances
+    each_row: RowVariances
+
+    def __call__(self, answers: FloatArray, kind: CodeArray) -> FloatArray:
+        """Of some rows of these kinds."""
+        cell = self.cell[kind]
+        return answers + self.moved[cell] * self.each_row(answers, cell)
+
+
+def _column(batch: Batch, name: str) -> FloatArray:
+    column: FloatArray = batch.plain.column(name).to_numpy(zero_copy_only=False)
+    return column

@@ -1,0 +1,143 @@
+"""Tables by establishment size in the layout of the QCEW: national ones, and those of states, in first quarters.
+
+The Bureau of Labor Statistics publishes them for private establishments, by nine classes of employment in March.
+Columns are those of the other levels; what the release does not measure by class is empty.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from gedp.errors import Fault, FaultsError
+from gedp.industries import TOTAL
+from gedp.microdata.cells import PublicRows
+from gedp.microdata.class_tables import asked_by_class
+from gedp.microdata.fit import Microdata
+from gedp.microdata.ratios import parse_ratios
+from gedp.policy import COUNT, Classes, Spec
+
+#: Aggregation levels by size: total, domain, supersector, sector, and for the nation NAICS 3 to 6.
+NATION_SIZES, STATE_SIZES = range(21, 29), range(61, 65)
+#: Where the classes of the QCEW begin; their codes are 1 to 9.
+SIZES = tuple(map(Decimal, (0, 5, 10, 20, 50, 100, 250, 500, 1000)))
+NATION, PRIVATE = "US000", "5"
+INDUSTRIES = {1: None, 2: "domain", 3: "supersector", 4: "sector", 5: "naics3", 6: "naics4", 7: "naics5", 8: "naics6"}
+COLUMNS = {
+    "qtrly_estabs": COUNT,
+    "month1_emplvl": "m1emp",
+    "month2_emplvl": "m2emp",
+    "month3_emplvl": "m3emp",
+    "total_qtrly_wages": "wage",
+}
+WEEKLY = "avg_wkly_wage"
+NAMES = (*COLUMNS.values(), "state", "naics", "own", "year", "qtr")
+
+
+def is_by_size(level: int) -> bool:
+    """Whether an aggregation level is one by establishment size."""
+    return level in NATION_SIZES or level in STATE_SIZES
+
+
+def tabulate_sizes(
+    microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
+) -> pa.Table:
+    """One line for every area, industry and size of an aggregation level; `names` as in the other levels."""
+    layout = SizeLayout(microdata.public_rows, level, {name: (names or {}).get(name, name) for name in NAMES})
+    by, asked = layout.by, [layout.called[name] for name in COLUMNS.values()]
+    measured = [name for name in asked if name in asked_by_class(layout.spec, by)]
+    found = {name: layout.private(microdata.tabulate(by, [name], confidence).arrow) for name in measured}
+    if set(asked[1:]) <= set(measured):
+        wage = parse_ratios(["weekly-wage"], layout.called)
+        found[WEEKLY] = layout.private(microdata.tabulate(by, ratios=wage, confidence=confidence).arrow)
+    lines = next(iter(found.values()))
+    columns, numbers = layout.codes(lines), {**dict(zip(COLUMNS, asked, strict=True)), WEEKLY: WEEKLY}
+    for column, name in numbers.items():
+        columns[column] = _whole(found[name]) if name in found else pa.nulls(lines.num_rows, pa.int64())
+    for column, name in numbers.items():
+        if name in found:
+            for kind, source in (("se", "std_error"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
+                columns[f"{kind}_{column}"] = found[name][source].combine_chunks()
+    return pa.table(columns)
+
+
+@dataclass(frozen=True, repr=False)
+class SizeLayout:
+    """What a level by size needs of a release; `called` says what the release calls the names of the layout."""
+
+    public_rows: PublicRows
+    level: int
+    called: Mapping[str, str]
+
+    @property
+    def spec(self) -> Spec:
+        """The spec of the release."""
+        return self.public_rows.spec
+
+    @cached_property
+    def classes(self) -> Classes:
+        """The classes of the spec that are those of the QCEW."""
+        spec, attribute = self.spec, self.called["m3emp"]
+        for each in spec.classes.values():
+            is_asked = any(each.name in query.classes for query in spec.class_queries)
+            if is_asked and each.attribute == attribute and each.edges == SIZES:
+                return each
+        problem = f"no query groups by the nine size classes of {attribute}"
+        hint = f"They have edges = {list(map(int, SIZES))}; --name m3emp=OTHER says what employment in March is called"
+        raise FaultsError(self.public_rows.source.name, [Fault(f"agglvl {self.level}", problem, hint)])
+
+    @cached_property
+    def by(self) -> list[str]:
+        """The keys of the lines: state and ownership where the release has them, industry, and size."""
+        if self._only("qtr") not in (None, "1"):
+            problem = Fault(f"agglvl {self.level}", "sizes are published for first quarters", "Use another level")
+            raise FaultsError(self.public_rows.source.name, [problem])
+        states = ["state"] if self.level in STATE_SIZES else []
+        known = [self.called[name] for name in (*states, "own") if self._knows(name)]
+        industry = INDUSTRIES[self.level % 10]
+        return [*known, *([industry] if industry else []), self.classes.name]
+
+    def private(self, table: pa.Table) -> pa.Table:
+        """The lines of private establishments, where the release has ownerships."""
+        if not self._knows("own"):
+            return table
+        return table.filter(pa.compute.equal(table[self.called["own"]], PRIVATE))
+
+    def codes(self, lines: pa.Table) -> dict[str, pa.Array]:
+        """The columns that say what a line is about. What the release does not know is null."""
+        rows, industry = lines.num_rows, INDUSTRIES[self.level % 10]
+        unknown: list[str | None] = [None] * rows
+        labels = self.classes.labels(self.spec.policy.attributes[self.classes.attribute].unit)
+        area: list[str | None] = [NATION] * rows if self.level in NATION_SIZES else unknown
+        if self.level in STATE_SIZES and self._knows("state"):
+            area = [f"{code.zfill(2)}000" for code in lines[self.called["state"]].to_pylist()]
+        texts = {
+            "area_fips": area,
+            "own_code": [PRIVATE] * rows if self._knows("own") else unknown,
+            "industry_code": lines[industry].to_pylist() if industry else [TOTAL] * rows,
+            "agglvl_code": [str(self.level)] * rows,
+            "size_code": [str(1 + labels.index(text)) for text in lines[self.classes.name].to_pylist()],
+            "year": [self._only("year")] * rows,
+            "qtr": [self._only("qtr")] * rows,
+            "disclosure_code": [""] * rows,
+        }
+        return {name: pa.array(values, pa.string()) for name, values in texts.items()}
+
+    def _knows(self, name: str) -> bool:
+        return self.called[name] in (*self.spec.data.public, *self.spec.groupers)
+
+    def _only(self, name: str) -> str | None:
+        """What all rows have in common."""
+        texts = self.public_rows.key(self.called[name])[1] if self._knows(name) else []
+        return texts[0] if len(texts) == 1 else None
+
+
+def _whole(table: pa.Table) -> pa.Array:
+    """Whole numbers; none where a ratio has no error, because what it divides by may be 0."""
+    rounded, errors = np.rint(table["estimate"].to_numpy()), table["std_error"].to_numpy()
+    unusable = ~np.isfinite(errors) | ~(np.abs(rounded) < 2.0**63)
+    return pa.array(np.where(unusable, 0, rounded).astype(np.int64), mask=unusable)

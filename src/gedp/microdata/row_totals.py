@@ -1,0 +1,19 @@
+"""Totals of attributes that have values of the rows, with the errors that the fit gives them."""
+
+from gedp.arrays import sum_by
+from gedp.microdata.cells import Cells
+from gedp.microdata.fit import Microdata
+from gedp.microdata.ratios import Totals
+from gedp.microdata.variances import group_variances
+from gedp.policy.model import CONSTRAINTS
+
+
+def totals_of_rows(microdata: Microdata, name: str, groups: Cells) -> Totals:
+    """The totals of an attribute that has values of the rows, for any groups of rows."""
+    fit, cells = microdata.fits[name], microdata.public_rows.cells_of(name)
+    variance, of_cell = group_variances(fit, cells, groups), cells.inside(groups)
+    is_changed = any(name in fit.constrained for name in CONSTRAINTS)  # after the fit, from which errors come
+    kind = "unconstrained" if is_changed else "exact" if fit.exact else "estimated"
+    added = (groups.of_row, fit.values) if of_cell is None else (of_cell, fit.totals)
+    shown = groups.asked_for
+    return Totals(sum_by(*added, groups.count)[shown], variance[shown], kind)

@@ -1,0 +1,180 @@
+"""Tables by classes in a release: every class of every public group, whatever the engine, as noisy as was paid for."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import gedp
+import gedp.confidential.classes
+from gedp.confidential.classes import ClassJob, EntryNoise
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import rehearse
+from gedp.confidential.preparing import prepare
+from gedp.confidential.table import open_table_of
+from gedp.errors import FaultsError
+from gedp.ledger import Ledger
+from gedp.noise.entropy import SeededEntropy
+from gedp.noise.sums import SumGrid
+from gedp.passes import Joined
+from gedp.policy import COUNT, Spec
+from gedp.release import read_release
+from tests.helpers.passes import DividedEngine
+from tests.helpers.runs import small_table
+
+TABLE = small_table(60)
+EDGES = [0, 1, 100, 1000, 5000]
+QUERIES: list[dict[str, Any]] = [
+    {"name": "identity", "by": "establishment", "mu": 3},
+    {"name": "county", "by": ["cnty"], "mu": 1},
+    {"name": "sizes", "by": ["cnty", "size"], "count": True, "mu": 0.5},
+    {"name": "wages", "by": ["size", "naics2"], "count": True, "mu": {"establishments": 0.2, "wage": 0.4, "emp": 0.6}},
+]
+
+
+def spec_of(queries: list[dict[str, Any]] = QUERIES, **data: Any) -> Spec:
+    return gedp.make_spec(
+        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True, **data},
+        groupers={"naics2": {"column": "naics", "prefix": 2}},
+        attributes={
+            "emp": {"psi": "sqrt", "gamma": 0.5},
+            "wage": {"psi": "log", "gamma": 0.1, "shift": 1, "unit": 0.01},
+        },
+        classes={"size": {"attribute": "emp", "edges": EDGES}},
+        budget={"mu": 20},
+        queries=queries,
+    )
+
+
+@contextmanager
+def without_noise() -> Iterator[None]:
+    """Answers of tables by classes as they would be if nobody drew anything."""
+
+    def exactly(grid: SumGrid, sums: Any, entropy: object) -> Any:
+        return grid.to_steps(sums) * grid.step
+
+    with patch.object(SumGrid, "noisy", exactly):
+        yield
+
+
+def class_name(jobs: int) -> str:
+    names = ["0", "1-99", "100-999", "1000-4999", "5000+"]
+    return names[sum(jobs >= edge for edge in EDGES) - 1]
+
+
+def test_every_class_of_every_public_group_is_answered() -> None:
+    with without_noise():
+        tables = rehearse(open_table_of(spec_of(), LocalEngine(TABLE)), spec_of(), entropy=SeededEntropy(1)).tables
+    rows = TABLE.to_pylist()
+    sizes = tables["sizes"].to_pylist()
+    counted = Counter((row["cnty"], class_name(row["emp"])) for row in rows)
+    names = [class_name(edge) for edge in EDGES]
+    assert [(row["cnty"], row["size"]) for row in sizes] == [(c, n) for c in ("001", "003", "005") for n in names]
+    assert all(row["estimate"] == counted[row["cnty"], row["size"]] for row in sizes)
+    wages = tables["wages"].to_pylist()
+    assert tables["wages"].column_names[:3] == ["size", "naics2", "attribute"]
+    assert len(wages) == 3 * 5 * 3
+    for row in wages:
+        members = [r for r in rows if (class_name(r["emp"]), r["naics"][:2]) == (row["size"], row["naics2"])]
+        total = len(members) if row["attribute"] == COUNT else sum(r[row["attribute"]] for r in members)
+        assert row["estimate"] == pytest.approx(total)
+
+
+def test_numbers_of_establishments_are_whole_and_sums_are_in_units() -> None:
+    tables = rehearse(open_table_of(spec_of(), LocalEngine(TABLE)), spec_of(), entropy=SeededEntropy(5)).tables
+    numbers = tables["sizes"]["estimate"].to_numpy()
+    assert np.array_equal(numbers, np.rint(numbers))
+    assert not np.signbit(numbers[numbers == 0]).any()
+    assert (tables["sizes"]["variance"].to_numpy() == 0).any()  # nobody has 5,000 jobs, as the identity answers say
+    assert set(tables["sizes"]["mechanism"].to_pylist()) == {"count"}
+    assert set(tables["wages"]["mechanism"].to_pylist()) == {"count", "pnc"}
+
+
+def test_a_release_states_its_tables_by_classes(tmp_path: Path) -> None:
+    gedp.run(spec_of(), table=TABLE, out=tmp_path / "out", seed=1)
+    release = read_release(tmp_path / "out")
+    sizes, wages = release.manifest.class_tables
+    assert (sizes.query, sizes.entries, wages.entries) == (spec_of().class_queries[0], 15, 15)
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 5
+    assert release.class_answers("wages").num_rows == 45
+    assert (tmp_path / "out" / "tables" / "sizes.csv").read_text().startswith('"cnty","size","attribute","estimate"')
+    with pytest.raises(FaultsError, match="'nobody' is not in this release"):
+        release.class_answers("nobody")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda tables: tables.pop(), "the query 'wages' of the spec is missing"),
+        (lambda tables: tables[0].update(entries=14), "it has other rows or values than the manifest says"),
+        (lambda tables: tables[0].update(classes=[]), "it is not that of the spec"),
+        (lambda tables: tables[0].update(name="more"), "the spec has no such query"),
+        (lambda tables: tables[0]["asked"][COUNT].update(mu="0.4"), "it is not that of the spec"),
+    ],
+)
+def test_an_altered_statement_about_classes_is_noticed(tmp_path: Path, change: Any, said: str) -> None:
+    gedp.run(spec_of(), table=TABLE, out=tmp_path / "out", seed=1, answers_only=True)
+    path = tmp_path / "out" / "manifest.json"
+    content = json.loads(path.read_text())
+    change(content["class_tables"])
+    path.write_text(json.dumps(content))
+    with pytest.raises(FaultsError, match=said):
+        read_release(tmp_path / "out").class_answers("sizes")
+
+
+def test_classes_without_identity_answers_are_answered_and_recorded(tmp_path: Path) -> None:
+    spec = spec_of([{"name": "all", "by": [], "mu": {"wage": 1}}, QUERIES[2]], synthetic=False)
+    gedp.run(spec, table=TABLE, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
+    release = read_release(tmp_path / "out")
+    assert (release.class_answers("sizes")["variance"].to_numpy() > 8).all()  # all classes are possible
+    (recorded,) = Ledger.open(tmp_path / "t.ledger", create=False).state().releases
+    assert recorded.reserve.attributes.keys() == {"emp", "wage"}
+    assert recorded.reserve.loss.mu_squared == Fraction(5, 4)
+
+
+def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
+    """Spark divides the rows; what each part finds travels by place, and is put together."""
+    spec = spec_of()
+    for engine in (LocalEngine(TABLE), DividedEngine(TABLE, [0, 7, 7, 31], lambda places: places[::-1])):
+        table = open_table_of(spec, engine)
+        prepared = prepare(table, spec)
+        identity = {name: prepared.mechanisms["identity", name] for name in ("emp", "wage")}
+        job = ClassJob(table, spec, prepared.cells, identity, Fraction(1, 100), SeededEntropy(1))
+        passes = Joined(list(job.of_drawn().values()))
+        omega = {f"{name}__psi": pa.array(np.sqrt(TABLE[name].to_numpy())) for name in ("emp", "wage")}
+        drawn_rows = TABLE.select(["key", "cnty", "naics"])
+        for name, column in omega.items():
+            drawn_rows = drawn_rows.append_column(name, column)
+        kind = type(engine)
+        drawn = LocalEngine(drawn_rows) if kind is LocalEngine else DividedEngine(drawn_rows, [3, 40], lambda p: p)
+        (found,) = passes.parted(drawn.reduce(passes))
+        highest = found.highest["wage"].reshape(3, 5)
+        if kind is LocalEngine:
+            expected = highest
+        assert np.array_equal(highest, expected)
+        assert (highest > -np.inf).any()
+        assert (highest == -np.inf).any()
+
+
+def effective_mu(squared_reach: float) -> float:
+    """How well the likelihood ratio tells two neighbors apart, over 60,000 releases of two entries, at μ = 0.5."""
+    values = np.tile([10, 20], 60_000)
+    noise = EntryNoise(Fraction(1, 2), 0.95)
+    drawn = noise.answer(COUNT, values, np.full(len(values), squared_reach), 1.0, SeededEntropy(7))
+    assert drawn.variance[0] == pytest.approx((drawn.estimate - values).var(), rel=0.02)
+    moved = np.tile([-1, 1], 60_000)  # from one entry to the other
+    statistic = ((drawn.estimate - values) * moved).reshape(-1, 2).sum(axis=1)
+    return float(2 / statistic.std())
+
+
+def test_the_effective_mu_of_numbers_is_what_was_paid() -> None:
+    assert effective_mu(2.0) == pytest.approx(0.5, rel=0.01)
+    assert effective_mu(1.0) > 0.69  # √2 forgotten

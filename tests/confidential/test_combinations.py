@@ -1,0 +1,239 @@
+"""Combinations measured as one query: what one record can move, by brute force and by likelihood ratios; mutants."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, cast
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+import gedp.confidential.combinations
+import gedp.individual.combinations
+from gedp.arrays import FloatArray, IntArray
+from gedp.confidential.answering import draw_answers
+from gedp.confidential.combinations import CombinationNoise
+from gedp.individual.combinations import CombinedBounds
+from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
+from gedp.noise.sums import SumGrid, sum_grid_for
+from gedp.policy import Weights, combination_parts
+from gedp.release.estimates import ZETA
+from tests.attacks.audit import noise_of
+from tests.helpers import own_class_worlds
+from tests.helpers.class_worlds import (
+    HALVES,
+    LOG,
+    SIGNED,
+    SQRT,
+    Record,
+    World,
+    all_records,
+    close,
+    close_pairs,
+    prepared_about,
+)
+from tests.helpers.effective import Told, effective_parts, replicates_in
+from tests.individual.worlds import Kept, recorded
+
+NAME = "combined"
+TWO = {"x": SQRT, "w": LOG}
+TOLD = {"x": 2.0, "w": 9.0}
+SMALL = {"x": range(16), "w": range(0, 40, 2)}
+OTHER = {"x": 3, "w": 7}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A combination, what identity answers say of its attributes, and the records whose pairs are all tried."""
+
+    formula: str
+    attributes: Mapping[str, Mapping[str, Any]]
+    told: Mapping[str, float]
+    domains: Mapping[str, Sequence[int]]
+    other: Record  # of another establishment, which does not move
+    first: float = 4
+    tight: float = 0.5  # at least this part of what was paid is reached by some pair
+
+
+#: Around the bounds, and around the least values that are close to them.
+ENDS = {"x": [*range(3945, 3960), *range(3995, 4010)], "w": [*range(3950, 3965), *range(3998, 4010)]}
+FINE = {"x": {"psi": "sqrt", "gamma": 0.4}, "w": {"psi": "log", "gamma": 0.0125, "shift": 1}}
+CASES = {
+    "a difference": Case("x - w", TWO, TOLD, SMALL, OTHER),
+    "a mean": Case("(x + w) / 2", TWO, TOLD, SMALL, OTHER),
+    "coefficients of any size": Case("0.3 * x - 7 * w / 3", TWO, TOLD, SMALL, OTHER),
+    "other units, no 0": Case(
+        "3 * h - w",
+        {"h": HALVES, "w": LOG},
+        {"h": 4, "w": 9},
+        {"h": range(1, 40, 2), "w": range(0, 40, 2)},
+        {"h": 3, "w": 7},
+    ),
+    "values with signs": Case(
+        "x - s",
+        {"x": SQRT, "s": SIGNED},
+        {"x": 2, "s": -3},
+        {"x": range(16), "s": range(-30, 31, 2)},
+        {"x": 3, "s": 7},
+    ),
+    "three attributes": Case(
+        "(x + y + z) / 3",
+        {"x": SQRT, "y": SQRT, "z": LOG},
+        {"x": 2, "y": 3, "z": 1},
+        {"x": range(0, 12, 2), "y": range(0, 12, 2), "z": range(0, 12, 2)},
+        {"x": 3, "y": 7, "z": 1},
+        tight=0.2,
+    ),
+    "answers that are far from the truth": Case("x - w", TWO, {"x": 2, "w": 2}, SMALL, OTHER, first=40, tight=0.2),
+    "at the bounds": Case("x - w", FINE, {"x": 4000, "w": 4000}, ENDS, {"x": 5, "w": 7}, first=40, tight=0.95),
+}
+
+
+def largest_move(case: Case) -> Fraction:
+    """The largest squared distance over all pairs of close records, as a part of what was paid.
+
+    Every record is in a group of its own, with the other establishment, and all groups have the same identity answers.
+    Distances are in squared units of noise, which must be the same in all groups, and exact.
+    """
+    records = all_records(case.domains)
+    groups = [f"{place:05}" for place in range(len(records))]
+    told = {name: [value] * 2 * len(records) for name, value in case.told.items()}
+    query = {"name": NAME, "by": ["g"], "mu": {"c": 0.5}}
+    asked = World([*groups, *groups], case.attributes, {}, query, told, case.first, {"c": case.formula})
+    spec = asked.spec()
+    table = prepared_about(asked, [*records, *[case.other] * len(records)], spec)
+    with recorded() as found:
+        draw_answers(table, cast(Any, Kept()), SeededEntropy(1), ZETA)
+    ((steps, scales),) = found
+    assert (scales == scales[0]).all()
+    close_to = close_pairs(records, spec.policy.attributes)
+    moved = int(np.abs(steps[:, None] - steps[None, :])[close_to].max())
+    return (Fraction(moved) / Fraction(float(scales[0])) / Fraction(1, 2)) ** 2
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_neighbor_moves_more_than_was_paid(case: str) -> None:
+    assert CASES[case].tight <= largest_move(CASES[case]) <= 1
+
+
+def test_bounds_that_no_grid_could_carry_are_cut_down_and_nobody_moves_more_than_was_paid() -> None:
+    with patch.object(CombinationNoise, "most", 10.0):
+        assert 0.2 <= largest_move(CASES["a difference"]) <= 1
+
+
+def _less_noise(sensitivity: Any, *others: Any) -> SumGrid:
+    return sum_grid_for(np.asarray(sensitivity) * 0.95, *others)
+
+
+def _signs_dropped(weights: Weights, numbers: Mapping[str, FloatArray]) -> FloatArray:
+    total: FloatArray = np.add.reduce([weight * numbers[name] for name, weight in weights.of.items()])
+    return np.maximum(np.abs(total), 1e-6)
+
+
+def _last_forgotten(weights: Weights, numbers: Mapping[str, FloatArray]) -> FloatArray:
+    *kept, _ = weights.of.items()
+    total: FloatArray = np.add.reduce([abs(weight) * numbers[name] for name, weight in kept])
+    return total
+
+
+def _one_at_a_time(weights: Weights, numbers: Mapping[str, FloatArray]) -> FloatArray:
+    largest: FloatArray = np.maximum.reduce([abs(weight) * numbers[name] for name, weight in weights.of.items()])
+    return largest
+
+
+def _not_clipped(own: CombinedBounds, weights: Weights, amounts: Mapping[str, IntArray], places: object) -> IntArray:
+    total: IntArray = np.add.reduce([weight * amounts[name] for name, weight in weights.of.items()])
+    return total
+
+
+MUTANTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
+    "noise 5% too small": lambda: patch.object(gedp.confidential.combinations, "sum_grid_for", _less_noise),
+    "signs of coefficients decide": lambda: patch.object(gedp.individual.combinations, "_weighted", _signs_dropped),
+    "an attribute is forgotten": lambda: patch.object(gedp.individual.combinations, "_weighted", _last_forgotten),
+    "others are thought to stand still": lambda: patch.object(
+        gedp.individual.combinations, "_weighted", _one_at_a_time
+    ),
+    "values are not cut off": lambda: patch.object(CombinedBounds, "combined", _not_clipped),
+}
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_wrong_noise_is_noticed(mutant: str) -> None:
+    with MUTANTS[mutant]():
+        assert max(largest_move(CASES[case]) for case in ("at the bounds", "a difference")) > 1
+
+
+#: Both attributes are told far below the truth; it is at their bounds.
+LARGE = {"x": {"psi": "sqrt", "gamma": 0.75}, "w": {"psi": "log", "gamma": 0.4, "shift": 1}}
+LARGE_TOLD = {"x": 10_000.0, "w": 50_000.0}
+
+
+def _replicated(replicates: int, **asked: Any) -> World:
+    told = {name: np.full(replicates, value).tolist() for name, value in LARGE_TOLD.items()}
+    groups = [f"{place:06}" for place in range(replicates)]
+    return World(groups, LARGE, {}, {"name": NAME, "by": ["g"], **asked}, told, 4, {"c": "3 * x - w"})
+
+
+def by_prices(record: Record, replicates: int, entropy: Entropy) -> tuple[Told, float]:
+    """The answers about this record in every group, and the μ that was paid for them."""
+    asked, writer = _replicated(replicates, mu={"c": 0.5}), Kept()
+    draw_answers(prepared_about(asked, [record] * replicates, asked.spec()), cast(Any, writer), entropy, ZETA)
+    return replicates_in(writer.answers[NAME], entries=1), 0.5
+
+
+def by_individual_accounting(record: Record, replicates: int, entropy: Entropy) -> tuple[Told, float]:
+    """The same from parts of two pools."""
+    asked = _replicated(replicates, importance={"c": 1})
+    spec = own_class_worlds.spec_of(asked)
+    job, writer = own_class_worlds.job_of(asked, spec, [record] * replicates, entropy)
+    with np.errstate(over="ignore", invalid="ignore"):
+        job.draw()
+    parts = combination_parts(spec.combination_queries[0], spec)["c"].values()
+    return replicates_in(writer.answers[NAME], entries=1), float(sum(part.mu_squared for part in parts)) ** 0.5
+
+
+ACCOUNTS = {"prices": by_prices, "individual accounting": by_individual_accounting}
+
+
+def worst_pair(account: str, replicates: int) -> tuple[Record, Record]:
+    """Each attribute from its bound to the least close value, in opposite directions, as the signs want it."""
+    attributes = _replicated(1, mu={"c": 1}).spec().policy.attributes
+    ends = {}
+    for name, weight in (("x", 3), ("w", -1)):
+        beyond = {"x": 0, "w": 0, name: 10**12}
+        with noise_of(0):
+            (cut_off, _), _ = ACCOUNTS[account](beyond, replicates, SeededEntropy(1))
+        bound = round(float(cut_off[0, 0]) / weight)
+        ends[name] = int(np.ceil(attributes[name].protection.interval(bound).low)), bound
+    pair = {"x": ends["x"][1], "w": ends["w"][0]}, {"x": ends["x"][0], "w": ends["w"][1]}
+    assert close(attributes)(*pair)
+    return pair
+
+
+def effective(account: str, replicates: int, entropy: Callable[[], Entropy]) -> tuple[float, float]:
+    """The effective μ as a part of what was paid: of the noise as it is, and of noise that is 5% too small."""
+    pair = worst_pair(account, replicates)
+    return effective_parts(lambda record: ACCOUNTS[account](record, replicates, entropy()), pair)
+
+
+@pytest.mark.parametrize("account", ACCOUNTS)
+def test_the_effective_mu_is_what_was_paid(account: str) -> None:
+    """Within 1%, which is 3.5 standard errors; noise 5% too small is noticed."""
+    as_it_is, too_small = effective(account, 60_000, lambda: SeededEntropy(3))
+    assert 0.99 <= as_it_is <= 1.01 < 1.04 <= too_small
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("account", ACCOUNTS)
+def test_the_effective_mu_is_what_was_paid_with_random_numbers_of_the_system(account: str) -> None:
+    """Within 1%, which is 6.3 standard errors."""
+    as_it_is, too_small = effective(account, 200_000, SystemEntropy)
+    assert 0.99 <= as_it_is <= 1.01 < 1.04 <= too_small
+
+
+if __name__ == "__main__":
+    for account in ACCOUNTS:
+        found = effective(account, 200_000, SystemEntropy)
+        print(f"{account}: {found[0]:.4f} of what was paid; noise 5% too small: {found[1]:.4f}")

@@ -1,0 +1,190 @@
+"""Small tables by classes: everything that is drawn about them, in whole steps, after identity answers as told.
+
+The real code plans, counts and adds up. Where it would take noise it is asked for a size, and gets none.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, label_codes
+from gedp.confidential.answering import draw_answers
+from gedp.confidential.limits import psi_mechanisms
+from gedp.confidential.preparing import Prepared
+from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.noise.entropy import SeededEntropy
+from gedp.passes import Batch, ByPlace, Pass
+from gedp.passes.lookup import make_lookup
+from gedp.policy import Attribute, Spec, make_spec, price
+from gedp.release.estimates import ZETA
+from tests.individual.worlds import Kept, recorded
+
+Record = Mapping[str, int]  # in units, by attribute
+
+
+@dataclass(frozen=True)
+class World:
+    """The public groups of some establishments, what is asked about them, and what identity answers said."""
+
+    groups: Sequence[str]
+    attributes: Mapping[str, Mapping[str, Any]]
+    classes: Mapping[str, Mapping[str, Any]]
+    query: Mapping[str, Any]  # with prices
+    told: Mapping[str, Sequence[float]] = field(default_factory=dict)  # by attribute: values as answered, not ψ of them
+    first: float = 4  # μ of the identity answers
+    combinations: Mapping[str, str] = field(default_factory=dict)
+
+    def spec(self) -> Spec:
+        identity = [{"name": "identity", "by": "establishment", "mu": dict.fromkeys(self.told, self.first)}]
+        total = [{"name": "all", "by": [], "mechanism": "psi", "mu": {next(iter(self.attributes)): 1}}]
+        return make_spec(
+            data={"public": ["g"], "synthetic": True},
+            attributes=self.attributes,
+            classes=self.classes,
+            combinations=self.combinations,
+            budget={"mu": 1000},
+            queries=[*(identity if self.told else total), {"name": "classes", **self.query}],
+        )
+
+    @property
+    def of_row(self) -> CodeArray:
+        return label_codes(self.groups)[1]
+
+    def cells(self) -> FinestCells:
+        labels, of_row = label_codes(self.groups)
+        counts = np.bincount(of_row, minlength=len(labels))
+        codes = {"g": np.arange(len(labels), dtype=np.int32)}
+        return FinestCells(counts, make_lookup({}, {}, of_row, len(labels)), codes, {"g": labels})
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What noise was added to, in whole steps, the noise in steps, and the whole table: for everything asked for."""
+
+    steps: Mapping[str, IntArray]
+    scales: Mapping[str, FloatArray]
+    certain: Mapping[str, list[float]]  # what was answered without noise
+
+    def squared_distance(self, other: "Drawn", asked: str) -> Fraction:
+        """How far two are apart, in squared units of noise, exactly; their noise must be the same."""
+        assert np.array_equal(self.scales[asked], other.scales[asked])
+        assert self.certain[asked] == other.certain[asked]
+        return sum(
+            (
+                (Fraction(int(one) - int(two)) / Fraction(float(scale))) ** 2
+                for one, two, scale in zip(self.steps[asked], other.steps[asked], self.scales[asked], strict=True)
+                if one != two
+            ),
+            Fraction(0),
+        )
+
+
+@dataclass(frozen=True)
+class _Engine:
+    """Rows in memory, in one batch; identity answers come out as told."""
+
+    batch: Batch
+    told: pa.RecordBatch
+
+    def reduce(self, run: Pass) -> ByPlace:
+        return run(self.batch)
+
+    def draw(self, drawing: object, entropy: object, of_rows: Pass, of_drawn: Pass, *_: object) -> Any:
+        drawn = Batch({}, {}, self.told, self.batch.rows, self.batch.cells)
+        return of_rows(self.batch), of_drawn(drawn)
+
+    def require_unchanged(self) -> None:
+        pass
+
+
+def prepared_about(world: World, records: Sequence[Record], spec: Spec) -> Prepared:
+    """These records before anything is drawn; identity answers will come out as told."""
+    attributes = spec.policy.attributes
+    amounts = {name: np.array([record[name] for record in records], dtype=np.int64) for name in attributes}
+    columns = {}
+    for name, values in world.told.items():
+        columns[name + "__psi"] = attributes[name].protection.psi(np.asarray(values, dtype=np.float64))
+        columns[name] = np.asarray(values, dtype=np.float64)
+    told = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
+    batch = Batch({}, amounts, pa.RecordBatch.from_arrays([], []), len(records), world.of_row)
+    table = ConfidentialTable(cast(Any, _Engine(batch, told)), spec.data, attributes, {}, {})
+    return Prepared(table, spec, price(spec), psi_mechanisms(spec), world.cells())
+
+
+def drawn_about(world: World, records: Sequence[Record], spec: Spec | None = None) -> Drawn:
+    """What is drawn about these records."""
+    spec = spec or world.spec()
+    writer = Kept()
+    with recorded() as found:
+        draw_answers(prepared_about(world, records, spec), cast(Any, writer), SeededEntropy(1), ZETA)
+    answers = writer.answers["classes"].to_pandas()
+    drawn, steps, scales, certain = iter(found), {}, {}, {}
+    for asked in spec.class_queries[0].asked:
+        own = answers[answers["attribute"] == asked]
+        certain[asked] = own["estimate"][own["variance"] == 0].to_list()
+        none = np.zeros(0, dtype=np.int64), np.zeros(0)
+        steps[asked], scales[asked] = next(drawn) if (own["variance"] > 0).any() else none
+    assert next(drawn, None) is None
+    return Drawn(steps, scales, certain)
+
+
+def all_records(domains: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
+    """Every record with values of these domains."""
+    return [dict(zip(domains, values, strict=True)) for values in product(*domains.values())]
+
+
+def close(attributes: Mapping[str, Attribute]) -> Callable[[Record, Record], bool]:
+    """Whether two records are neighbors: close in every attribute at once."""
+    units = {name: float(attribute.unit) for name, attribute in attributes.items()}
+
+    def are_close(one: Record, other: Record) -> bool:
+        return all(
+            bool(attributes[name].protection.is_close(one[name] * units[name], other[name] * units[name]))
+            for name in attributes
+        )
+
+    return are_close
+
+
+def close_pairs(records: Sequence[Record], attributes: Mapping[str, Attribute]) -> BoolArray:
+    """The same for all pairs of some records."""
+    found = np.ones((len(records), len(records)), dtype=bool)
+    for name, attribute in attributes.items():
+        values = np.array([record[name] for record in records]) * float(attribute.unit)
+        found &= attribute.protection.is_close(values[:, None], values[None, :])
+    return found
+
+
+def largest_moves(
+    world: World, domains: Mapping[str, Sequence[int]], others: Sequence[Record], row: int = 0
+) -> dict[str, Fraction]:
+    """Over all neighbors in which one establishment differs, the largest squared distance of everything asked for.
+
+    As a part of what was paid: 1 is the most that may be.
+    """
+    spec = world.spec()
+    records, are_close = all_records(domains), close(spec.policy.attributes)
+    tables = [[*others[:row], record, *others[row:]] for record in records]
+    drawn = [drawn_about(world, table, spec) for table in tables]
+    query = spec.class_queries[0]
+    most = dict.fromkeys(query.asked, Fraction(0))
+    for place, one in enumerate(records):
+        for other in range(place):
+            if are_close(one, records[other]):
+                for asked, mu in query.mu.items():
+                    moved = drawn[place].squared_distance(drawn[other], asked) / Fraction(mu) ** 2
+                    most[asked] = max(most[asked], moved)
+    return most
+
+
+SQRT = {"psi": "sqrt", "gamma": 0.75}
+SIGNED = {"psi": "sqrt", "gamma": 2, "signed": True}
+LOG = {"psi": "log", "gamma": 0.4, "shift": 1}
+HALVES = {"psi": "log", "gamma": 0.6, "unit": 0.5}  # no value is 0
+SIZE = {"attribute": "x", "edges": [0, 1, 4, 8]}
+PAY = {"attribute": "w", "edges": [0, 5]}

@@ -1,0 +1,240 @@
+"""Tables by classes, fitted: they add up to public numbers and fitted totals, agree, and their intervals hold."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.linalg import pinv
+
+import gedp
+from gedp.arrays import FloatArray
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import rehearse
+from gedp.confidential.table import open_table_of
+from gedp.errors import FaultsError
+from gedp.microdata import fit_microdata
+from gedp.microdata.cells import Cells
+from gedp.microdata.class_tables import fit_classes, nonnegative
+from gedp.noise.entropy import SeededEntropy
+from gedp.policy import COUNT, Spec
+
+EDGES = [0, 5, 10, 20, 50]
+NAMES = ["0-4", "5-9", "10-19", "20-49", "50+"]
+IDENTITY: dict[str, Any] = {"name": "identity", "by": "establishment", "mu": 0.5}
+SIZES: list[dict[str, Any]] = [
+    {"name": "industry", "by": ["naics", "size"], "count": True, "mu": {"establishments": 0.5, "emp": 0.5}},
+    {"name": "county", "by": ["size", "cnty"], "count": True, "mu": {"establishments": 1, "emp": 1}},
+    {"name": "all", "by": ["size"], "count": True, "mu": 2},
+]
+
+
+def table_of(rows: int = 300) -> pa.Table:
+    chance = np.random.default_rng(rows)
+    return pa.table(
+        {
+            "cnty": [f"{i % 4}" for i in range(rows)],
+            "naics": [("1111", "1122", "2222", "2361", "2362")[i % 5] for i in range(rows)],
+            "emp": np.exp(chance.normal(2, 1.2, rows)).astype(np.int64),
+        }
+    )
+
+
+def spec_of(queries: list[dict[str, Any]], **more: Any) -> Spec:
+    return gedp.make_spec(
+        data={"public": ["cnty", "naics"], "synthetic": True},
+        groupers={"naics2": {"column": "naics", "prefix": 2}},
+        attributes={"emp": {"psi": "sqrt", "gamma": 0.5}},
+        classes={"size": {"attribute": "emp", "edges": EDGES}, "half": {"attribute": "emp", "edges": [0, 7]}},
+        budget={"mu": 20},
+        queries=queries,
+        **more,
+    )
+
+
+def rehearsed(spec: Spec, seed: int, table: pa.Table | None = None) -> Any:
+    opened = open_table_of(spec, LocalEngine(table_of() if table is None else table))
+    return fit_microdata(rehearse(opened, spec, entropy=SeededEntropy(seed)))
+
+
+def estimates(microdata: Any, by: list[str], attribute: str) -> dict[tuple[str, ...], float]:
+    rows = microdata.tabulate(by, [attribute]).arrow.to_pylist()
+    return {tuple(row[key] for key in by): row["estimate"] for row in rows}
+
+
+def test_tables_by_classes_add_up_and_agree() -> None:
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES]), 3)
+    rows = table_of().to_pylist()
+    industry, county = (estimates(microdata, [key, "size"], COUNT) for key in ("naics", "cnty"))
+    for (key, of), places in {("naics", "1111"): industry, ("cnty", "2"): county}.items():
+        assert sum(n for (k, _), n in places.items() if k == of) == pytest.approx(sum(r[key] == of for r in rows))
+    sizes = estimates(microdata, ["size"], COUNT)
+    assert list(sizes) == [(name,) for name in NAMES]  # in their own order
+    for name in NAMES:
+        assert sum(n for (_, s), n in industry.items() if s == name) == pytest.approx(sizes[name,])
+        assert sum(n for (_, s), n in county.items() if s == name) == pytest.approx(sizes[name,])
+    two = estimates(microdata, ["size", "naics2"], COUNT)
+    assert two["5-9", "11"] == pytest.approx(industry["1111", "5-9"] + industry["1122", "5-9"])
+    jobs, totals = estimates(microdata, ["naics", "size"], "emp"), estimates(microdata, ["naics"], "emp")
+    for (naics,), total in totals.items():
+        assert sum(n for (k, _), n in jobs.items() if k == naics) == pytest.approx(total)
+
+
+def oracle(microdata: Any, name: str) -> tuple[FloatArray, FloatArray]:
+    """Generalised least squares over all entries, with every constraint written down as a line of a dense matrix."""
+    fit = fit_classes(microdata, name)
+    assert fit is not None
+    tables = fit.tables
+    b, w = (np.concatenate([getattr(t, part) for t in tables]) for part in ("answers", "variances"))
+    entries = [(t.query, row) for t in tables for row in t.public_rows.table.to_pylist()]
+    lines, right = [], []
+    establishments = table_of().to_pylist()
+    for table in tables:
+        for group in {tuple(row[k] for k in table.query.public) for q, row in entries if q is table.query}:
+            keys = table.query.public
+            lines.append([q is table.query and tuple(row[k] for k in keys) == group for q, row in entries])
+            right.append(sum(tuple(r[k] for k in keys) == group for r in establishments))
+    for other in tables[1:]:
+        for label in NAMES:
+            lines.append(
+                [(row["size"] == label) * ((q is tables[0].query) - 1.0 * (q is other.query)) for q, row in entries]
+            )
+            right.append(0)
+    c, d = np.array(lines, dtype=float), np.array(right, dtype=float)
+    gain = np.diag(w) @ c.T @ pinv(c @ np.diag(w) @ c.T)
+    return b - gain @ (c @ b - d), np.diag(w) - gain @ c @ np.diag(w)
+
+
+def test_fitted_numbers_are_those_of_least_squares_with_all_constraints() -> None:
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES]), 5)
+    fitted, covariance = oracle(microdata, COUNT)
+    fit = fit_classes(microdata, COUNT)
+    assert fit is not None
+    assert np.concatenate(fit.fitted) == pytest.approx(fitted, abs=1e-6)
+    table = fit.table(["naics", "size"])
+    assert table.variances == pytest.approx(np.diag(covariance)[:25], abs=1e-6)
+    by_two = fit.table(["naics2", "size"])
+    together = np.array([[a == b for b in by_two.groups.of_row] for a in range(by_two.groups.count)], dtype=float)
+    spread = together @ covariance[:25, :25] @ together.T
+    assert by_two.variances == pytest.approx(np.diag(spread), abs=1e-6)
+
+
+GROUPINGS = (["naics", "size"], ["cnty", "size"], ["naics2", "size"], ["size"])
+
+
+def truths(by: list[str]) -> dict[tuple[str, ...], tuple[int, int]]:
+    """Of every group, the establishments and the jobs."""
+    found: dict[tuple[str, ...], tuple[int, int]] = {}
+    for row in table_of().to_pylist():
+        size = NAMES[sum(row["emp"] >= edge for edge in EDGES) - 1]
+        known = {**row, "naics2": row["naics"][:2], "size": size}
+        number, jobs = found.get(key := tuple(known[k] for k in by), (0, 0))
+        found[key] = number + 1, jobs + row["emp"]
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("individual", [False, True])
+def test_intervals_of_tables_by_classes_hold_as_often_as_they_say(individual: bool) -> None:
+    """95% intervals of numbers and sums, measured and added up, over 40 releases: between 93% and 97%."""
+    queries = [IDENTITY, *SIZES]
+    if individual:
+        plain = [{k: v for k, v in q.items() if k != "mu"} for q in queries]
+        queries = [*plain[:1], *({**q, "importance": {"establishments": 1, "emp": 1}} for q in plain[1:])]
+    spec, held, stated = spec_of(queries), list[bool](), list[float]()
+    truth = {tuple(by): truths(by) for by in GROUPINGS}
+    for seed in range(40):
+        microdata = rehearsed(spec, 100 + seed)
+        for by in GROUPINGS:
+            for row in microdata.tabulate(by).arrow.to_pylist():
+                true = truth[tuple(by)].get(tuple(row[k] for k in by), (0, 0))[row["attribute"] == "emp"]
+                if row["std_error"] > 0:
+                    held.append(row["ci_low"] <= true <= row["ci_high"])
+                    stated.append((row["estimate"] - true) / row["std_error"])
+                else:
+                    assert row["estimate"] == pytest.approx(true)
+    assert 0.93 < np.mean(held) < 0.97
+    assert np.std(stated) == pytest.approx(1, abs=0.06)
+
+
+def test_numbers_are_whole_and_not_negative_where_asked() -> None:
+    spec = spec_of([IDENTITY, SIZES[0]], microdata={"nonnegative": True, "whole": True})
+    microdata = rehearsed(spec, 11)
+    found = microdata.tabulate(["naics", "size"], [COUNT]).arrow
+    numbers = found["estimate"].to_numpy()
+    assert (numbers >= 0).all()
+    assert np.array_equal(numbers, np.rint(numbers))
+    assert numbers.reshape(5, 5).sum(axis=1).tolist() == [60] * 5
+    assert set(found["variance_kind"].to_pylist()) == {"unconstrained"}
+    free = (
+        rehearsed(spec_of([IDENTITY, SIZES[0]]), 11).tabulate(["naics", "size"], [COUNT]).arrow["estimate"].to_numpy()
+    )
+    assert (free < 0).any()
+
+
+def test_crossing_tables_are_not_rounded() -> None:
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES], microdata={"whole": True}), 1)
+    with pytest.raises(FaultsError, match="several tables by classes would have to stay in agreement"):
+        microdata.tabulate(["size"])
+
+
+def test_the_nearest_values_that_are_not_negative_keep_their_total() -> None:
+    groups = Cells(2, np.array([0, 0, 0, 1, 1], dtype=np.int32), {})
+    values, variances = np.array([-4.0, 1.0, 9.0, -1.0, 3.0]), np.array([1.0, 1.0, 2.0, 0.0, 1.0])
+    found = nonnegative(values, variances > 0, variances, groups, np.array([6.0, 2.0]))
+    assert found[:3] == pytest.approx([0, 0, 6])
+    assert found[3:].sum() == pytest.approx(3)  # what has no noise stays: 0 and not -1 would not be public
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        (["naics", "cnty", "size"], "no answers determine establishments by naics x cnty x size"),
+        (["half"], "no query groups by the classes 'half'"),
+        (["size", "state"], "'state' is not a public column or grouping"),
+    ],
+)
+def test_what_cannot_be_tabulated_by_classes_is_said(by: list[str], said: str) -> None:
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES]), 1)
+    with pytest.raises(FaultsError, match=said):
+        microdata.tabulate(by)
+
+
+def test_ratios_can_be_taken_of_numbers_of_establishments(tmp_path: Path) -> None:
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES]), 2)
+    (line,) = microdata.tabulate(["size"], ratios=["jobs = emp / establishments"]).arrow.slice(1, 1).to_pylist()
+    jobs, number = (estimates(microdata, ["size"], name)["5-9",] for name in ("emp", COUNT))
+    assert line["estimate"] == pytest.approx(jobs / number)
+    assert (line["size"], line["variance_kind"]) == ("5-9", "delta")
+
+
+def test_without_establishments_numbers_are_fitted_to_their_total_alone() -> None:
+    total = {"name": "total", "by": [], "mu": 1}
+    sizes = [{**SIZES[0], "mu": {"establishments": 0.5}}, SIZES[2]]
+    microdata = rehearsed(spec_of([total, *sizes]), 4)
+    industry = estimates(microdata, ["naics", "size"], COUNT)
+    assert sum(industry.values()) == pytest.approx(300)
+    assert sum(n for (k, _), n in industry.items() if k == "1111") != pytest.approx(60, abs=0.01)
+
+
+def test_a_filter_takes_lines_of_a_table_by_classes_and_adds_up_none() -> None:
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES]), 3)
+    whole = microdata.tabulate(["cnty", "size"]).arrow.to_pylist()
+    some = microdata.tabulate(["size"], where={"cnty": ["2"]}).arrow
+    assert some.to_pylist() == [{k: v for k, v in row.items() if k != "cnty"} for row in whole if row["cnty"] == "2"]
+    large = microdata.tabulate(["cnty"], where={"size": ["50+"]}).arrow
+    assert large.to_pylist() == [{k: v for k, v in row.items() if k != "size"} for row in whole if row["size"] == "50+"]
+    two = microdata.tabulate(["cnty", "size"], where={"size": ["0-4", "50+"]}).arrow.to_pylist()
+    assert two == [row for row in whole if row["size"] in ("0-4", "50+")]
+    with pytest.raises(FaultsError, match="several codes of cnty would be added up"):
+        microdata.tabulate(["size"], where={"cnty": ["1", "2"]})
+
+
+def test_sums_by_classes_are_whole_and_not_negative_where_asked() -> None:
+    microdata = rehearsed(spec_of([IDENTITY, SIZES[0]], microdata={"nonnegative": True, "whole": True}), 8)
+    jobs, totals = estimates(microdata, ["naics", "size"], "emp"), estimates(microdata, ["naics"], "emp")
+    assert min(jobs.values()) >= 0
+    assert all(value == int(value) for value in jobs.values())
+    for (naics,), total in totals.items():
+        assert sum(value for (key, _), value in jobs.items() if key == naics) == total
