@@ -1,0 +1,84 @@
+"""Whether two releases can be compared: other noise, and the same things under the same names."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from gedp.errors import Fault, FaultsError
+from gedp.microdata.fit import Microdata
+from gedp.policy import Spec
+
+INDEPENDENT = "Errors of a change are known where the noise of both was drawn separately"
+
+
+def require_comparable(
+    new: Microdata, old: Microdata, keys: Iterable[str], attributes: Sequence[str] | None = None
+) -> None:
+    """Refuses microdata whose changes by these keys would mean nothing, or have other errors; all faults in one error.
+
+    Without `attributes` it is about all that both have. Specs, prices and psi may differ, as each figure brings its own
+    error.
+    """
+    names = [name for name in new.attributes if name in old.attributes and (attributes is None or name in attributes)]
+    faults = [*_independence(new, old), *_units(new, old, names)]
+    for key in dict.fromkeys(keys):
+        faults += _grouping(new, old, key)
+    if faults:
+        raise FaultsError(f"{new.public_rows.source.name} against {old.public_rows.source.name}", faults)
+
+
+def _independence(new: Microdata, old: Microdata) -> Iterator[Fault]:
+    """What would make the errors of both the same error, or none."""
+    one, other = new.public_rows.source, old.public_rows.source
+    if one is other or (one.manifest.files and one.manifest.files == other.manifest.files):
+        yield Fault("release", "both are the same release, with the same noise", f"Name another. {INDEPENDENT}")
+    if new.public_rows.spec.data.synthetic != old.public_rows.spec.data.synthetic:
+        hint = "Compare synthetic data with synthetic data"
+        yield Fault("data.synthetic", "one of them is about synthetic establishments, the other is not", hint)
+    before = [totals.to_pydict() for totals in old.constraints.totals]
+    if any(totals.to_pydict() in before for totals in new.constraints.totals):
+        problem = "both were fitted to the same public totals, as if nothing had changed there"
+        yield Fault("fixed", problem, "Fit each to the totals of its own period, or to none")
+
+
+def _units(new: Microdata, old: Microdata, names: Sequence[str]) -> Iterator[Fault]:
+    """Attributes of the same name that are counted in different units."""
+    labels, before = new.public_rows.spec.labels, old.public_rows.spec.labels
+    for name in names:
+        units = [each[name].unit for each in (labels, before) if name in each and each[name].unit is not None]
+        if len(set(units)) > 1:
+            problem = f"it is counted in {units[0]} in one release, and in {units[1]} in the other"
+            yield Fault(f"labels.{name}", problem, "Leave it out, or compare releases that count alike")
+
+
+def _grouping(new: Microdata, old: Microdata, key: str) -> Iterator[Fault]:
+    """A key that means different groups under the same name."""
+    if _meaning(key, new.public_rows.spec) != _meaning(key, old.public_rows.spec):
+        yield Fault("by", f"{key!r} is not the same grouping in both releases", "Use one that both define alike")
+        return
+    for name in _maps(key, new.public_rows.spec):
+        groups, before = (each.public_rows.source.map(name) for each in (new, old))
+        if moved := sum(groups[code] != before[code] for code in groups.keys() & before.keys()):
+            problem = f"the map of {name!r} puts {moved:,} codes into other groups than before"
+            yield Fault("by", problem, "Compare by what did not change, such as the codes themselves")
+
+
+def _meaning(key: str, spec: Spec) -> tuple[object, ...]:
+    """How the groups of a key follow from public columns, or from classes of an attribute."""
+    if key in spec.classes:
+        classes = spec.classes[key]
+        return "classes", classes.attribute, *classes.labels(spec.policy.attributes[classes.attribute].unit)
+    grouper, column = spec.groupers.get(key), key.rstrip("0123456789")
+    if grouper is None:
+        is_prefix = key not in spec.data.public and column in spec.data.public
+        return ("first", int(key[len(column) :]), ("column", column)) if is_prefix else ("column", key)
+    if grouper.columns:
+        return "joined", *(_meaning(each, spec) for each in grouper.columns)
+    return "first" if grouper.prefix else "map", grouper.prefix, _meaning(grouper.column, spec)
+
+
+def _maps(key: str, spec: Spec) -> list[str]:
+    """The groupings with a map on the way from public columns to a key."""
+    grouper = spec.groupers.get(key)
+    if grouper is None:
+        return []
+    before = [name for each in (grouper.columns or (grouper.column,)) for name in _maps(each, spec)]
+    return [*before, key] if grouper.map is not None else before

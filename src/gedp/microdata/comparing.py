@@ -1,0 +1,134 @@
+"""Two releases beside each other: the figures of every group with their change since an earlier release.
+
+A line has the columns of a plain table for the later release, the figure of the earlier one, and what changed. Groups
+that only one of them has are listed too, without a change.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute
+
+from gedp.errors import DomainError, Fault, FaultsError
+from gedp.microdata.cells import Where
+from gedp.microdata.changes import Figures, difference, figure_columns, is_clearly_positive, is_significant, percentage
+from gedp.microdata.comparable import require_comparable
+from gedp.microdata.fit import Microdata
+from gedp.microdata.ratios import KINDS, Ratio, parse_ratios
+from gedp.microdata.tabulate import tabulate
+
+OLD, CHANGE, PERCENT = "old", "change", "percent"
+SIGNIFICANT, CHANGE_KIND, NOTE = "significant", "change_variance_kind", "note"
+#: The columns of a table of changes after those of a plain table.
+COLUMNS = (
+    *figure_columns(OLD)[:2],
+    *figure_columns(CHANGE),
+    *figure_columns(PERCENT),
+    *(SIGNIFICANT, CHANGE_KIND, NOTE),
+)
+#: What a line says that has no change or no percentage.
+NOT_BEFORE, NOT_AFTER = "not in the earlier release", "not in the later release"
+NO_ERROR = "no change: a figure has no error"
+NO_BASE = "no percentage: the earlier figure is not clearly above 0"
+
+
+def change(
+    new: Microdata,
+    old: Microdata,
+    by: str | Sequence[str],
+    attributes: str | Sequence[str] | None = None,
+    confidence: float | None = None,
+    ratios: Sequence[str | Ratio] = (),
+    where: Where | None = None,
+) -> pa.Table:
+    """The table of `tabulate` for a new release, and for every figure what changed since an old one.
+
+    Without `attributes` and `ratios` there are those that both releases can have by this grouping. The confidence is
+    that of the new release unless another is given.
+    """
+    keys, confidence = free_keys(by, COLUMNS), new.confidence(confidence)
+    require_comparable(new, old, [*keys, *(where or ())], asked_attributes(attributes, ratios))
+    tables = [tabulate(each, keys, attributes, confidence, ratios, where) for each in (new, old)]
+    after, before = shared_lines(tables)
+    return beside(after, before, keys)
+
+
+def beside(new: pa.Table, old: pa.Table, by: Sequence[str]) -> pa.Table:
+    """The lines of two tables of the same attributes that belong together, with their changes."""
+    of_new, of_old = ({line: place for place, line in enumerate(_lines(each, by))} for each in (new, old))
+    order = {name: place for place, name in enumerate(new["attribute"].unique().to_pylist())}
+    lines = sorted(dict.fromkeys([*of_new, *of_old]), key=lambda line: order[line[0]])
+    after, before = (
+        table.take(pa.array([places.get(line) for line in lines], pa.int64()))
+        for table, places in ((new, of_new), (old, of_old))
+    )
+    texts = [pa.array(column, pa.string()) for column in zip(*lines, strict=True)]
+    named = dict(zip(("attribute", *by), texts, strict=True))
+    columns = {name: named.get(name, after[name]) for name in new.column_names}
+    return pa.table({**columns, **_changes(after, before)})
+
+
+def shared_lines(tables: Sequence[pa.Table]) -> list[pa.Table]:
+    """The lines of attributes and ratios that all tables have."""
+    found = [table["attribute"].unique().to_pylist() for table in tables]
+    shared = [name for name in found[0] if all(name in each for each in found)]
+    if not shared:
+        there_are = " | ".join(map(", ".join, found))
+        raise DomainError(f"the releases have no attribute in common by these keys. There are: {there_are}")
+    wanted = pa.array(shared, pa.string())
+    return [table.filter(pa.compute.is_in(table["attribute"], value_set=wanted)) for table in tables]
+
+
+def free_keys(by: str | Sequence[str], own: Sequence[str]) -> list[str]:
+    """The keys of a grouping, none of which is called like one of our own columns."""
+    keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    hint = "Make a map or a prefix of it with another name"
+    faults = [Fault("by", f"{key!r} is also the name of a column of changes", hint) for key in keys if key in own]
+    if faults:
+        raise FaultsError("table", faults)
+    return keys
+
+
+def asked_attributes(attributes: str | Sequence[str] | None, ratios: Sequence[str | Ratio]) -> list[str] | None:
+    """The attributes that a table is about; None where it takes those that there are."""
+    if attributes is None and not ratios:
+        return None
+    parsed = parse_ratios([ratio for ratio in ratios if isinstance(ratio, str)])
+    written = [*parsed, *(ratio for ratio in ratios if isinstance(ratio, Ratio))]
+    plain = [attributes] if isinstance(attributes, str) else attributes or ()
+    return [*plain, *(name for ratio in written for name in ratio.attributes)]
+
+
+def _changes(after: pa.Table, before: pa.Table) -> dict[str, pa.Array | pa.ChunkedArray]:
+    """The columns about the earlier figures and what changed."""
+    new, old = Figures.of(after), Figures.of(before)
+    changed, percent = difference(new, old), percentage(new, old)
+    kinds = [table["variance_kind"].to_pylist() for table in (after, before)]  # none where there is no such group
+    has_none = np.isnan(changed.estimate)
+    return {
+        **dict(zip(figure_columns(OLD)[:2], (before["estimate"], before["std_error"]), strict=True)),
+        **changed.columns(CHANGE),
+        **percent.columns(PERCENT),
+        SIGNIFICANT: pa.array(is_significant(changed), mask=has_none),
+        CHANGE_KIND: pa.array([_least_certain(pair) for pair in zip(*kinds, strict=True)], pa.string()),
+        NOTE: pa.array(map(_note, *kinds, has_none, is_clearly_positive(old)), pa.string()),
+    }
+
+
+def _note(new_kind: str | None, old_kind: str | None, has_none: bool, has_base: bool) -> str | None:
+    if new_kind is None:
+        return NOT_AFTER
+    if old_kind is None:
+        return NOT_BEFORE
+    return NO_ERROR if has_none else None if has_base else NO_BASE
+
+
+def _least_certain(kinds: Sequence[str | None]) -> str | None:
+    """The kind of the error of a change; None where it has none."""
+    known = [KINDS.index(kind) for kind in kinds if kind in KINDS]
+    return KINDS[max(known)] if len(known) == len(kinds) else None
+
+
+def _lines(table: pa.Table, by: Sequence[str]) -> Iterable[tuple[str, ...]]:
+    return zip(*(table[name].to_pylist() for name in ("attribute", *by)), strict=True)

@@ -1,0 +1,76 @@
+"""Releases of a series in one table: a line for every group and period, with its change since the period before."""
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+
+from gedp.errors import DomainError, Fault, FaultsError
+from gedp.microdata.cells import Where
+from gedp.microdata.changes_table import ChangesTable
+from gedp.microdata.comparable import require_comparable
+from gedp.microdata.comparing import COLUMNS, asked_attributes, beside, free_keys, shared_lines
+from gedp.microdata.fit import Microdata
+from gedp.microdata.ratios import Ratio
+from gedp.microdata.tabulate import tabulate
+
+PERIOD = "period"
+
+
+def tabulate_series(
+    releases: Iterable[Microdata],
+    by: str | Sequence[str],
+    attributes: str | Sequence[str] | None = None,
+    confidence: float | None = None,
+    ratios: Sequence[str | Ratio] = (),
+    where: Where | None = None,
+) -> ChangesTable:
+    """The releases of a series in one table: for every group and period its estimate, and the change since the last.
+
+    `releases` has the microdata of each, the earliest first. They are taken one after the other, so a generator that
+    reads them keeps only two in memory. The rest is as for `Microdata.tabulate`: without `attributes` and `ratios`
+    there are those that all releases can have by this grouping, and the confidence is that of the first release.
+    """
+    keys, names, before = free_keys(by, (PERIOD, *COLUMNS)), asked_attributes(attributes, ratios), None
+    tables: dict[str, pa.Table] = {}
+    for each in releases:
+        if before is not None:
+            require_comparable(each, before, [*keys, *(where or ())], names)
+        confidence = each.confidence(confidence)
+        if (name := period_of(each)) in tables:
+            raise FaultsError("series", [Fault(name, "there are two releases of it", "Give every period once")])
+        tables[name] = tabulate(each, keys, attributes, confidence, ratios, where)
+        before = each
+    if before is None:
+        raise DomainError("there are no releases to make a series of")
+    shared = shared_lines(list(tables.values()))
+    parts = [shared[0], *(beside(new, old, keys) for old, new in pairwise(shared))]
+    named = [
+        part.append_column(PERIOD, pa.array([name] * part.num_rows, pa.string()))
+        for name, part in zip(tables, parts, strict=True)
+    ]
+    found = _in_order(pa.concat_tables(named, promote_options="default"), keys)
+    return ChangesTable(found, (*keys, PERIOD), before.labels)
+
+
+def period_of(microdata: Microdata) -> str:
+    """What the lines of a release are called in a series: by its period, or else by its folder."""
+    source = microdata.public_rows.source
+    return source.name if source.manifest.period is None else str(source.manifest.period)
+
+
+def _in_order(table: pa.Table, by: Sequence[str]) -> pa.Table:
+    """The lines by attribute, group and time, with the period before the numbers."""
+    places = {name: _places(table[name].to_pylist()) for name in ("attribute", PERIOD)}
+    columns = [places["attribute"], *(table[key].to_pylist() for key in by), places[PERIOD]]
+    lines = list(zip(*columns, strict=True))
+    order = sorted(range(len(lines)), key=lines.__getitem__)
+    first = [*by, "attribute", PERIOD]
+    others = [name for name in table.column_names if name not in first]
+    return table.select([*first, *others]).take(pa.array(order, pa.int64()))
+
+
+def _places(texts: Sequence[str]) -> list[int]:
+    """Texts as numbers in the order in which they first appear."""
+    order = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return [order[text] for text in texts]
