@@ -1,0 +1,20 @@
+"""From a comparison to the page for a decision."""
+
+from pathlib import Path
+
+from gedp.lab.baselines.suppress.study import StudyOptions
+from gedp.lab.compare import Comparison
+from gedp.lab.compare.plan import ComparisonPlan
+from gedp.lab.decide.gather import decision_workflows, gather_facts
+from gedp.lab.decide.page import PAGE, decision_page
+from gedp.progress import Progress, silent
+
+__all__ = ["decision_workflows", "with_decision"]
+
+
+def with_decision(
+    plan: ComparisonPlan, comparison: Comparison, rule: str, progress: Progress = silent
+) -> dict[str, str]:
+    """The page by its name, for the folder of the comparison, where other programs get their files too."""
+    facts = gather_facts(plan, Path(comparison.folder), StudyOptions(rule), progress=progress)
+    return {PAGE: decision_page(comparison, facts)}
