@@ -1,9 +1,9 @@
-# Everything runs in .venv, made from the hash-pinned requirements.lock; Spark in .venv-spark, from requirements-spark.lock.
+# Everything runs in .venv, made from the hash-pinned requirements.lock; Spark and readers of other sources in environments of their own.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo test coverage test-all fuzz faults lint types docs installed spark setup lock clean
+.PHONY: help demo test coverage test-all fuzz faults lint types docs installed spark sources notebook setup lock clean
 
 help:
 	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
@@ -17,32 +17,39 @@ help:
 	@echo "make docs      build the docs site in site/, offline, and check its links"
 	@echo "make installed build a wheel and try it in an empty environment, with pandas and with polars"
 	@echo "make spark     the tests with Spark, in an environment of their own (450 MB; needs Java 17)"
-	@echo "make lock      resolve both lock files anew (needs uv)"
+	@echo "make sources   the tests with every reader and PostgreSQL, in an environment of their own (needs PostgreSQL)"
+	@echo "make notebook  the notebook in examples/, run by Jupyter in an environment of its own (100 MB)"
+	@echo "make lock      resolve the lock files anew (needs uv)"
 	@echo "make clean     remove the environment and what the tools left behind"
 
 setup: $(READY)
 
+# --no-deps: a lock file names everything, and pip would otherwise ask which version of an extra is the newest.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "gedp needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 2; }
 	$(PYTHON) -m venv --clear .venv
-	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-SPARK := .venv-spark/bin
-SPARK_READY := .venv-spark/.ready
-
-$(SPARK_READY): requirements-spark.lock pyproject.toml
-	$(PYTHON) -m venv --clear .venv-spark
-	$(SPARK)/python -m pip install --quiet --require-hashes -r requirements-spark.lock
-	$(SPARK)/python -m pip install --quiet --no-deps --no-build-isolation -e .
+# An environment for each lock file beside the first: .venv-spark, .venv-sources, .venv-notebook.
+.PRECIOUS: .venv-%/.ready
+.venv-%/.ready: requirements-%.lock pyproject.toml
+	$(PYTHON) -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-$*.lock
+	.venv-$*/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-spark: $(SPARK_READY)
-	$(SPARK)/python -m pytest -q tests/spark tests/confidential/test_session.py --cov --cov-report=
-	$(SPARK)/coverage json -q
-	$(SPARK)/python -m tests.house.covered coverage.json spark
+spark: TESTED := tests/spark tests/confidential/test_session.py
+sources: TESTED := -n 2 tests/sources
+spark sources: %: .venv-%/.ready
+	.venv-$@/bin/python -m pytest -q $(TESTED) --cov --cov-report=
+	.venv-$@/bin/coverage json -q
+	.venv-$@/bin/python -m tests.house.covered coverage.json $@
+
+notebook: .venv-notebook/.ready
+	.venv-notebook/bin/python -m pytest -q tests/notebook
 
 demo: setup
 	$(BIN)/gedp demo --out demo
@@ -50,6 +57,7 @@ demo: setup
 	$(BIN)/gedp reproduce semantics
 	$(BIN)/gedp reproduce frameworks --html demo/frameworks.html
 	@echo "Open demo/out/report.html, demo/policy.html and demo/frameworks.html in a browser."
+	@echo "Make tables of your own on a page: $(BIN)/gedp desk demo/out --open"
 
 test: setup
 	$(BIN)/python -m pytest -n 2 -m "not slow" $(MEASURED)
@@ -90,8 +98,10 @@ installed: setup
 LOCKED := --universal --python-version 3.11 --generate-hashes --no-header
 
 lock:
-	uv pip compile pyproject.toml --extra synth --extra dev --extra docs $(LOCKED) -o requirements.lock
+	uv pip compile pyproject.toml --extra desk --extra suppression --extra synth --extra sdmx --extra dev --extra docs $(LOCKED) -o requirements.lock
 	uv pip compile pyproject.toml --extra dev --extra spark --constraint requirements.lock $(LOCKED) -o requirements-spark.lock
+	uv pip compile pyproject.toml --extra dev --extra sources --constraint requirements.lock $(LOCKED) -o requirements-sources.lock
+	uv pip compile pyproject.toml --extra dev --extra notebook --constraint requirements.lock $(LOCKED) -o requirements-notebook.lock
 
 clean:
-	rm -rf .venv .venv-spark build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage coverage.json
+	rm -rf .venv .venv-spark .venv-sources .venv-notebook build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage coverage.json

@@ -15,7 +15,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,26 +39,67 @@ CASES = (("New Jersey", "NJ", False), ("nation", None, False), ("nation, countie
 
 @dataclass(frozen=True)
 class Taken:
-    """What a process took."""
+    """What a process took, with all that it started."""
 
     seconds: float
     cpu_seconds: float  # of all cores together: less disturbed by others on the machine
     gigabytes: float  # of memory at the peak
 
 
+class Family:
+    """A process and all that it starts, looked at twice a second where the system lists them (Linux)."""
+
+    def __init__(self, pid: int) -> None:
+        self._pids, self._ticks, self.gigabytes = {pid}, dict[int, int](), 0.0
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def cpu_seconds_of_others(self, pid: int) -> float:
+        """What the others took, as far as it was seen; ends the watch."""
+        self._is_over.set()
+        self._thread.join()
+        ticks = sum(ticks for other, ticks in self._ticks.items() if other != pid)
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+    def _watch(self) -> None:
+        while not self._is_over.wait(0.5):
+            parents: dict[int, int] = {}
+            for path in Path("/proc").glob("[0-9]*/stat"):
+                with suppress(OSError):
+                    fields = path.read_text().rpartition(")")[2].split()
+                    pid = int(path.parent.name)
+                    parents[pid] = int(fields[1])
+                    if pid in self._pids or parents[pid] in self._pids:
+                        self._pids.add(pid)
+                        self._ticks[pid] = int(fields[11]) + int(fields[12])
+            alive = [pid for pid in self._pids if pid in parents]
+            self.gigabytes = max(self.gigabytes, sum(map(_own_gigabytes, alive)))
+
+
+def _own_gigabytes(pid: int) -> float:
+    """The memory of a process; of what several share, its part."""
+    with suppress(OSError, IndexError):
+        return int(Path(f"/proc/{pid}/smaps_rollup").read_text().split("\nPss:")[1].split()[0]) * 1024 / 1e9
+    return 0.0
+
+
 def taken(program: str, *arguments: str) -> Taken:
-    """What a Python program takes in a process of its own."""
+    """What a Python program takes in a process of its own, and in those that it starts."""
     with tempfile.TemporaryFile() as said:
         began = time.perf_counter()
         child = subprocess.Popen([sys.executable, "-c", program, *arguments], stdout=said, stderr=said)
+        family = Family(child.pid)
         _, status, usage = os.wait4(child.pid, 0)
         seconds = time.perf_counter() - began
+        others = family.cpu_seconds_of_others(child.pid)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode:
             said.seek(0)
             raise SystemExit(said.read().decode())
     unit = 1 if sys.platform == "darwin" else 1024  # ru_maxrss: bytes there, KiB elsewhere
-    return Taken(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * unit / 1e9)
+    own = usage.ru_utime + usage.ru_stime
+    return Taken(seconds, own + others, max(usage.ru_maxrss * unit / 1e9, family.gigabytes))
 
 
 def process(program: str, *arguments: str) -> tuple[float, float]:

@@ -52,8 +52,8 @@ def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demonstr
     assert made.state() == before, "a test has changed what others read"
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator["Browser"]:
+@pytest.fixture(scope="session")
+def chromium() -> Iterator["Browser"]:
     """A browser that is installed already; without one the test is skipped, or fails where it is required."""
     if not CHROMIUM:
         message = "no chromium found: install it (Debian: apt-get install chromium) to test the pages"
@@ -64,3 +64,11 @@ def browser() -> Iterator["Browser"]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def browser(chromium: "Browser") -> Iterator["Browser"]:
+    """The browser, with no page open before the test and none after it."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()

@@ -2,12 +2,15 @@
 
 Versions are those of requirements.lock. The first example on the page about Python (docs/python.md) runs with a table
 of pandas and with one of polars; the command is `gedp demo`, and the first example of the README runs on what it wrote.
+
+Before that, a first release from a CSV file of one's own, in five commands, each with the time it took.
 """
 
 import re
 import subprocess
 import sys
 import tempfile
+import time
 import venv
 from pathlib import Path
 
@@ -22,6 +25,7 @@ def main() -> None:
         wheel = build_wheel(folder)
         constraints = folder / "versions.txt"
         constraints.write_text("\n".join(locked_versions()), encoding="utf-8")
+        first_release(folder, wheel, constraints)
         for library in LIBRARIES:
             python = empty_environment(folder / f"with-{library}")
             install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
@@ -31,6 +35,30 @@ def main() -> None:
             for example in (first_example("README.md"), example_with(library)):
                 subprocess.run([python, "-W", "error", "-c", example], cwd=python.parent, check=True)
             print(f"installed from the wheel, with {library}: the examples and the command work")
+
+
+def first_release(folder: Path, wheel: Path, constraints: Path) -> None:
+    """From an environment with nothing in it to a release: what a new user types, and how long each takes."""
+    python = empty_environment(folder / "new")
+    rows = [f"{row},{'ABC'[row % 3]},{('food', 'retail')[row % 2]},{1 + row * row % 97}" for row in range(300)]
+    (folder / "shops.csv").write_text("\n".join(["id,county,industry,jobs", *rows]) + "\n", encoding="utf-8")
+    gedp = str(python.with_name("gedp"))
+    commands = [
+        [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(constraints), str(wheel)],
+        [gedp, "init", "shops.csv", "--public", "county,industry", "--id", "id", "--protect", "jobs=10:2"],
+        [gedp, "explain", "spec.toml"],
+        [gedp, "run", "spec.toml", "--dry-run"],
+        [gedp, "run", "spec.toml"],
+    ]
+    started = time.perf_counter()
+    for command in commands:
+        before = time.perf_counter()
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        shown = "pip install gedp" if "pip" in command else " ".join(["gedp", *command[1:]])
+        print(f"{time.perf_counter() - before:6.1f} s  {shown}")
+    if not (folder / "out" / "report.html").exists():
+        raise SystemExit("five commands made no release")
+    print(f"{time.perf_counter() - started:6.1f} s  from an empty environment to a first release, in five commands")
 
 
 def build_wheel(folder: Path) -> Path:

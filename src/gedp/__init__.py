@@ -20,7 +20,9 @@ The rooms, in the order in which data flows:
     individual, planning   who pays for what, and what errors to expect, from public values alone
     release        what left: the answers with their manifest; what comes after never sees the truth
     microdata      one protected table that fits all the answers best; custom tables of it
-    explain, report, publish   pages about a policy and about a release; what follows a release
+    explain, report   pages about a policy and about a release
+    sharpening     model-based tables that lean on earlier releases; never part of one
+    publication    the package for the public: titled tables that add up, with errors and flags
     lab            internal evidence: synthetic data, evaluation, comparison, the paper's results
     cli            the command line; this module is the door from Python
 
@@ -36,16 +38,19 @@ if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
     from gedp.accounting.sampling import SampleAlike, gamma_for_sampling, sampling_fraction
     from gedp.accounting.semantics import RecordDistance, record_distance
-    from gedp.api import Release, ask, check, measure, open_table, plan, read_release, run
+    from gedp.api import Release, ask, check, draft_spec, measure, open_table, plan, publish, read_release, run
     from gedp.confidential.table import ConfidentialTable
     from gedp.errors import BudgetExceededError, FaultsError, GedpError
     from gedp.ledger import DecidedBy, Ledger
-    from gedp.microdata import Microdata, fit_microdata, read_microdata
+    from gedp.microdata import Microdata, fit_microdata, read_microdata, tabulate_series
     from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, check_neighbor_function, choose, narrow, widen
+    from gedp.periods import Period
     from gedp.planning.plan import Plan
-    from gedp.policy import PriceList, Spec, make_spec, parse_spec, price, read_spec, write_spec
+    from gedp.policy import PriceList, Spec, for_period, make_spec, parse_spec, price, read_spec, write_spec
+    from gedp.publication import Package, Quality
     from gedp.release.answer import Answer, read_answer
     from gedp.report import write_report
+    from gedp.sharpening import Sharpened, sharpen
     from gedp.tables import Table
 
 __all__ = [
@@ -59,14 +64,18 @@ __all__ = [
     "Linear",
     "Log",
     "Microdata",
+    "Package",
+    "Period",
     "Plan",
     "PriceList",
     "PrivacyLoss",
     "Promise",
     "Protection",
+    "Quality",
     "RecordDistance",
     "Release",
     "SampleAlike",
+    "Sharpened",
     "Signed",
     "Spec",
     "Sqrt",
@@ -78,7 +87,9 @@ __all__ = [
     "choose",
     "compose",
     "compose_publishers",
+    "draft_spec",
     "fit_microdata",
+    "for_period",
     "gamma_for_sampling",
     "make_spec",
     "measure",
@@ -87,6 +98,7 @@ __all__ = [
     "parse_spec",
     "plan",
     "price",
+    "publish",
     "read_answer",
     "read_microdata",
     "read_release",
@@ -94,6 +106,8 @@ __all__ = [
     "record_distance",
     "run",
     "sampling_fraction",
+    "sharpen",
+    "tabulate_series",
     "widen",
     "write_report",
     "write_spec",
@@ -103,19 +117,28 @@ _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
     "gedp.accounting.sampling": ("SampleAlike", "gamma_for_sampling", "sampling_fraction"),
     "gedp.accounting.semantics": ("RecordDistance", "record_distance"),
-    "gedp.api": ("Release", "ask", "check", "measure", "open_table", "plan", "read_release", "run"),
+    "gedp.api": (
+        *("Release", "ask", "check", "draft_spec", "measure", "open_table", "plan", "publish", "read_release"),
+        "run",
+    ),
     "gedp.confidential.table": ("ConfidentialTable",),
     "gedp.errors": ("BudgetExceededError", "FaultsError", "GedpError"),
     "gedp.ledger": ("DecidedBy", "Ledger"),
-    "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata"),
+    "gedp.microdata": ("Microdata", "fit_microdata", "read_microdata", "tabulate_series"),
     "gedp.neighbors": (
         *("Linear", "Log", "Protection", "Signed", "Sqrt"),
         *("check_neighbor_function", "choose", "narrow", "widen"),
     ),
+    "gedp.periods": ("Period",),
     "gedp.planning.plan": ("Plan",),
-    "gedp.policy": ("PriceList", "Spec", "make_spec", "parse_spec", "price", "read_spec", "write_spec"),
+    "gedp.policy": (
+        *("PriceList", "Spec", "for_period", "make_spec"),
+        *("parse_spec", "price", "read_spec", "write_spec"),
+    ),
+    "gedp.publication": ("Package", "Quality"),
     "gedp.release.answer": ("Answer", "read_answer"),
     "gedp.report": ("write_report",),
+    "gedp.sharpening": ("Sharpened", "sharpen"),
     "gedp.tables": ("Table",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -24,11 +24,13 @@ from typing import Any
 import numpy.typing as npt
 
 from gedp.accounting.composition import Promise
+from gedp.completing import complete
 from gedp.confidential.asking import as_decimal, own_query
 from gedp.confidential.asking import ask as carry_out_own
+from gedp.confidential.drafting import read_shape
 from gedp.confidential.engines import ArrowStream
-from gedp.confidential.engines.choice import engine_for, is_of_spark
-from gedp.confidential.engines.sources import files_at
+from gedp.confidential.engines.choice import engine_of, is_of_spark, on_file
+from gedp.confidential.engines.sources.files import files_at
 from gedp.confidential.likeness import read_like
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
@@ -36,20 +38,24 @@ from gedp.confidential.public import read_keys
 from gedp.confidential.run import RunPlan, plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
-from gedp.confidential.table import ConfidentialTable
-from gedp.confidential.table import open_table as open_engine
+from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError
 from gedp.ledger import DecidedBy, Ledger
 from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.kinds import need_all_rows
 from gedp.microdata.on_file import find_microdata
+from gedp.neighbors import choose
 from gedp.noise.entropy import Entropy, SeededEntropy
+from gedp.periods import Period
 from gedp.planning.earlier import from_release
 from gedp.planning.establishments import Establishments, assumed, resembling
 from gedp.planning.plan import Plan, make_plan
-from gedp.policy import PriceList, Spec, price, read_spec, require_within_budget
+from gedp.policy import PriceList, Spec, for_period, price, read_spec, require_within_budget
+from gedp.policy.drafting import draft_spec as draft
+from gedp.policy.reading import make_reading
 from gedp.progress import Progress
-from gedp.publish import publish
+from gedp.publication import FORMATS, Package, PackageOptions, Presentation, Quality, write_package
 from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
 from gedp.release.answer import Answer
@@ -70,7 +76,7 @@ class Release(ReleaseFolder):
     def promise(self) -> Promise:
         """What this release promises: the protection of each attribute, and its loss, in μ and in other terms."""
         attributes = self.spec.policy.attributes
-        return Promise({name: attributes[name].protection for name in self.spec.asked}, self.manifest.prices.total)
+        return Promise({name: attributes[name].protection for name in self.spec.concerned}, self.manifest.prices.total)
 
     def table(self, query: str) -> Table:
         """The answers of a query as they were drawn, with their errors. Tables of `microdata` are more exact."""
@@ -87,13 +93,16 @@ class Release(ReleaseFolder):
         nonnegative: bool | None = None,
         whole: bool | None = None,
         fixed: Sequence[Given] = (),
+        session: Any = None,
     ) -> Microdata:
         """One protected table that fits all answers best: the one on file, or fitted now.
 
         `weights` are "quasi" or "plug-in"; `nonnegative` and `whole` constrain the values; `fixed` are public totals to
-        meet. What is not given is as on file, or else as the spec says.
+        meet. What is not given is as on file, or else as the spec says. The rows of very many establishments stay on
+        file, where workers of a `session` of Spark read them, or this machine in parts.
         """
-        return find_microdata(self, weights=weights, nonnegative=nonnegative, whole=whole, fixed=fixed)
+        rows = on_file(session)
+        return find_microdata(self, weights=weights, nonnegative=nonnegative, whole=whole, fixed=fixed, on_file=rows)
 
     def __repr__(self) -> str:
         manifest = self.manifest
@@ -110,6 +119,8 @@ def run(
     spec: Spec | str | Path,
     table: ArrowStream | None = None,
     *,
+    source: str | Path | None = None,
+    period: str | Period | None = None,
     out: str | Path | None = None,
     ledger: str | Path | None = None,
     replace: bool = False,
@@ -122,24 +133,74 @@ def run(
 ) -> Release:
     """Answers the queries of a spec with noise, and writes the release with its microdata and report: spends budget.
 
-    The table is the file that the spec names, or a DataFrame or table of pandas, polars, pyarrow or DuckDB. `out` is
-    the folder of the release, by default as the spec says. The price is in the ledger before any noise is drawn: beside
-    a confidential file one is found or made; for a confidential `table` one must be named. `seed` makes noise that can
-    be repeated and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value,
+    The table is the file that the spec names, another `source`, or a DataFrame or table of pandas, polars, pyarrow or
+    DuckDB. `period` says which of a series it is, such as "2016Q2", in the place of the spec's. `out` is the folder of
+    the release, by default as the spec says. The price is in the ledger before any noise is drawn: beside a
+    confidential file one is found or made; for a confidential `table` one must be named. `seed` makes noise that can be
+    repeated and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value,
     replaces that of the spec. `answers_only` leaves out microdata and report.
 
     With a `session` of Spark, or a DataFrame of Spark as the table, its workers read the table and draw the noise of
-    establishments. Microdata and report are left out then: `Release.microdata` makes them on one machine.
+    establishments, and those of the microdata fit where its rows can stay on file (see the page on large tables). Where
+    they cannot, microdata and report are left out: `Release.microdata` makes them on one machine.
     """
     keep = () if isinstance(spec, Spec) else (Path(spec),)
-    spec = spec if isinstance(spec, Spec) else read_spec(spec)
+    spec = for_period(spec if isinstance(spec, Spec) else read_spec(spec), period, source)
     spec = spec if zeta is None else changed(spec, zeta=Decimal(str(zeta)))
     entropy = None if seed is None else SeededEntropy(seed)
     plan = _planned(spec, table, out, ledger, replace, decided_by, entropy, keep, session)
     release = carry_out(plan, progress=progress)
-    if not (answers_only or session is not None or is_of_spark(table)):
-        publish(release)
+    session = getattr(table, "sparkSession", None) if is_of_spark(table) else session
+    if not answers_only and (session is None or not need_all_rows(spec)):
+        complete(release, on_file=on_file(session))
     return Release(release.folder, release.manifest)
+
+
+def publish(
+    release: ReleaseFolder | str | Path,
+    to: str | Path,
+    *,
+    tables: Sequence[str | Sequence[str]] = (),
+    only: Sequence[str] | None = None,
+    ratios: Sequence[str] = (),
+    formats: Sequence[str] = tuple(FORMATS),
+    rounding: str = "error",
+    quality: Quality | None = None,
+    confidence: float | None = None,
+    rows: str | None = None,
+    key: str | Path | None = None,
+    passphrase: str | None = None,
+    replace: bool = False,
+    nonnegative: bool | None = None,
+    fixed: Sequence[Given] = (),
+    against: ReleaseFolder | str | Path | None = None,
+    session: Any = None,
+) -> Package:
+    """Makes the package of a release for the public in the folder `to`: titled tables with errors, flags and notes.
+
+    `tables` are added to those of the release, each by some columns; `only` chooses among those of the release. Tables
+    also have those `ratios`, such as "weekly-wage" or "pay = wage / jobs", whose attributes they have. Figures are
+    fitted to all answers together. `rounding` is to what the "error" supports, to "whole" units that add up exactly
+    over all tables, or "none". `quality` has the classes of coefficients of variation, and above which one a figure is
+    withheld. `rows` asks for rows of establishments: "keep" has their ids, "none" leaves them out, "random" replaces
+    them. With a private `key` the package is signed. `replace` takes the place of an earlier, unchanged package. With
+    `against`, an earlier release, every table is followed by one of what changed since then.
+    """
+    whole = True if rounding == "whole" else None
+    fitted: dict[str, Any] = {"nonnegative": nonnegative, "whole": whole, "on_file": on_file(session)}
+    microdata = find_microdata(_read(release), fixed=fixed, **fitted)
+    before = None if against is None else find_microdata(_read(against), **fitted)
+    added = tuple((by,) if isinstance(by, str) else tuple(by) for by in tables)
+    shown = Presentation(rounding, quality or Quality(), confidence)
+    options = PackageOptions(added, None if only is None else tuple(only), tuple(formats), shown, tuple(ratios), rows)
+    signed_with = None if key is None else Path(key)
+    return write_package(
+        microdata, Path(to), options, key=signed_with, passphrase=passphrase, replace=replace, against=before
+    )
+
+
+def _read(release: ReleaseFolder | str | Path) -> ReleaseFolder:
+    return release if isinstance(release, ReleaseFolder) else read_folder(release)
 
 
 @sealed
@@ -187,6 +248,8 @@ def check(
     spec: Spec | str | Path,
     table: ArrowStream | None = None,
     *,
+    source: str | Path | None = None,
+    period: str | Period | None = None,
     out: str | Path | None = None,
     ledger: str | Path | None = None,
     replace: bool = False,
@@ -194,11 +257,13 @@ def check(
     session: Any = None,
 ) -> PriceList:
     """Checks all that `run` would check before it spends anything, and says what every answer would cost."""
-    return _planned(spec, table, out, ledger, replace, decided_by, session=session).prices
+    keep = () if isinstance(spec, Spec) else (Path(spec),)
+    spec = for_period(spec if isinstance(spec, Spec) else read_spec(spec), period, source)
+    return _planned(spec, table, out, ledger, replace, decided_by, keep=keep, session=session).prices
 
 
 def _planned(
-    spec: Spec | str | Path,
+    spec: Spec,
     table: ArrowStream | None,
     out: str | Path | None,
     ledger: str | Path | None,
@@ -209,12 +274,12 @@ def _planned(
     session: Any = None,
 ) -> RunPlan:
     return plan_run(
-        spec if isinstance(spec, Spec) else read_spec(spec),
+        spec,
         table=table,
         out=None if out is None else Path(out),
         ledger=None if ledger is None else Path(ledger),
         replace=replace,
-        keep=keep if isinstance(spec, Spec) else (Path(spec),),
+        keep=keep,
         decided_by=decided_by,
         entropy=entropy,
         session=session,
@@ -247,8 +312,8 @@ def _establishments(
     spec: Spec, like: str | Path | ArrowStream | ReleaseFolder | None, table: ArrowStream | None
 ) -> Establishments:
     alike = None if like is None else _alike(spec, like)
-    has_file = spec.data.source is not None and bool(files_at(spec.source_path()))
-    if table is None and not has_file and alike is not None:
+    has_table = spec.data.is_database or bool(spec.data.source is not None and files_at(spec.source_path()))
+    if table is None and not has_table and alike is not None:
         return alike
     keys, groups_from = read_keys(spec, table), "the public columns of the table"
     return assumed(keys, spec, groups_from) if alike is None else resembling(keys, groups_from, alike)
@@ -276,10 +341,30 @@ def _alike(spec: Spec, like: str | Path | ArrowStream | ReleaseFolder) -> Establ
 
 
 @sealed
+def draft_spec(
+    source: str | Path,
+    public: Sequence[str],
+    *,
+    id: str | None = None,  # noqa: A002 - as in the spec
+    attributes: Sequence[str] | None = None,
+    protect: Mapping[str, Sequence[str]] | None = None,
+    reading: Mapping[str, str] | None = None,
+) -> str:
+    """The text of a first spec for a table, to be read and completed; no confidential value is looked at.
+
+    `public` are columns that everybody may know. Without `attributes` all other columns of numbers are confidential.
+    `protect` says for an attribute how far from some sizes values must count as close, as `choose` takes it. `reading`
+    has the keys of `[data]` that say how the table is read, such as `encoding`.
+    """
+    chosen = {name: choose(demands)[0] for name, demands in (protect or {}).items()}
+    how = make_reading(reading or {})
+    return draft(read_shape(source, public, id=id, attributes=attributes, protect=chosen, reading=how))
+
+
+@sealed
 def open_table(spec: Spec, table: ArrowStream | str | Path | None = None) -> ConfidentialTable:
     """The confidential table of a spec, validated: the file that it names, another file, or a table in memory."""
-    engine = engine_for(spec.source_path() if table is None else table)
-    return open_engine(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder)
+    return open_table_of(spec, engine_of(spec, table))
 
 
 @sealed

@@ -28,12 +28,15 @@ def slices(rows: int, at_once: int = 2**17) -> Iterator[slice]:
 
 def sum_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
     """The sum of the values of every code from 0 to count − 1."""
-    sums: FloatArray = np.bincount(codes, weights=values, minlength=count).astype(np.float64, copy=False)
+    sums = np.zeros(count)
+    for rows in slices(len(codes)):
+        np.add.at(sums, codes[rows], values[rows])
     return sums
 
 
 def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
     """The largest value of every code from 0 to count − 1; −inf where there is none."""
     largest = np.full(count, -np.inf)
-    np.maximum.at(largest, codes, values)
+    for rows in slices(len(codes)):
+        np.maximum.at(largest, codes[rows], values[rows])
     return largest

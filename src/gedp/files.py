@@ -79,6 +79,14 @@ def real(path: Path) -> Path:
     return Path(os.path.realpath(path))
 
 
+def is_same(a: Path, b: Path) -> bool:
+    """Whether both are one file, or would be one."""
+    try:
+        return a.samefile(b)
+    except OSError:
+        return real(a) == real(b)
+
+
 def is_ledger(path: Path) -> bool:
     """Whether a file is a SQLite database with the mark of our ledgers."""
     try:

@@ -7,7 +7,7 @@ on the folder itself: a process that was killed holds nothing, and what it left 
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gedp.errors import Fault, FaultsError, Refused
@@ -28,27 +28,30 @@ class PlaceTakenError(Refused):
 class Claim:
     """A private folder in which one process collects what will come to `target`, until it ends, however it ends.
 
-    By default it lies beside the target. `consequence` is what it means to be refused, for the message.
+    By default it lies beside the target. `consequence` is what it means to be refused, for the message. To `take` it is
+    a step of its own, so that an interrupt in the middle of it finds somebody who can `give_up`.
     """
 
     def __init__(self, target: Path, folder: Path | None = None, *, consequence: str = "nothing was written") -> None:
+        self.target = target
         self.folder = folder or target.with_name(f".{target.name}.gedp-partial")
         self._consequence = consequence
         self._descriptors: list[int] = []
-        while not self._try(target):
+        self._fulfilled = False
+
+    def take(self) -> None:
+        """Makes the folder, or empties what a killed process left there; refused while another process holds it."""
+        while not self._try():
             pass  # the one before has just given its folder another name
         for entry in self.folder.iterdir():
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
-        self._fulfilled = False
 
-    def _try(self, target: Path) -> bool:
+    def _try(self) -> bool:
         self.folder.mkdir(mode=0o700, exist_ok=True)
         if not HAS_LOCKS:
             return True
-        descriptor = os.open(self.folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        self._descriptors.append(descriptor)
-        self._lock(descriptor, target)
-        locked, there = os.fstat(descriptor), self.folder.stat()
+        self.also(self.folder)
+        locked, there = os.fstat(self._descriptors[-1]), self.folder.stat()
         if os.path.samestat(locked, there):
             self.folder.chmod(0o700)
             return True
@@ -58,8 +61,8 @@ class Claim:
     def also(self, folder: Path) -> None:
         """Holds a second folder, which is about to come to the place of the first."""
         if HAS_LOCKS:
-            self._descriptors.append(os.open(folder, os.O_RDONLY))
-            self._lock(self._descriptors[-1], folder)
+            self._descriptors.append(os.open(folder, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0)))
+            self._lock(self._descriptors[-1])
 
     def fulfilled(self) -> None:
         """The folder has come to its target."""
@@ -67,14 +70,18 @@ class Claim:
         self._release()
 
     def give_up(self) -> None:
-        """Removes the folder, unless it has come to its target."""
-        if not self._fulfilled:
+        """Removes the folder, unless it has come to its target or another process holds it."""
+        if self._fulfilled:
+            return
+        with suppress(OSError, PlaceTakenError):
+            if not self._descriptors:
+                self.also(self.folder)
             shutil.rmtree(self.folder, ignore_errors=True)
-            self.fulfilled()
+        self.fulfilled()
 
-    def _lock(self, descriptor: int, target: Path) -> None:
+    def _lock(self, descriptor: int) -> None:
         try:
-            _lock(descriptor, target, self._consequence)
+            _lock(descriptor, self.target, self._consequence)
         except PlaceTakenError:
             self._release()
             raise
@@ -97,9 +104,10 @@ def new_folder(target: Path) -> Iterator[Path]:
         raise FaultsError("the output", [fault])
     if not place.parent.is_dir():
         raise FaultsError("the output", [Fault(str(target.parent), "is not a folder", "Make it first")])
-    with writing(target):
-        claim = Claim(place)
+    claim = Claim(place)
     try:
+        with writing(target):
+            claim.take()
         yield claim.folder
         with writing(target):
             claim.folder.chmod(0o755)

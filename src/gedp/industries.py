@@ -41,6 +41,9 @@ _SPANS = {
     "49": "48-49",
 }
 
+NAICS = "naics"  # a public column of this name can be grouped by these without a map file
+INDUSTRY_LEVELS = {"domain": 1, "supersector": 2, "sector": 3}  # their depths
+
 TOTAL = "10"
 DEPTHS = 8  # total, domain, supersector, sector, 3, 4, 5, 6 digits
 

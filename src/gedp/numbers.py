@@ -11,6 +11,7 @@ MINUS = "\N{MINUS SIGN}"
 DIGITS = 13  # beyond these, two right ways to compute a number may differ
 LARGEST = 15  # decades; numbers with more digits before the point are written with an exponent
 _LARGE = ((1e12, "tn"), (1e9, "bn"), (1e6, "M"), (1e3, "k"))
+_LARGE_WORDS = ((1e12, " trillion"), (1e9, " billion"), (1e6, " million"))
 _TAKEN = Context(prec=DIGITS, rounding=ROUND_HALF_UP)
 _EXACT = Context(prec=400)
 
@@ -92,6 +93,17 @@ def short(number: float, digits: int = 6) -> str:
     rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
     factor, letters = next((each for each in _LARGE if abs(rounded) >= each[0]), (1.0, ""))
     return _signed(f"{rounded / factor:g}{letters}")
+
+
+def in_words(number: float, digits: int = 6) -> str:
+    """A number where people read it, such as at the axis of a page for a meeting, to so many digits.
+
+    >>> in_words(100_000), in_words(-1_234_567, 2), in_words(3e9), in_words(0.05)
+    ('100,000', '−1.2 million', '3 billion', '0.05')
+    """
+    rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
+    factor, word = next((each for each in _LARGE_WORDS if abs(rounded) >= each[0]), (1.0, ""))
+    return _signed(f"{rounded / factor:,.{max(digits, 6)}g}{word}")
 
 
 def short_share(share: float, digits: int = 2) -> str:

@@ -25,6 +25,7 @@ class ParseOptions:
         self,
         *,
         delimiter: str | None = None,
+        newlines_in_values: bool | None = None,
         invalid_row_handler: Callable[[InvalidRow], Literal["skip", "error"]] | None = None,
     ) -> None: ...
 
@@ -33,6 +34,7 @@ class ConvertOptions:
         self,
         *,
         column_types: Mapping[str, DataType] | Schema | None = None,
+        null_values: Sequence[str] | None = None,
         strings_can_be_null: bool | None = None,
         include_columns: Sequence[str] | None = None,
     ) -> None: ...

@@ -71,7 +71,13 @@ class ParquetWriter:
 
 def read_metadata(where: _File) -> FileMetaData: ...
 def read_schema(where: _File) -> Schema: ...
-def read_table(source: _File, *, columns: Sequence[str] | None = None, partitioning: str | None = "hive") -> Table: ...
+def read_table(
+    source: _File,
+    *,
+    columns: Sequence[str] | None = None,
+    partitioning: str | None = "hive",
+    read_dictionary: Sequence[str] | None = None,
+) -> Table: ...
 def write_table(
     table: Table,
     where: _File,

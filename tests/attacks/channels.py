@@ -241,21 +241,25 @@ def _splits(values: Sequence[str | float]) -> Iterator[npt.NDArray[np.bool_]]:
     yield from (has for has in splits if has.any() and not has.all())
 
 
-def audit_layout(layout: Layout, rearranged: Rearrangement | None = None) -> list[Channel]:
+def audit_layout(
+    layout: Layout, rearranged: Rearrangement | None = None, *, answers_only: bool = False
+) -> list[Channel]:
     """Releases of both worlds in a random sequence, and what tells them apart.
 
-    `rearranged` changes the order of the published establishments before the attacker sees them.
+    `rearranged` changes the order of the published establishments before the attacker sees them. With `answers_only`
+    there are no microdata and no report, which see nothing but the answers and take most of the time.
     """
+    options = ["--answers-only"] if answers_only else []
     with tempfile.TemporaryDirectory() as name:
         folders = [Path(name) / "first", Path(name) / "second"]
         for number, folder in enumerate(folders):
             write_world(layout, number, folder)
         sequence = np.random.default_rng().permutation(np.repeat([0, 1], layout.releases)).tolist()
-        return channels([(number, _release(folders[number], number, rearranged)) for number in sequence])
+        return channels([(number, _release(folders[number], number, rearranged, options)) for number in sequence])
 
 
-def _release(folder: Path, number: int, rearranged: Rearrangement | None) -> Features:
-    ended = gedp("run", "spec.toml", folder=folder)
+def _release(folder: Path, number: int, rearranged: Rearrangement | None, options: Sequence[str]) -> Features:
+    ended = gedp("run", "spec.toml", *options, folder=folder)
     assert ended.code == 0, ended.err
     out = folder / "out"
     if rearranged:

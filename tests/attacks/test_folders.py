@@ -135,19 +135,39 @@ def test_a_killed_run_holds_nothing_and_its_leftovers_are_cleared(tmp_path: Path
 
 def test_a_claim_is_held_by_one_and_passed_on(tmp_path: Path) -> None:
     target = tmp_path / "out"
-    first = Claim(target)
+    first, second, third = (Claim(target) for _ in range(3))
+    first.take()
     with pytest.raises(PlaceTakenError, match="another process is writing to"):
-        Claim(target)
+        second.take()
+    second.give_up()
     (first.folder / "file").touch()
     first.folder.rename(target)
-    second = Claim(target)  # the name is free again, whoever still holds the folder that had it
+    third.take()  # the name is free again, whoever still holds the folder that had it
     first.fulfilled()
     first.give_up()
     assert target.exists()
     with pytest.raises(PlaceTakenError):
-        Claim(target)
-    second.give_up()
+        Claim(target).take()
+    third.give_up()
     assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("step", ["mkdir", "chmod", "iterdir", "stat"])
+def test_a_claim_interrupted_while_it_is_taken_leaves_nothing(
+    tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, plain = Claim(tmp_path / "out"), getattr(Path, step)
+
+    def interrupted(path: Path, *args: object, **options: object) -> None:
+        plain(path, *args, **options)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, step, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            claim.take()
+    claim.give_up()
+    assert names(tmp_path) == []
 
 
 def test_a_link_in_the_place_of_the_private_folder_is_not_followed(tmp_path: Path) -> None:

@@ -102,6 +102,17 @@ def test_a_ledger_elsewhere_is_found_without_being_named(ledger: str, tmp_path: 
     assert (tmp_path / LEDGER).samefile(tmp_path / ledger)
 
 
+def test_a_ledger_that_is_named_does_not_replace_that_of_the_spec(tmp_path: Path) -> None:
+    """A table in memory or in a database has no place where the spec's own would be found."""
+    spec = write_spec(tmp_path, ("[output]", '[ledger]\nfile = "own.ledger"\n\n[output]'))
+    (tmp_path / "elsewhere").mkdir()
+    library.run(spec, small_table(), out=tmp_path / "first", answers_only=True)
+    with pytest.raises(Refused, match=r"the spec names another ledger: .*own\.ledger\. Name this one, or none"):
+        library.check(spec, small_table(), out=tmp_path / "second", ledger=tmp_path / "elsewhere" / "x.ledger")
+    (tmp_path / "link.ledger").symlink_to("own.ledger")
+    library.check(spec, small_table(), out=tmp_path / "second", ledger=tmp_path / "link.ledger")
+
+
 def test_synthetic_does_not_make_a_ledger_forget(tmp_path: Path) -> None:
     write_case(tmp_path)
     assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path).code == 0

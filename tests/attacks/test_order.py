@@ -14,13 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
-from gedp.confidential.engines import Batch, ByPlace, nothing, part
+from gedp.confidential.engines import part
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.engines.lookup import make_lookup
 from gedp.confidential.table import open_table
 from gedp.confidential.tally import CellTally, DrawnCells
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
+from gedp.passes import Batch, ByPlace, nothing
+from gedp.passes.lookup import make_lookup
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
 from gedp.release import ReleaseFolder, rows
 from tests.helpers.specs import measured
@@ -141,7 +142,8 @@ def test_the_choice_of_mechanisms_does_not_depend_on_the_order_of_the_rows(
             column = pa.array(estimates[[place]])
             row = pa.RecordBatch.from_arrays([column, column], ["x__psi", "x"])
             found |= run(Batch({}, {}, row, 1, cells[[place]]))
-        tallies.append(CellTally.of("x", ByPlace({"x": np.zeros(2, dtype=np.int64)}), found).estimates)
+        rows = ByPlace({"x": np.zeros(2, dtype=np.int64)}, {"x": np.zeros(2)})
+        tallies.append(CellTally.of("x", rows, found).estimates)
     assert np.array_equal(tallies[0], tallies[1])
 
 

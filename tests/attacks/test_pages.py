@@ -5,7 +5,7 @@ import io
 import os
 import re
 import subprocess
-import sys
+from contextlib import chdir, redirect_stdout
 from decimal import Decimal
 from html import unescape
 from pathlib import Path
@@ -225,17 +225,18 @@ def test_names_of_columns_do_no_harm_in_the_report(name: str, tmp_path: Path) ->
     html = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert not re.search(r"<script|<b>", html)
 
-    programs = tmp_path / "programs"
+    programs, out = tmp_path / "programs", tmp_path / "out"
     programs.mkdir()
-    (programs / "gedp").write_text(f'#!/bin/sh\nexec {sys.executable} -m gedp "$@"\n', encoding="utf-8")
+    (programs / "gedp").write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" > {programs}/given\n", encoding="utf-8")
     (programs / "gedp").chmod(0o755)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-    out = tmp_path / "out"
-    printed = []
-    for line in (["sh", "-c", code_of(html, "shell")], [sys.executable, "-c", code_of(html, "python")]):
-        ran = subprocess.run(line, cwd=out, env=environment, capture_output=True, text=True, check=False)
-        assert ran.returncode == 0, ran.stderr
-        printed.append(ran.stdout)
-    assert unguarded(next(csv.DictReader(io.StringIO(printed[0])))["attribute"]) == attribute
-    assert attribute in printed[1]
+    subprocess.run(["sh", "-c", code_of(html, "shell")], cwd=out, env=environment, check=True)
+    given = (programs / "given").read_text(encoding="utf-8").split("\0")[:-1]
+    shell = command(*given, folder=out)
+    assert shell.code == 0, shell.err
+    printed = io.StringIO()
+    with chdir(out), redirect_stdout(printed):
+        exec(code_of(html, "python"), {})
+    assert unguarded(next(csv.DictReader(io.StringIO(shell.out)))["attribute"]) == attribute
+    assert attribute in printed.getvalue()
     assert not list(tmp_path.rglob("*harm*"))

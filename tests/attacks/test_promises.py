@@ -61,6 +61,29 @@ def test_promising_less_takes_a_decision_that_everybody_sees(
     assert (together.releases, together.mu, [d.by for d in together.decisions]) == (2, "0.4", ["the registrar <3"])
 
 
+def test_nulls_that_count_as_another_number_than_before_take_a_decision(tmp_path: Path) -> None:
+    """In one release such an establishment has 0, in the other 5000: the two tell who has no value."""
+
+    def counted_as(**numbers: int) -> None:
+        listed = ", ".join(f"{name} = {number}" for name, number in numbers.items())
+        write_spec(tmp_path, ('id = "key"', f'id = "key"\nmissing = {{ {listed} }}'))
+
+    write_case(tmp_path)
+    assert gedp("run", "spec.toml", "--out", "first", "--answers-only", folder=tmp_path).code == 0
+    counted_as(emp=0)
+    assert gedp("run", "spec.toml", "--out", "second", "--answers-only", folder=tmp_path).code == 0
+    counted_as(emp=0, wage=7)
+    assert gedp("run", "spec.toml", "--dry-run", folder=tmp_path).code == 0
+    counted_as(emp=5000)
+    ended = gedp("run", "spec.toml", "--dry-run", folder=tmp_path)
+    said = "emp: a null counted as 0 and would count as 5000, which together reveal who has one"
+    assert (ended.code, said in ended.err) == (1, True)
+    assert gedp("run", "spec.toml", "--out", "third", "--answers-only", *DECIDED, folder=tmp_path).code == 0
+    ledger = Ledger.open(tmp_path / "t.parquet.ledger")
+    assert said in ledger.promise().statement
+    assert ledger.verify().ok
+
+
 @pytest.mark.parametrize("change", [WIDE, WIDER, SIGNED, ("mu = 1\n", "mu = 0.9\n")])
 def test_promising_as_much_or_more_takes_no_decision(change: tuple[str, str], tmp_path: Path) -> None:
     write_case(tmp_path)

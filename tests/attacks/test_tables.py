@@ -253,7 +253,7 @@ def parquet_bytes() -> bytes:
         ("t.parquet", CSV, "it is not a Parquet file"),
         ("t.csv", parquet_bytes(), "it is a Parquet file. Name it .parquet"),
         ("t.parquet", parquet_bytes()[:-20], "cannot be read"),
-        ("t.txt", CSV, "it is not a Parquet file. Tables are Parquet files, or CSV files named .csv or .csv.gz"),
+        ("t.dat", CSV, "it is not a Parquet file. Tables are Parquet files, or files named .csv, .tsv, .txt, .arrow"),
     ],
     ids=range(11),
 )

@@ -15,11 +15,11 @@ from click.testing import CliRunner, Result
 
 from gedp import fit_microdata, read_microdata, read_release, write_report
 from gedp.cli import cli
+from gedp.completing import complete, replace_microdata
 from gedp.errors import GedpError
 from gedp.files import WriteError, sha256
 from gedp.microdata.on_file import find_microdata
 from gedp.policy import Query
-from gedp.publish import publish, replace_microdata
 from gedp.release import ReleaseFolder
 from gedp.release.derived import derived_files
 from tests.microdata.test_fit import query, release_of, some_rows
@@ -38,7 +38,7 @@ NOT_ON_FILE = "This table is not made from the microdata on file"
 @pytest.fixture
 def release(tmp_path: Path) -> ReleaseFolder:
     made = release_of(some_rows(120), QUERIES, tmp_path)
-    publish(made)
+    complete(made)
     return made
 
 
@@ -172,7 +172,7 @@ def test_new_microdata_have_a_new_report(release: ReleaseFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["gedp.publish.write_report", "gedp.report.write.write_text", "gedp.microdata.fit.write_text"]
+    "place", ["gedp.completing.write_report", "gedp.report.write.write_text", "gedp.microdata.fit.write_text"]
 )
 def test_no_report_survives_the_microdata_that_it_is_about(
     place: str, release: ReleaseFolder, monkeypatch: pytest.MonkeyPatch
@@ -235,7 +235,7 @@ def test_a_release_of_both_kinds_has_microdata_tables_and_a_report(tmp_path: Pat
     """Of area no answers determine cells: it has no column, and tables of what was measured."""
     rows = some_rows(80)
     release = release_of(rows, MIXED, tmp_path)
-    published = publish(release)
+    published = complete(release)
     assert "area: no column" in published.summary
     assert pq.read_table(release.folder / "microdata.parquet").column_names == ["key", "cnty", "naics", "floor", "emp"]
     table, _ = tabulated(release, "--by", "cnty", "--by", "cnty", "--ratio", "per = area / emp", "--attribute", "area")

@@ -23,7 +23,16 @@ def whole(text: str) -> float:
 
 def test_it_leaves_the_whole_chain_behind(demonstration: Demonstration) -> None:
     made = demonstration.folder
-    files = ["establishments.parquet", "out", "policy.html", "policy.toml", "totals.png", "wage-cnty-naics3.csv"]
+    files = [
+        "establishments.parquet",
+        "labels",
+        "out",
+        "package",
+        "policy.html",
+        "policy.toml",
+        "totals.png",
+        "wage-cnty-naics3.csv",
+    ]
     assert names(made) == files
     assert {"microdata.parquet", "report.html"} <= set(names(made / "out"))
     release = read_release(made / "out")

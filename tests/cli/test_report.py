@@ -61,7 +61,7 @@ def _refuse(path: Path, *text: str) -> None:
     raise WriteError(f"cannot write {path}: {os.strerror(errno.ENOSPC).lower()}")
 
 
-@pytest.mark.parametrize("place", ["gedp.microdata.fit.replacing", "gedp.report.write.write_text"])
+@pytest.mark.parametrize("place", ["gedp.microdata.fit.replacing_table", "gedp.report.write.write_text"])
 def test_a_release_is_whole_if_the_disk_is_full_afterwards(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,7 +88,7 @@ def test_an_interrupt_while_fitting_leaves_the_release(tmp_path: Path, monkeypat
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gedp.publish.fit_microdata", interrupt)
+    monkeypatch.setattr("gedp.completing.fit_microdata", interrupt)
     ended = command("run", "spec.toml", folder=tmp_path)
     assert ended.code == 130
     assert ended.err.strip().startswith("gedp: interrupted. The release in out is complete and valid")

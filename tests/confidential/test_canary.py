@@ -16,7 +16,7 @@ from rich.pretty import pretty_repr
 from rich.traceback import Traceback
 
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.individual import IndividualJob
+from gedp.confidential.individual_rows import SecondDrawing
 from gedp.confidential.run import plan_run, run
 from gedp.confidential.sealing import UnexpectedError
 from gedp.errors import GedpError, TableChangedError
@@ -174,7 +174,7 @@ def test_no_object_of_individual_accounting_shows_a_value(tmp_path: Path) -> Non
                 assert not sings(shown(thing)), type(thing)
 
     run(plan, progress=look)
-    assert {"IndividualJob", "_Seen", "_Planned", "FinestCells", "AttributePool"} <= seen
+    assert {"IndividualJob", "_Seen", "PlannedRows", "FinestCells", "AttributePool"} <= seen
 
 
 def test_an_unforeseen_error_in_individual_accounting_quotes_nothing(
@@ -184,10 +184,10 @@ def test_an_unforeseen_error_in_individual_accounting_quotes_nothing(
     write_case(tmp_path, *NOISY, table=with_canaries())
     individual(tmp_path)
 
-    def quoting(job: object, name: str, plan: object, here: slice, amounts: Any) -> None:
-        raise ValueError(f"cannot do {amounts}")
+    def quoting(drawing: object, batch: Any, entropy: object) -> None:
+        raise ValueError(f"cannot do {batch.amounts}")
 
-    monkeypatch.setattr(IndividualJob, "_establishments", quoting)
+    monkeypatch.setattr(SecondDrawing, "__call__", quoting)
     about = attempt(tmp_path)
     assert "withheld" in about
     silent(tmp_path, about)
@@ -250,7 +250,16 @@ def test_no_object_of_ours_shows_a_value(tmp_path: Path) -> None:
 class find_objects:  # noqa: N801 - a context manager
     """Looks whenever a function of measuring is called or returns, so that short-lived objects are seen too."""
 
-    WATCHED = ("answer_table", "clipped_excess", "answer_pnc", "interval", "_excess", "count_faults", "draw", "_added")
+    WATCHED = (
+        "answer_table",
+        "clipped_excess",
+        "answer_pnc",
+        "interval",
+        "_excess",
+        "count_faults",
+        "draw",
+        "sums_of_whole",
+    )
 
     def __init__(self, look: Callable[[], None]) -> None:
         self.look = look
@@ -272,8 +281,8 @@ class find_objects:  # noqa: N801 - a context manager
 @pytest.mark.parametrize(
     "place",
     [
-        "gedp.confidential.engines.lookup._combined",
-        "gedp.confidential.tally._added",
+        "gedp.passes.lookup._combined",
+        "gedp.confidential.tally.sums_of_whole",
         "gedp.confidential.tally.DrawnCells.__call__",
         "gedp.confidential.tally.CellTally.of",
         "gedp.confidential.answering.clipping_bounds",

@@ -1,6 +1,7 @@
 """Measuring: every answer's noiseless core against plain Python, the choice between mechanisms, the order of things."""
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +25,7 @@ from gedp.individual.bounds import clipping_bounds
 from gedp.ledger import Ledger
 from gedp.neighbors import Sqrt
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
+from gedp.passes import ByPlace, Pass
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query
 from gedp.policy.examples import find_spec
 from gedp.release import ReleaseFolder, read_release
@@ -174,6 +176,35 @@ def test_values_above_a_bound_are_clipped_group_by_group(tmp_path: Path) -> None
         assert noise < 0
         assert abs(noise) < 7 * answer["std_error"]
         assert noise / answer["std_error"] == pytest.approx(-6.0, abs=0.2)
+
+
+@pytest.mark.parametrize("entropy", [SeededEntropy, lambda _: Low()])
+def test_rows_are_read_again_only_where_something_may_be_clipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entropy: Callable[[int], Entropy]
+) -> None:
+    rows = [("001", "1111", 10_000, 1, 0), ("001", "1111", 20, 1, 0), ("003", "1122", 900, 1, 0)]
+    queries = [
+        query("identity", ("establishment",), "auto", "0.2", "emp"),
+        query("county", ("cnty",), "pnc", "2", "emp"),
+    ]
+    passes = list[str]()
+
+    def seen(engine: LocalEngine, run: Pass, reduce: Callable[..., ByPlace] = LocalEngine.reduce) -> ByPlace:
+        passes.append(type(run).__name__)
+        return reduce(engine, run)
+
+    monkeypatch.setattr(LocalEngine, "reduce", seen)
+    once = measured(table_of(rows), POLICY, queries, out=tmp_path / "once", entropy=entropy(5))
+    assert passes == ([] if entropy is SeededEntropy else ["ClippedCells"])
+    monkeypatch.setattr(Clipping, "may_change", lambda *_: True)
+    again = measured(table_of(rows), POLICY, queries, out=tmp_path / "again", entropy=entropy(5))
+    assert passes[-1] == "ClippedCells"
+    assert again.answers("county").equals(once.answers("county"))
+
+
+@pytest.mark.parametrize(("bound", "may_change"), [(0, False), (-1, False), (6, True), (7, True), (8, False)])
+def test_only_bounds_above_everything_change_nothing(bound: int, may_change: bool) -> None:
+    assert Clipping("q", np.array([0, bound])).may_change(np.array([99.0, 7.0])) == may_change
 
 
 def only(answers: Any, attribute: str) -> Any:

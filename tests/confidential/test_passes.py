@@ -10,18 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.confidential.engines import Batch, ByPlace, nothing, part
+from gedp.confidential.engines import part
 from gedp.confidential.engines.local import LocalEngine, _mapped
 from gedp.confidential.engines.tasks import TaskFailedError, received, reducing, sealed_task, sent
 from gedp.confidential.tally import CellSums, DrawnCells
 from gedp.noise.entropy import SeededEntropy, SystemEntropy
+from gedp.passes import Batch, ByPlace, nothing
 from tests.helpers.passes import (
     UNIT,
     DividedEngine,
     Row,
     agrees,
     agrees_on_faults,
+    agrees_on_kinds,
     agrees_with_drawn,
+    answered_table,
     faulty_table,
     identity_drawing,
     opened,
@@ -41,9 +44,19 @@ def test_the_local_engine_finds_what_plain_python_finds(rows: list[Row], bound: 
 
 
 @given(some_rows, st.integers(1, 2**41), st.lists(st.integers(0, 25), max_size=4), st.integers(0, 99))
-@settings(max_examples=10)
+@settings(max_examples=6)
 def test_parts_find_together_what_is_there(rows: list[Row], bound: int, cuts: Sequence[int], seed: int) -> None:
     agrees(DividedEngine(table_of(rows), cuts, shuffled(seed)), rows, bound)
+
+
+@given(some_rows, st.lists(st.integers(0, 25), max_size=4), st.integers(0, 99))
+@settings(max_examples=10, deadline=None)
+def test_rows_of_a_release_are_gone_over_alike(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[Row], cuts: Sequence[int], seed: int
+) -> None:
+    folder, table = tmp_path_factory.mktemp("rows"), answered_table(rows)
+    agrees_on_kinds(LocalEngine(table), rows, folder / "one.parquet")
+    agrees_on_kinds(DividedEngine(table, cuts, shuffled(seed)), rows, folder / "parts.parquet")
 
 
 def test_a_part_that_takes_several_batches_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +71,7 @@ def test_what_is_wrong_is_counted_alike_in_one_piece_and_in_parts() -> None:
 
 
 @given(some_rows, st.lists(st.integers(0, 25), max_size=3), st.booleans())
-@settings(max_examples=8)
+@settings(max_examples=5)
 def test_drawn_rows_are_what_is_published_and_counted(rows: list[Row], cuts: Sequence[int], with_id: bool) -> None:
     """A task draws as the local engine does, and what is read back of the rows is what they say."""
     engine, drawing = DividedEngine(table_of(rows), cuts, lambda places: places), identity_drawing(with_id)
@@ -98,13 +111,19 @@ class Kept:
 
 
 def test_results_travel_as_the_places_where_something_was_found() -> None:
-    found = ByPlace({"a": np.array([0, 5, 0, -5])}, {"h": np.array([-np.inf, -np.inf, 2.0, 1.0])}, {})
+    none = np.full(5, np.inf)
+    found = ByPlace(
+        {"a": np.array([0, 5, 0, -5, 0])},
+        {"h": np.array([*-none[:2], 2.0, 1.0, -np.inf])},
+        {"l": np.array([*none[:4], 0])},
+    )
     record = sent(found)
-    assert record["place"].to_pylist() == [1, 2, 3]
-    empty = ByPlace({"a": np.zeros(4, dtype=np.int64)}, {"h": np.full(4, -np.inf)}, {})
+    assert record["place"].to_pylist() == [1, 2, 3, 4]
+    empty = ByPlace({"a": np.zeros(5, dtype=np.int64)}, {"h": -none}, {"l": none})
     back = received(pa.Table.from_batches([record]), empty)
     assert np.array_equal(back.added["a"], found.added["a"])
     assert np.array_equal(back.highest["h"], found.highest["h"])
+    assert np.array_equal(back.lowest["l"], found.lowest["l"])
     assert sent(empty).num_rows == 0
 
 

@@ -2,12 +2,13 @@
 
 from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from gedp.confidential.engines import session
 from gedp.confidential.engines.choice import is_of_spark
-from gedp.confidential.engines.session import java_version, require_spark
+from gedp.confidential.engines.session import SparkEndedError, java_version, require_spark, until_left
 from gedp.errors import Refused
 from tests.helpers.runs import gedp
 
@@ -50,6 +51,33 @@ def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", f"{tmp_path / 'new' / 'bin'}:/usr/bin:/bin")
     require_spark()
+
+
+class Session:
+    """A session whose Java has ended in this way, or goes on."""
+
+    def __init__(self, ended: int | None) -> None:
+        java = SimpleNamespace(poll=lambda: ended)
+        self.sparkContext = SimpleNamespace(_gateway=SimpleNamespace(proc=java))
+        self.ended, self.stopped = ended, False
+
+    def stop(self) -> None:
+        self.stopped = True
+        if self.ended is not None:
+            raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_a_java_that_dies_does_not_hide_what_was_spent() -> None:
+    failure = OSError("record 918273645")
+    failure.add_note("mu = 1 counts as spent")
+    with pytest.raises(SparkEndedError, match="Spark has ended: its Java was killed") as told, until_left(Session(-9)):
+        raise failure
+    assert told.value.__notes__ == ["mu = 1 counts as spent"]
+    assert told.value.__suppress_context__
+    session = Session(None)
+    with pytest.raises(OSError, match="record"), until_left(session):
+        raise failure
+    assert session.stopped
 
 
 def test_a_master_goes_with_spark(tmp_path: Path) -> None:

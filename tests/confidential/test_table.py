@@ -17,11 +17,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gedp.arrays import CodeArray
-from gedp.confidential.engines import in_order, lookup, part
+from gedp.confidential.engines import in_order, part
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.engines.lookup import make_lookup
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
 from gedp.errors import DomainError, FaultsError, TableChangedError
+from gedp.passes import lookup
+from gedp.passes.lookup import make_lookup
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 
 EMP = Attribute("emp", Closeness("sqrt", Decimal("0.5")))
@@ -387,15 +388,46 @@ def test_repeated_ids_are_counted_part_by_part(ids: list[int | None], at_once: i
     known = [key for key in ids if key is not None]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(part, "IDS_AT_ONCE", at_once)
-        for keys in (pa.array(ids, pa.int64()), pa.array(ids, pa.int64()).cast(pa.string())):
-            assert LocalEngine(table_of(key=keys)).duplicates("key") == len(known) - len(set(known))
+        patch.setattr(part, "BATCH_ROWS", 5)
+        for some in (ids, sorted(known), sorted(known, reverse=True), sorted(set(known))):
+            keys = pa.array(some, pa.int64())
+            repeated = sum(key is not None for key in some) - len(set(some) - {None})
+            for typed in (keys, keys.cast(pa.string()), keys.cast(pa.uint64()), keys.cast(pa.float64())):
+                assert LocalEngine(table_of(key=typed)).duplicates("key") == repeated
+
+
+def test_nulls_between_ids_hide_no_repeated_one() -> None:
+    assert LocalEngine(table_of(key=pa.array([5, None, 5, 6], pa.int64()))).duplicates("key") == 1
+    assert LocalEngine(table_of(key=pa.array(["a", None, "a"]))).duplicates("key") == 1
+
+
+def test_ids_in_order_need_no_set_of_them() -> None:
+    rows = 500_000
+    engine = LocalEngine(pa.table({"key": np.arange(rows)}))
+    engine._connection.execute("SET memory_limit = '8MB'")
+    assert engine.duplicates("key") == 0
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-2, 2)), min_size=1, max_size=20))
+@settings(max_examples=30)
+def test_whole_numbers_are_counted_as_their_texts_are(values: list[int | None]) -> None:
+    numbers, unit = pa.array(values, pa.int64()), {"emp": Fraction(1)}
+    expected = LocalEngine(table_of(emp=numbers.cast(pa.string()))).count_faults(unit)["emp"]
+    assert LocalEngine(table_of(emp=numbers)).count_faults(unit)["emp"] == expected
+    known = [value for value in values if value is not None]
+    assert (expected.nulls, expected.total) == (len(values) - len(known), sum(map(abs, known)))
+
+
+def test_only_texts_can_be_empty() -> None:
+    engine = LocalEngine(table_of(cnty=["", None, "1"], naics=pa.array([None, 0, 5]), key=pa.array([0.0, None, None])))
+    assert engine.blanks(["cnty", "naics", "key"]) == {"cnty": 2, "naics": 1, "key": 2}
 
 
 def test_what_does_not_fit_into_memory_is_not_written_to_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     rows = 500_000
     ones = np.ones(rows, dtype=np.int64)
-    engine = LocalEngine(pa.table({"key": np.arange(rows), "emp": ones}))
+    engine = LocalEngine(pa.table({"key": np.arange(rows)[::-1], "emp": ones}))
     engine._connection.execute("SET memory_limit = '8MB'")
     with pytest.raises(FaultsError, match=r"cannot be read \(OutOfMemoryException\)"):
         engine.duplicates("key")

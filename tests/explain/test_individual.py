@@ -9,6 +9,7 @@ import pytest
 from gedp.explain.expected import error_lines, typical_error
 from gedp.explain.facts import importance_table, price_table, warnings
 from gedp.explain.page import explain_page
+from gedp.explain.words import AS_WRITTEN
 from gedp.policy import Attribute, Closeness, parse_spec, price
 from gedp.release.estimates import PsiAnswers
 from tests.helpers.runs import SPEC, gedp, write_case
@@ -82,4 +83,4 @@ def test_the_expected_error_of_a_typical_cell_is_that_of_one_noisy_answer() -> N
 
 def test_noise_without_end_is_said_in_words() -> None:
     wide = Attribute("x", Closeness("log", Decimal("0.2"), Decimal(1)))
-    assert str(typical_error(wide, mu=0.001)).endswith("noise that drowns everything")
+    assert typical_error(wide, mu=0.001).said(AS_WRITTEN).endswith("noise that drowns everything")

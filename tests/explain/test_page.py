@@ -148,6 +148,8 @@ def test_the_page_rounds_as_the_library_does(browser: Browser, tmp_path: Path) -
     ticks = [digit * 10.0**decade for decade in range(-3, 15) for digit in (-2, 1, 2.5, 7)]
     assert on_page("short(each)", ticks) == [numbers.short(x) for x in ticks]
     assert on_page("short(each, 2)", ticks) == [numbers.short(x, 2) for x in ticks]
+    assert on_page("inWords(each)", ticks) == [numbers.in_words(x) for x in ticks]
+    assert on_page("inWords(each, 2)", ticks) == [numbers.in_words(x, 2) for x in ticks]
     assert on_page("percent(each)", numbered) == [numbers.percent(x) for x in numbered]
     assert on_page("strength(Math.abs(each))", numbered) == [numbers.strength(abs(x)) for x in numbered]
     pairs = [(float(low), float(high)) for low, high in intervals]

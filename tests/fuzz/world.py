@@ -5,6 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+import uvicorn
 
 from gedp.ledger import store
 from tests.fuzz.tables import csv_text, table
@@ -38,8 +39,13 @@ FIXED = "cnty,emp\n001,900000000000\n003,900000000000\n"
 
 
 def fast() -> None:
-    """Ledgers that do not wait for the disk: what survives a power failure is not the question here."""
+    """Ledgers that do not wait for the disk, as if power never failed; servers that end as soon as they listen."""
     store.SYNCHRONOUS = "OFF"
+    setattr(uvicorn.Server, "main_loop", _no_loop)  # noqa: B010 - a method of somebody else's class
+
+
+async def _no_loop(_server: uvicorn.Server) -> None:
+    """Instead of waiting for requests."""
 
 
 def make(folder: Path, spec: str = SPEC) -> None:

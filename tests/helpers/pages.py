@@ -1,9 +1,11 @@
 """Pages in a real browser, and their text without one."""
 
+import os
 import re
 from html import unescape
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser, Locator, Page
 
 
@@ -25,6 +27,24 @@ def opened(browser: Browser, path: Path, html: str, width: int = 1000) -> tuple[
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
     page.goto(path.as_uri())
     return page, [url for url in requests if url != path.as_uri() and not url.startswith("data:")], errors
+
+
+def serious_findings(page: Page) -> list[tuple[str, str]]:
+    """What axe-core calls serious or worse, with an element that has it.
+
+    Its file is too large to come with gedp. Where AXE_CORE does not name it, the test is skipped, or fails where it is
+    required.
+    """
+    checker = os.environ.get("AXE_CORE")
+    if not checker:
+        message = (
+            "axe-core did not look at this page: install it (npm install --prefix build axe-core) and name its file "
+            "(AXE_CORE=build/node_modules/axe-core/axe.min.js)"
+        )
+        (pytest.fail if os.environ.get("GEDP_REQUIRE_AXE") else pytest.skip)(message)
+    page.evaluate(Path(checker).read_text(encoding="utf-8"))  # not by a tag, which pages would not load
+    found = page.evaluate("axe.run().then((result) => result.violations)")
+    return [(each["id"], each["nodes"][0]["html"]) for each in found if each["impact"] in ("serious", "critical")]
 
 
 def text_of(path: Path) -> str:

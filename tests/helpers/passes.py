@@ -5,14 +5,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from hypothesis import strategies as st
 
 from gedp.confidential.answering import IdentityAnswers
-from gedp.confidential.engines import ByPlace, Engine, nothing
+from gedp.confidential.engines import Engine
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
     PLACE,
@@ -22,15 +25,23 @@ from gedp.confidential.engines.tasks import (
     combining,
     counting,
     drawing_rows,
+    placing,
     received,
     reducing,
+    reducing_placed,
+    rewriting_rows,
     travelling,
 )
 from gedp.confidential.mechanisms import psi_mechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
 from gedp.confidential.tally import ROWS as CELL_ROWS
 from gedp.confidential.tally import CellSums, ClippedCells, Clipping
+from gedp.microdata.cells import Cells
+from gedp.microdata.kinds import FittedRows, FittedValues, Kinds, RowsOnFile
+from gedp.passes import ByPlace, OnFile, Pass, Reads, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
+from gedp.release.manifest import part_name
+from gedp.release.parts import read_columns
 
 Row = tuple[str, str, int, int]  # county, industry, employment, profit
 UNIT = {"emp": Fraction(1), "profit": Fraction(1, 2)}
@@ -41,7 +52,7 @@ ATTRIBUTES = {
 DATA = Data("t", ("cnty", "naics"), "key", synthetic=True)
 SECTOR = {"sector": Grouper("sector", "naics", 2)}
 QUERIES = [Query("county", ("cnty",), {}), Query("sector", ("sector", "cnty"), {})]
-REDUCED = {"added": "sum", "highest": "max", "lowest": "min"}
+REDUCED = {"added": "sum", "highest": "max", "lowest": "min", "summed": "sum"}
 
 some_rows = st.lists(
     st.tuples(
@@ -114,11 +125,13 @@ def agrees(engine: Engine, rows: Sequence[Row], bound: int) -> None:
     assert [tuple(cells.labels[k][cells.codes[k][i]] for k in ("cnty", "sector")) for i in range(cells.count)] == keys
     assert cells.counts.tolist() == [sum(cell_of(row) == key for row in rows) for key in keys]
 
-    sums = engine.reduce(CellSums(cells.lookup, UNIT)).added
+    found_sums = engine.reduce(CellSums(cells.lookup, UNIT))
+    sums = found_sums.added
     assert sums[CELL_ROWS].tolist() == cells.counts.tolist()
     for name, values in {"emp": [row[2] for row in rows], "profit": [row[3] for row in rows]}.items():
         here = [[value for value, row in zip(values, rows, strict=True) if cell_of(row) == key] for key in keys]
         assert sums[name].tolist() == list(map(sum, here))
+        assert found_sums.highest[name].tolist() == [max(map(abs, values)) for values in here]
     bounds = np.array([bound if place % 2 else 0 for place in range(cells.count)])
     clippings = {"profit": [Clipping("county", bounds), Clipping("sector", 2 * bounds)]}
     excess = engine.reduce(ClippedCells(cells.lookup, {"profit": UNIT["profit"]}, clippings)).added
@@ -128,6 +141,8 @@ def agrees(engine: Engine, rows: Sequence[Row], bound: int) -> None:
             for key, most in zip(keys, bounds, strict=True)
         ]
         assert excess["profit", query].tolist() == expected
+    for clipping in clippings["profit"]:
+        assert clipping.may_change(found_sums.highest["profit"]) or not excess["profit", clipping.query].any()
     assert excess["profit"].tolist() == sums["profit"].tolist()
 
 
@@ -195,8 +210,70 @@ class DividedEngine(LocalEngine):
         how = {f"{kind}{number}": REDUCED[kind] for kind, number in travelling(empty)}
         return received(_grouped(self.done(reducing(run)), [PLACE], how), empty)
 
+    def placed(self, reads: Reads) -> "Placed":
+        schema = pa.schema([(PLACE, pa.int32()), *((name, pa.float64()) for name in reads.plain)])
+        return Placed(self.done(placing(reads, schema)))
+
+    def rewrite(self, run: Rewriting, target: Path) -> None:
+        numbers = [pa.field(name, pa.float64()) for name in run.numbers]
+        schema = pa.schema([*map(self.parts[0].schema.field, run.kept), *numbers])
+        target.mkdir()
+        for place, record in enumerate(self.done(rewriting_rows(run, schema))):
+            pq.write_table(pa.Table.from_batches([record]), target / part_name(place))
+
     def drawn(self, drawing: IdentityAnswers, source: Callable[[], Any], schema: pa.Schema) -> pa.Table:
         return pa.Table.from_batches(self.done(drawing_rows(drawing, source, schema)))
+
+
+class Placed:
+    """Rows whose cells are known, one task for each batch of them."""
+
+    def __init__(self, records: list[pa.RecordBatch]) -> None:
+        self.records = records
+
+    def reduce(self, run: Pass) -> ByPlace:
+        found = nothing(run)
+        for record in self.records:
+            chosen = record.select([PLACE, *run.reads.plain])
+            table = pa.Table.from_batches(list(reducing_placed(run)([chosen])))
+            found |= received(table, nothing(run))
+        return found
+
+
+def answered_table(rows: Sequence[Row]) -> pa.Table:
+    """The rows as a release has them: estimates of jobs, many below 0, and ψ."""
+    estimates = [float(row[2] % 97) - 40.25 for row in rows]
+    table = table_of(rows).select(["key", "cnty", "naics"])
+    table = table.append_column("emp__psi", pa.array([value / 8 for value in estimates]))
+    return table.append_column("emp", pa.array(estimates))
+
+
+def agrees_on_kinds(stored: StoredRows, rows: Sequence[Row], target: Path) -> None:
+    """Whether passes over the rows of a release find what plain Python finds, and rewrite every row once."""
+    texts, counts = stored.combinations(["naics", "cnty"])
+    kinds = Kinds(target, OnFile(lambda _: stored), texts, counts, ["emp"])
+    listed = list(zip(texts["cnty"], texts["naics"], strict=True))
+    here = [[float(row[2] % 97) - 40.25 for row in rows if row[:2] == kind] for kind in listed]
+    assert counts.tolist() == list(map(len, here))
+    together = kinds.together("emp")
+    assert together.sums == pytest.approx(list(map(sum, here)))
+    assert together.highest.tolist() == list(map(max, here))
+    assert together.highest_omega.tolist() == [max(each) / 8 for each in here]
+    cells = Cells(len(here), np.arange(len(here), dtype=np.int32), {})
+    on_file, limit = RowsOnFile(kinds, "emp", cells, 2.0, 9.0), np.linspace(-30, 60, len(here))
+    below, above = on_file.seen(limit)
+    lines = [[2 * value + 9 for value in each] for each in here]
+    assert below.tolist() == [sum(x <= at for x in each) for each, at in zip(lines, limit, strict=True)]
+    assert above == pytest.approx([sum(x for x in each if x > at) for each, at in zip(lines, limit, strict=True)])
+    moved, each_row = np.linspace(-1, 1, len(here)), on_file.each(on_file.at(on_file.sums + 3))
+    values = FittedValues(cells.of_row, moved, each_row)
+    stored.rewrite(FittedRows(kinds.lookup, ["key", "cnty", "naics"], {"emp": values}), target)
+    written = read_columns(target).sort_by("key")
+    assert written.select(["key", "cnty", "naics"]).equals(table_of(rows).select(["key", "cnty", "naics"]))
+    for row, found in zip(rows, written["emp"].to_pylist(), strict=True):
+        kind, answer = listed.index(row[:2]), float(row[2] % 97) - 40.25
+        own = max((2 * answer + 9) * each_row.growth[kind], each_row.least[kind])
+        assert found == pytest.approx(answer + moved[kind] * own)
 
 
 def _small(table: pa.Table) -> list[pa.RecordBatch]:

@@ -77,13 +77,19 @@ class Ended:
 
 def gedp(*arguments: str, folder: Path) -> Ended:
     """The command in this process, which saves the second that starting another takes."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    code = 0
     with chdir(folder), redirect_stdout(out), redirect_stderr(err), patch.object(sys, "argv", ["gedp", *arguments]):
         try:
             main()
         except SystemExit as end:
-            return Ended(int(end.code or 0), out.getvalue(), err.getvalue())
-    return Ended(0, out.getvalue(), err.getvalue())
+            code = int(end.code or 0)
+    return Ended(code, _said(out), _said(err))
+
+
+def _said(stream: io.TextIOWrapper) -> str:
+    stream.seek(0)
+    return stream.read()
 
 
 def start(*arguments: str, folder: Path) -> "subprocess.Popen[str]":

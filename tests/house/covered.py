@@ -3,7 +3,8 @@
     coverage json
     python -m tests.house.covered coverage.json accounting confidential ledger noise
 
-fails if one of these rooms has too little. What needs Spark counts as a room of its own, which `make spark` measures.
+fails if one of these rooms has too little. What needs an extra counts as a room of its own, which
+`make spark` and `make sources` measure.
 """
 
 import json
@@ -14,8 +15,11 @@ from typing import Any
 
 from tests.house.rooms import room_of
 
-#: Modules that only the tests with Spark can run.
-OF_SPARK = ("session.py", "spark.py", "spark_table.py")
+#: Modules that only the tests with an extra can run, by the extra.
+OF_EXTRAS = {
+    **dict.fromkeys(("session.py", "spark.py", "spark_table.py"), "spark"),
+    **dict.fromkeys(("adbc.py", "statistical.py", "workbooks.py"), "sources"),
+}
 ENOUGH = 95.0
 
 Counts = tuple[int, int]  # how many statements and branches were run, of how many
@@ -26,7 +30,7 @@ def by_room(report: Mapping[str, Any]) -> dict[str, Counts]:
     rooms: dict[str, Counts] = {}
     for name, file in report["files"].items():
         parts = Path(name).with_suffix("").parts
-        room = "spark" if Path(name).name in OF_SPARK else room_of(".".join(parts[parts.index("gedp") :]))
+        room = OF_EXTRAS.get(Path(name).name) or room_of(".".join(parts[parts.index("gedp") :]))
         run, of = rooms.get(room, (0, 0))
         summary = file["summary"]
         run += summary["covered_lines"] + summary["covered_branches"]

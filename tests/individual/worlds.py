@@ -20,18 +20,22 @@ import gedp.noise.sums
 import gedp.noise.varied
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
-from gedp.confidential.engines import Batch
-from gedp.confidential.engines.lookup import Lookup, make_lookup
+from gedp.confidential.engines.twice import draw_in_order
 from gedp.confidential.individual import AttributePool, IndividualJob
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.varied import varied_psi
+from gedp.individual import CondensedAnswers
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.noise.gaussian import Steps
 from gedp.noise.grid import to_steps
 from gedp.noise.sums import SumGrid
-from gedp.planning.choice import Choice, FirstAnswers, choose
+from gedp.passes import Batch, ByPlace
+from gedp.passes.in_memory import NumbersInMemory
+from gedp.passes.lookup import Lookup, make_lookup
+from gedp.planning.choice import Choice, choose
 from gedp.policy import Attribute, Data, Policy, Query, Spec
+from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import silent
 from gedp.release.estimates import ZETA, PsiAnswers
 
@@ -88,6 +92,9 @@ class _Engine:
         columns = pa.table({name: pa.array(values) for name, values in self.plain.items()}).to_batches()[0]
         asked = {name: self.amounts[name] for name in amounts}
         yield Batch({}, asked, columns.select(list(plain)), len(self.of_row), self.of_row)
+
+    def draw_twice(self, *asked: Any) -> ByPlace:
+        return draw_in_order(cast(Any, self), *asked)
 
 
 class Kept:
@@ -181,8 +188,9 @@ def planned_once() -> Iterator[None]:
     """The choice, which follows from the first answers, is made once for the same ones, to save time."""
     known: dict[tuple[bytes, ...], Choice] = {}
 
-    def once(answers: FirstAnswers, *others: Any) -> Choice:
-        key = answers.attribute.name.encode(), answers.omega.tobytes(), answers.cell.tobytes()
+    def once(answers: CondensedAnswers, *others: Any) -> Choice:
+        rows = cast(NumbersInMemory, answers.answered)
+        key = answers.column.encode(), rows.columns[answers.column].tobytes(), rows.cells.tobytes()
         if key not in known:
             known[key] = choose(answers, *others)
         return known[key]
@@ -204,4 +212,5 @@ def bounds_of(asked: Asked, omega: Mapping[str, FloatArray]) -> dict[str, IntArr
     job = job_of(asked, {}, omega)
     groups = {query.name: job.cells.groups(query.by) for query in asked.queries}
     with np.errstate(over="ignore", invalid="ignore"):
-        return {name: job._plan(name, told, asked.of_row, groups).bounds for name, told in omega.items()}
+        answered = NumbersInMemory(asked.of_row, {f"{name}{PSI_SUFFIX}": told for name, told in omega.items()})
+        return {name: job._plan(name, answered, groups)[0].bounds(told).bounds for name, told in omega.items()}

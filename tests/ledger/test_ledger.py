@@ -295,9 +295,9 @@ def test_opening_what_is_no_ledger(tmp_path: Path) -> None:
 def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     book = history(tmp_path / "ledger")
     with closing(sqlite3.connect(book.path)) as connection:
-        connection.execute("PRAGMA user_version = 4")
+        connection.execute("PRAGMA user_version = 5")
     for attempt in (book.verify, lambda: Ledger.open(book.path), lambda: spend(book, "9", "0.1")):
-        with pytest.raises(LedgerError, match=r"newer gedp \(format 4; this one knows 3\)"):
+        with pytest.raises(LedgerError, match=r"newer gedp \(format 5; this one knows 4\)"):
             attempt()
 
 

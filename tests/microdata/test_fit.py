@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
 from gedp.cli import cli
+from gedp.completing import complete
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import GedpError
@@ -29,7 +30,6 @@ from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
-from gedp.publish import publish
 from gedp.release import ReleaseFolder, read_release
 from gedp.release.estimates import psi_variance
 from tests.helpers.specs import measured
@@ -289,7 +289,7 @@ def test_possible_cells_are_joined_for_nobody_who_publishes(tmp_path: Path, monk
     """Of many keys that cross there may be more combinations than any machine could hold."""
     release = release_of(some_rows(40), CROSSING, tmp_path)
     monkeypatch.setattr("gedp.microdata.cells.MOST_JOINED_CELLS", 1)
-    assert publish(release).report_file.exists()
+    assert complete(release).report_file.exists()
     assert fit_microdata(release).tabulate(["naics"]).arrow.num_rows == 4
     with pytest.raises(GedpError, match="no answers determine emp by cnty x naics"):
         fit_microdata(release).tabulate(["cnty", "naics"])

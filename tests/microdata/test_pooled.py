@@ -9,8 +9,8 @@ from scipy.optimize import brentq
 from gedp.arrays import FloatArray, sum_by
 from gedp.microdata import weights
 from gedp.microdata.cells import Cells
-from gedp.microdata.pooled import RowsOfCells, pooled
-from gedp.microdata.problem import AttributeProblem, ClippedNoise, GroupAnswers, PsiNoise
+from gedp.microdata.pooled import RowsInMemory
+from gedp.microdata.problem import AttributeProblem, ClippedNoise, GroupAnswers, PsiNoise, pooled
 from gedp.microdata.weights import fit_at, fit_attribute
 from gedp.neighbors import Log, Protection, Sqrt
 from gedp.release.estimates import psi_variance
@@ -44,7 +44,7 @@ def test_variances_are_those_of_the_rows_one_by_one(seed: int, pull: float) -> N
     rng = np.random.default_rng(seed)
     cells = random_cells(rng, 12, 60)
     answers = noisy(rng, rng.poisson(rng.choice([0.2, 2, 40], size=60)).astype(np.float64), SIGMA)
-    rows = RowsOfCells(cells, answers, SLOPE, BASE)
+    rows = RowsInMemory(cells, answers, SLOPE, BASE)
     deviations = np.sqrt(rows.variances_at_answers)
     totals = rows.sums + pull * rng.standard_normal(12) * deviations
     for _ in range(40):  # from round to round it is seen which rows are above 0
@@ -68,7 +68,7 @@ def test_at_the_answers_variances_are_those_of_the_answers() -> None:
     rng = np.random.default_rng(1)
     cells = random_cells(rng, 5, 30)
     answers = noisy(rng, rng.poisson(2.0, size=30).astype(np.float64), SIGMA)
-    rows = RowsOfCells(cells, answers, SLOPE, BASE)
+    rows = RowsInMemory(cells, answers, SLOPE, BASE)
     expected = sum_by(cells.of_row, psi_variance(Sqrt(), answers, SIGMA), 5)
     assert rows.variances_at_answers == pytest.approx(expected)
 

@@ -15,8 +15,8 @@ from scipy.special import ndtri
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
-from gedp.microdata.formulas import parse_formula
 from gedp.microdata.ratios import BUILT_IN, CLEAR, Estimates, Ratio, Totals, estimate, parse_ratios
+from gedp.policy.formulas import parse_formula
 from tests.microdata.test_fit import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
 from tests.microdata.test_tabulate import dense_covariance, group_of
 

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
 from gedp.cli import cli
-from gedp.cli.tabulate import _show
+from gedp.cli.output import show_table
+from gedp.completing import complete
 from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.problem import attribute_problem
 from gedp.policy import Query
-from gedp.publish import publish
 from gedp.release import ReleaseFolder, read_release
 from tests.helpers.runs import COMMAND, all_files
 from tests.microdata.test_fit import EVERYTHING, IDENTITY, Row, query, release_of, rows_of_tables, some_rows
@@ -182,7 +182,7 @@ def test_on_a_terminal_numbers_are_shown_whole_or_not_at_all(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     columns = {"cnty": ["001"], **{f"a_long_heading_{i}": [12345 * 10 ** (i // 3) + 0.25] for i in range(9)}}
-    _show(pa.table(columns), list(columns))
+    show_table(pa.table(columns), list(columns))
     out = capsys.readouterr().out
     (line,) = re.findall(r"^ *001 .*$", out, re.MULTILINE)
     shown = line.split()[1:]
@@ -291,7 +291,7 @@ def test_where_too_many_groups_would_have_to_agree_a_table_is_from_the_most_exac
     assert total["estimate"] == pytest.approx(sum(a["estimate"] for a in answers["county"]))
     assert total["std_error"] ** 2 == pytest.approx(sum(a["variance"] for a in answers["county"]))
     assert total["std_error"] < answers["total"][0]["std_error"]
-    assert "they may not add up exactly" in publish(release).report_file.read_text(encoding="utf-8")
+    assert "they may not add up exactly" in complete(release).report_file.read_text(encoding="utf-8")
 
 
 def test_without_identity_other_groupings_are_refused_with_those_that_can_be_made(tmp_path: Path) -> None:

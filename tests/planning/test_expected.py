@@ -1,5 +1,6 @@
 """Predicted errors against slow obvious formulas, and against what releases then show."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,7 @@ def test_what_was_planned_from_a_release_is_what_the_next_one_shows(
 ) -> None:
     lines = demonstration.policy.read_text(encoding="utf-8").splitlines()
     text = "\n".join(line for line in lines if not line.startswith(("m2emp", "m3emp", "wage")))  # one will do
-    spec = gedp.parse_spec(text.replace("establishments.parquet", str(demonstration.establishments)))
+    spec = replace(gedp.parse_spec(text), folder=demonstration.policy.parent)
     plan = gedp.plan(spec, demonstration.release, mu=[2.31])
     release = gedp.run(spec, out=tmp_path / "next", answers_only=True)
     itself = release.manifest.individual["m1emp"].errors

@@ -377,3 +377,14 @@ def test_the_price_is_the_sum_of_squares(spec: Spec) -> None:
     assert total.mu_squared * 10**8 == sum(int(mu * 10**4) ** 2 for query in spec.queries for mu in query.mu.values())
     exactly = replace(spec, policy=replace(spec.policy, mu=Decimal(1000)))
     assert price(exactly).within_budget == (total.mu_squared <= 10**6)
+
+
+def test_a_misspelt_public_column_is_one_fault_where_it_is_written() -> None:
+    twice = ('by = ["cnty"]', 'by = ["cnty"]\nmu = 0.1\n\n[[queries]]\nname = "more"\nby = ["cnty", "naics5"]')
+    assert faults_of(changed(('public = ["cnty"', 'public = ["cntyy"'), twice)) == [
+        "line 4, data.public: nothing asks for 'cntyy', but 2 keys of this file ask for 'cnty'. Did you mean 'cnty'?"
+    ]
+    (once,) = faults_of(changed(('public = ["cnty"', 'public = ["cntyy"')))
+    assert once.startswith("line 23, queries[2].by: 'cnty' is neither a public column nor a grouping")
+    (other,) = faults_of(changed(('by = ["cnty"]', 'by = ["cntyy"]')))
+    assert other.startswith("line 23, queries[2].by: 'cntyy' is neither")

@@ -9,16 +9,8 @@ import pytest
 
 from gedp.errors import FaultsError
 from gedp.policy import Query, parse_spec
-from gedp.release import Individual
-from gedp.release.manifest import (
-    MANIFEST,
-    Answered,
-    AttributeNoise,
-    Manifest,
-    expected_files,
-    manifest_text,
-    read_manifest,
-)
+from gedp.release import Answered, AttributeNoise, Individual
+from gedp.release.manifest import MANIFEST, Manifest, expected_files, manifest_text, read_manifest
 from tests.policy.test_individual import GOOD
 
 SPEC = parse_spec(GOOD)

@@ -9,14 +9,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.confidential.engines import ByPlace, Drawing, Pass, RowWriter
+from gedp.completing import complete
+from gedp.confidential.engines import Drawing, RowWriter
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
+from gedp.passes import ByPlace, Pass
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
-from gedp.publish import publish
 from gedp.release import ReleaseFolder, TamperedReleaseError, read_release
 from gedp.release.manifest import part_name
 from gedp.release.rehearsal import RehearsalWriter
@@ -73,7 +74,7 @@ def test_a_release_in_parts_is_read_like_any_other(tmp_path: Path) -> None:
     assert again.identity().equals(one.identity())
     assert again.answers("county").equals(one.answers("county"))
     assert fit_microdata(again).fits["emp"].values.tolist() == fit_microdata(one).fits["emp"].values.tolist()
-    publish(again)
+    complete(again)
     public = make_key(tmp_path / "key")
     sign(again, tmp_path / "key")
     verify(again.folder, public)

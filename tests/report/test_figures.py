@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp import read_release
+from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
 from gedp.numbers import short
 from gedp.report import charts
 from gedp.report.errors import TableErrors, curve, release_errors
-from gedp.report.numbers import relative, with_margin
 from gedp.report.totals import Amount, main_totals
 from tests.helpers.runs import SYNTHETIC, small_table, write_case
 from tests.helpers.runs import gedp as command
@@ -87,14 +87,14 @@ def test_attributes_alike_are_shown_together(tmp_path: Path) -> None:
 def test_curves_hold_the_medians_of_bins() -> None:
     sizes = 10 ** np.random.default_rng(1).uniform(0, 4, 2000)
     errors = np.random.default_rng(2).lognormal(0, 1, 2000) / np.sqrt(sizes)
-    found = curve(TableErrors("x", sizes, errors, 0))
+    found = curve(TableErrors("x", "x", sizes, errors, 0))
     assert len(found.sizes) == 16
     first = errors[sizes < 10**0.25]
     assert found.median[0] == pytest.approx(np.median(first))
     assert (found.low[0], found.high[0]) == pytest.approx(tuple(np.percentile(first, [10, 90])))
-    few = curve(TableErrors("x", np.array([5.0]), np.array([0.1]), 0))
+    few = curve(TableErrors("x", "x", np.array([5.0]), np.array([0.1]), 0))
     assert few.median.tolist() == [0.1]
-    assert curve(TableErrors("x", np.array([]), np.array([]), 3)).sizes.size == 0
+    assert curve(TableErrors("x", "x", np.array([]), np.array([]), 3)).sizes.size == 0
 
 
 def test_totals_are_those_of_the_custom_tables(microdata: Microdata) -> None:

@@ -74,8 +74,8 @@ def test_every_series_of_a_figure_has_a_color_of_its_own(
     """As the browser paints it: a style sheet beats what a drawing says of itself."""
     attribute, sizes = parse_spec(changed()).policy.attributes["emp"], np.geomspace(1, 1e6, 100)
     counts = enumerate((100, 60, 1, 9), 1)
-    tables = tuple(TableErrors(f"q{i}", sizes[:count], i / sizes[:count], 0) for i, count in counts)
-    body = error_chart(ErrorsOfAlike((attribute,), tables, 0.5), "x" * 60) + "".join(map(mark, range(4)))
+    tables = tuple(TableErrors(f"q{i}", f"q{i}", sizes[:count], i / sizes[:count], 0) for i, count in counts)
+    body = error_chart(ErrorsOfAlike((attribute,), tables, 0.5, "emp"), "x" * 60) + "".join(map(mark, range(4)))
     page, _, _ = opened(browser, tmp_path / "c.html", web.page("c", body, style=web.asset("report.css")))
     page.emulate_media(media=media)
     painted = "marks => marks.map(mark => getComputedStyle(mark).stroke)"
@@ -90,8 +90,8 @@ def test_no_label_of_a_figure_is_cut_off(browser: Browser, tmp_path: Path) -> No
     sizes = np.geomspace(0.01, 1e9, 200)
     attribute = parse_spec(changed()).policy.attributes["emp"]
     for largest in (1e2, 1e9):
-        table = TableErrors("all", sizes, np.geomspace(1e-6, largest, 200)[::-1], 0)
-        chart = error_chart(ErrorsOfAlike((attribute,), (table,), None), "x" * 60)
+        table = TableErrors("all", "all", sizes, np.geomspace(1e-6, largest, 200)[::-1], 0)
+        chart = error_chart(ErrorsOfAlike((attribute,), (table,), None, "emp"), "x" * 60)
         page, _, _ = opened(browser, tmp_path / "c.html", web.page("c", chart, style=web.asset("report.css")))
         outside = page.locator("svg.chart").evaluate(
             "(chart) => { const whole = chart.getBoundingClientRect(); return [...chart.querySelectorAll('text')]"

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
@@ -14,14 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp import fit_microdata, read_release
+from gedp.completing import complete
 from gedp.errors import FaultsError
 from gedp.files import WriteError
+from gedp.margins import with_margin
 from gedp.microdata import Microdata
-from gedp.microdata.on_file import read_microdata
+from gedp.microdata.on_file import read_description, read_microdata
 from gedp.policy import Query
-from gedp.publish import publish
 from gedp.report import write_report
-from gedp.report.numbers import with_margin
+from gedp.report.page import report_page
 from gedp.report.totals import main_totals
 from tests.helpers.pages import text_of
 from tests.helpers.runs import SYNTHETIC, names, small_table, write_case
@@ -56,6 +58,14 @@ def test_the_report_says_what_matters(microdata: Microdata) -> None:
         assert expected in said
     assert 'href="tables/county.csv"' in html
     assert not re.findall(r"""(?:src|href)=["'](?!#|tables/|identity|data:)""", html)
+
+
+def test_totals_that_are_worked_out_before_make_the_same_report(microdata: Microdata) -> None:
+    described = read_description(microdata.release)
+    totals = main_totals(microdata)
+    whole = report_page(microdata, described, links=True)
+    assert report_page(microdata, described, links=True, totals=totals) == whole
+    assert report_page(microdata, described, links=True, totals=replace(totals, confidence=0.123)) != whole
 
 
 def test_a_report_explains_only_the_noise_that_its_figures_carry(microdata: Microdata, tmp_path: Path) -> None:
@@ -227,7 +237,7 @@ def test_the_report_never_replaces_a_file_of_the_release(microdata: Microdata) -
 
 def test_without_microdata_a_report_shows_what_was_measured_and_promises_no_more(tmp_path: Path) -> None:
     release = release_of(some_rows(60), CASES["crossing, no identity"], tmp_path)
-    published = publish(release)
+    published = complete(release)
     assert published.microdata_file is None
     assert published.summary.startswith("There are no microdata: no query asks for establishments")
     assert names(release.folder) == ["manifest.json", "maps", "report.html", "tables"]

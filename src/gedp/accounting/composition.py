@@ -102,9 +102,12 @@ class PrivacyLoss:
         return PrivacyLoss(self.mu_squared * steps * steps)
 
 
+NOTHING = PrivacyLoss(Fraction(0))
+
+
 def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
     """The loss of answering all of them, each possibly chosen after seeing the answers before."""
-    return sum(losses, PrivacyLoss(Fraction(0)))
+    return sum(losses, NOTHING)
 
 
 def power(mu: npt.ArrayLike, significance: npt.ArrayLike) -> FloatArray:

@@ -1,9 +1,11 @@
 """The command line: one small module per command, imported only when it is called."""
 
+import os
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,16 +20,21 @@ COMMANDS = {
     "choose": "Find the psi and gamma that protect what must be protected.",
     "compare": "Compare how close workflows come to the truth, on the same table and budget (internal).",
     "demo": "Run the whole chain on a synthetic state: release, microdata, tables, report.",
+    "desk": "Serve a page where anybody makes tables of a release, with errors.",
     "evaluate": "Measure how far a release is from the truth (internal; the results are confidential).",
     "examples": "List the example specs that come with gedp, or print one.",
     "explain": "Show what a policy promises and what it costs, before any data is touched.",
+    "init": "Draft a spec for a table of your own, without looking at a confidential value.",
     "ledger": "Show and verify what has been spent on a dataset, by whom and on what.",
     "microdata": "Fit protected microdata to all the answers of a release.",
     "plan": "Show the errors to expect of every table, before anything is spent.",
+    "publish": "Make the package of a release for the public: titled tables with errors and flags.",
     "report": "Write a page about a release for the public: how protected, how accurate, how to use it.",
     "reproduce": "Reproduce the paper's tables and figures, and set ours beside the printed ones.",
     "run": "Make a release: noisy answers, recorded in the ledger first, then microdata and a report.",
+    "sharpen": "Make a model-based table of a release that leans on earlier releases (for analysis).",
     "sign": "Sign a release, so that the public can check it.",
+    "suppress": "Suppress cells as agencies do today, and attack what is left (internal; a baseline).",
     "tabulate": "Make a custom table from the microdata of a release, with standard errors.",
     "synth": "Make synthetic establishments from public files.",
     "verify": "Check that a release is unchanged and, with a key, who signed it.",
@@ -38,7 +45,22 @@ UNFORESEEN = 70  # exit code: an error in gedp itself
 REPEATED = {"ledger", "microdata", "report", "run"}  # commands whose lost output may go to the error stream instead
 
 
-class LazyGroup(click.Group):
+class NamingGroup(click.Group):
+    """A group that names the command that was meant where one is misspelt, whatever its case."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that was meant; of a misspelt one, the nearest is named."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            from gedp.policy.section import did_you_mean
+
+            raise click.UsageError(f"there is no command {args[0]!r}. {did_you_mean(args[0], known)}", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(NamingGroup):
     """A group that lists its commands from `summaries` and imports a command's module only to run it."""
 
     def __init__(self, *args: Any, package: str, summaries: Mapping[str, str], **kwargs: Any) -> None:
@@ -70,8 +92,9 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="gedp", message="%(prog)s %(version)s")
+@click.option("--log", metavar="FILE", help="Note steps, times and counts at the end of this file; never a value.")
 @click.pass_context
-def cli(context: click.Context) -> None:
+def cli(context: click.Context, log: str | None) -> None:
     """Publish statistics about businesses without giving away any business.
 
     \b
@@ -80,6 +103,7 @@ def cli(context: click.Context) -> None:
       gedp explain paper-equal                   show what one of them promises
       gedp explain my.toml --html policy.html    write a page for a policy meeting
       gedp demo                                  run the whole chain on a synthetic state
+      gedp init my.csv --public region,industry  draft a spec for a table of your own
       gedp run my.toml --dry-run                 check the table and the price
 
     \b
@@ -92,6 +116,11 @@ def cli(context: click.Context) -> None:
       130  interrupted (143 terminated, 129 hung up)
       141  done, but standard output was closed early
     """
+    if log is not None:
+        from gedp.cli.log import end_log, start_log
+
+        start_log(Path(log), str(context.invoked_subcommand))
+        context.call_on_close(end_log)
     if isinstance(context.obj, Streams):
         context.obj.repeat = context.invoked_subcommand in REPEATED
 
@@ -99,6 +128,7 @@ def cli(context: click.Context) -> None:
 def main() -> None:
     """Runs the command line: every error of gedp's own ends in one message and its exit code, never a traceback."""
     believe_only_sane_sizes()
+    _share_cores()
     with streams() as output, interrupts() as came:
         try:
             cli(standalone_mode=False, obj=output)
@@ -114,13 +144,32 @@ def main() -> None:
     raise SystemExit(code)
 
 
+def _share_cores() -> None:
+    """Gives linear algebra half of the cores, unless told otherwise: two attributes are fitted side by side.
+
+    With all cores for both, most of the time goes into waiting for each other. OpenBLAS reads this when it is loaded.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // 2)))
+
+
+def _named_as_meant(error: click.ClickException) -> click.ClickException:
+    """The same error; it names an option that was meant in another case, which click does not think of."""
+    if not isinstance(error, click.NoSuchOption) or error.possibilities or error.ctx is None:
+        return error
+    from gedp.policy.section import nearest
+
+    options = [param for param in error.ctx.command.params if isinstance(param, click.Option)]
+    meant = nearest(error.option_name, [name for option in options for name in option.opts])
+    return error if meant is None else click.UsageError(f"{error.message} Did you mean {meant!r}?", error.ctx)
+
+
 def _end(error: BaseException, came: Sequence[int]) -> int:
     """Prints why the command ends and returns its exit code. Only unforeseen errors get a traceback."""
     if came or isinstance(error, click.Abort | KeyboardInterrupt):
         terminated = came and came[0] != signal.SIGINT
         text, code = "terminated" if terminated else "interrupted", 128 + (came[0] if came else signal.SIGINT)
     elif isinstance(error, click.ClickException):
-        error.show()
+        _named_as_meant(error).show()
         return error.exit_code
     elif isinstance(error, GedpError):
         text, code = str(error), error.exit_code

@@ -16,7 +16,7 @@ _PATH = click.Path(path_type=Path)
     "workflows",
     multiple=True,
     help="psi, pnc, auto, gdp, individual or floors, alone or with +plug-in, +quasi or +oracle; may be repeated. "
-    "Default: the first four; for a spec without prices individual in place of gdp.",
+    "Default: of the first four those that can answer the spec; without prices individual in place of gdp.",
 )
 @click.option("--attribute", "attributes", multiple=True, help="Attribute to compare; may be repeated. Default: all.")
 @click.option(
@@ -27,6 +27,12 @@ _PATH = click.Path(path_type=Path)
     help="Vary the budget, as mu=0.5,1,2.31,5; a share of it, as query:NAME=0.1,0.3 or attribute:NAME=0.1,0.3; or an "
     "attribute's share of one query, as within:QUERY:ATTRIBUTE=0.1,0.3.",
 )
+@click.option(
+    "--html",
+    is_flag=True,
+    help="Also write decision.html: what agencies use today and what others propose, beside gedp. Takes minutes more.",
+)
+@click.option("--rule", help="Sensitivity rule of suppression, with --html.  [default: p:10]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw repeatable noise; for synthetic data only.")
 @click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-comparison.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of processes. Default: one per core, at most 4.")
@@ -38,6 +44,8 @@ def command(
     attributes: tuple[str, ...],
     by: tuple[str, ...],
     sweep: str | None,
+    html: bool,
+    rule: str | None,
     seed: int | None,
     out: Path | None,
     workers: int | None,
@@ -57,6 +65,15 @@ def command(
       individual  individual accounting: the same total, spent by every establishment in full
       floors      the same, with every query's own price set aside for it
 
+    \b
+    Baselines, for comparison alone:
+      log-laplace   relative protection by multiplicative noise      smooth-gamma  the same by noise for the largest
+      fourth-root   transformation mechanism                         splitting     values cut into pieces
+      ezs           permanent multiplicative noise                   ezs-balanced  the same, cancelling within cells
+
+    With --html, gedp, Gaussian DP and all baselines are compared unless --workflow names others, cells are suppressed
+    and attacked as by `gedp suppress`, and one page tells it all.
+
     A spec without prices has equal shares in the first four; where it has them, individual and floors have their sum.
 
     \b
@@ -66,36 +83,47 @@ def command(
       gedp compare my.toml --workflow psi --workflow psi+quasi --workflow auto
       gedp compare my.toml --workflow pnc --workflow individual
       gedp compare my.toml --sweep mu=0.5,1,2.31,5 --out by-budget
+      gedp compare my.toml --html --attribute m3emp --attribute wage
 
     Exit codes: 0 done, 1 refused (folder taken, confidential data), 2 faults in the spec, the table or the options.
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
-    from gedp.lab.compare import compare
+    from gedp.errors import DomainError
+    from gedp.lab.baselines.suppress.rules import USUAL, parse_rule
+    from gedp.lab.compare.plan import make_plan
+    from gedp.lab.compare.replicates import compare_plan
     from gedp.lab.compare.terminal import WIDEST, print_comparison
+    from gedp.lab.decide.decision import decision_workflows, with_decision
     from gedp.lab.evaluate.levels import parse_groupings
     from gedp.policy.examples import find_spec
 
     read, path = find_spec(spec), Path(spec)
+    if html and sweep:
+        raise DomainError("a page for a decision is of one budget. Leave out --sweep or --html")
+    if rule and not html:
+        raise DomainError("a rule of suppression is for the page for a decision. Add --html, or leave out --rule")
+    parse_rule(rule := rule or USUAL)
     with steps() as at:
         at.step("checking the table")
-        comparison = compare(
+        plan = make_plan(
             read,
-            truth or read.source_path(),
-            out=out or path.with_name(f"{path.stem}-comparison"),
-            replicates=replicates,
-            workflows=workflows or None,
+            str(truth or read.source_path()),
+            folder=read.folder,
+            workflows=workflows or (decision_workflows(read, attributes or None) if html else None),
             attributes=attributes or None,
             by=parse_groupings(by) if by else None,
             sweep=sweep,
             seed=seed,
-            maps=read.folder,
-            workers=workers,
-            progress=at.count,
         )
+        folder = out or path.with_name(f"{path.stem}-comparison")
+        comparison = compare_plan(plan, folder, replicates, workers, at.count)
+        pages = with_decision(plan, comparison, rule, at.reach) if html else {}
         at.step("writing")
-        page = comparison.write()
+        page = comparison.write(pages)
     console, stamp = make_console(width=WIDEST), comparison.stamp
     console.print(stamp.sentence, soft_wrap=True)
     print_comparison(console, comparison)
+    for name in pages:
+        console.print(f"Open {page.with_name(stamp.prefix + name)} in a browser for the decision.", soft_wrap=True)
     console.print(f"Open {page} in a browser. {stamp.sentence}", soft_wrap=True)

@@ -1,6 +1,7 @@
 """Where tables and sentences are printed: one place that decides how wide, and that takes texts as they are."""
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -8,6 +9,7 @@ import click
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from gedp.desk.source import Facts
     from gedp.release import Manifest
 
 NARROWEST, WIDEST, USUAL = 20, 1_000, 80  # characters
@@ -23,10 +25,19 @@ def make_console(*, stderr: bool = False, width: int | None = None) -> "Console"
     return console
 
 
-def warn_if_seeded(manifest: "Manifest", *, err: bool = False) -> None:
+def warn_if_seeded(manifest: "Manifest | Facts", *, err: bool = False) -> None:
     """Says of a release whose noise can be drawn again that it protects nobody."""
     if manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.", err=err)
+
+
+def warn_of_seeds(manifests: Sequence["Manifest"], *, err: bool = False) -> None:
+    """The same of several releases, whose noise is only independent if their seeds were different."""
+    seeded = [manifest for manifest in manifests if manifest.is_seeded]
+    for manifest in seeded[:1]:
+        warn_if_seeded(manifest, err=err)
+    if len(seeded) > 1:
+        click.echo("Errors of changes hold if every release had a seed of its own.", err=err)
 
 
 def believe_only_sane_sizes() -> None:

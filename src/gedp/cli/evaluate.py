@@ -26,6 +26,15 @@ _PATH = click.Path(path_type=Path)
     "--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to; may be repeated."
 )
 @click.option("--published", type=_PATH, help="Published QCEW file, to show what suppression leaves of the same cells.")
+@click.option(
+    "--with-earlier",
+    "earlier",
+    metavar="OLD",
+    multiple=True,
+    type=_PATH,
+    help="Earlier release, as for `gedp sharpen`, to show what it would add; may be repeated, the newest first.",
+)
+@click.option("--within", multiple=True, help="With --with-earlier: keys whose groups share a growth, such as naics3.")
 @click.option("--force", is_flag=True, help="Replace results that are already in the folder.")
 def command(
     folder: Path,
@@ -36,6 +45,8 @@ def command(
     weights: str | None,
     fixed: tuple[Path, ...],
     published: Path | None,
+    earlier: tuple[Path, ...],
+    within: tuple[str, ...],
     force: bool,
 ) -> None:
     """Compare the release in DIR with the confidential table that it was made from. Internal: this sees the truth.
@@ -49,6 +60,7 @@ def command(
       gedp evaluate out --truth establishments.parquet
       gedp evaluate out --truth establishments.parquet --by cnty,naics4 --by naics2 --attribute wage
       gedp evaluate out --truth ri.parquet --published qcew_2016q1.parquet
+      gedp evaluate 2016q2 --truth 2016Q2.parquet --with-earlier 2016q1 --by cnty,naics3 --within naics3
 
     Exit codes: 0 done, 1 refused (folder taken, release altered), 2 faults in the true table or the options.
     """
@@ -76,6 +88,8 @@ def command(
                 weights=weights,
                 fixed=fixed,
                 baselines=[PublishedQcew(published)] if published else [],
+                earlier=[read_release(old) for old in earlier],
+                within=[key for keys in parse_groupings(within) for key in keys],
                 progress=at.reach,
             )
             at.step("writing")

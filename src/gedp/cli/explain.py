@@ -4,14 +4,23 @@ from pathlib import Path
 
 import click
 
+from gedp.cli.series import period_option
 
-def _sizes(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
-    try:
-        sizes = tuple(float(part) for part in value.split(",")) if value else ()
-    except ValueError:
-        sizes = (-1.0,)
-    if any(not 0 < size < 1e15 for size in sizes):
-        raise click.BadParameter("give positive numbers separated by commas, like 3,36,360")
+
+def _sizes(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, list[float]]:
+    """Sizes by attribute; those before any name, under "", are for all others."""
+    sizes: dict[str, list[float]] = {}
+    for text in value:
+        name = ""
+        for part in text.split(","):
+            before, named, number = part.rpartition("=")
+            name = before.strip() if named else name
+            try:
+                sizes.setdefault(name, []).append(float(number))
+            except ValueError:
+                sizes[name] = [-1.0]
+    if any(not 0 < size < 1e15 for each in sizes.values() for size in each):
+        raise click.BadParameter("give positive numbers separated by commas, like 3,36,360 or emp=3,36,wage=1000,50000")
     return sizes
 
 
@@ -30,10 +39,17 @@ def _record(ctx: click.Context, param: click.Parameter, value: str | None) -> di
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
+@period_option
 @click.option(
     "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write an interactive page to this file."
 )
-@click.option("--sizes", callback=_sizes, metavar="X,Y,…", help="Show the intervals around these values.")
+@click.option(
+    "--sizes",
+    callback=_sizes,
+    multiple=True,
+    metavar="[NAME=]X,Y,…",
+    help="Show the intervals around these values, of all attributes or of one; may be repeated.",
+)
 @click.option(
     "--with",
     "others",
@@ -47,8 +63,9 @@ def _record(ctx: click.Context, param: click.Parameter, value: str | None) -> di
 @click.option("--against", callback=_record, metavar="NAME=Y,…", help="Other values: how well do they hide the record?")
 def command(
     spec: str,
+    period: str | None,
     html: Path | None,
-    sizes: tuple[float, ...],
+    sizes: dict[str, list[float]],
     others: tuple[str, ...],
     record: dict[str, float] | None,
     against: dict[str, float] | None,
@@ -61,6 +78,7 @@ def command(
     Examples:
       gedp explain paper-equal
       gedp explain my.toml --sizes 3,36,360,36000
+      gedp explain my.toml --sizes emp=3,36,360 --sizes wage=1000,100000
       gedp explain my.toml --html policy.html      a page for a policy meeting
       gedp explain my.toml --record emp=36,wage=500000 --against emp=40,wage=520000
       gedp explain out                             what a release promises
@@ -72,15 +90,19 @@ def command(
     from gedp.cli.console import make_console
     from gedp.explain import terminal
     from gedp.explain.facts import all_publishers, between_records, protection_groups, warnings
+    from gedp.explain.series import planned_series, released_series
     from gedp.files import real
-    from gedp.policy import price, require_within_budget
+    from gedp.policy import for_period, price, require_within_budget
     from gedp.policy.examples import find_spec
     from gedp.release import read_release
 
     console = make_console()
     if (record is None) != (against is None):
         raise click.UsageError("--record and --against go together")
-    read = read_release(spec).manifest.spec if Path(spec).is_dir() else find_spec(spec)
+    manifest = read_release(spec).manifest if Path(spec).is_dir() else None
+    if manifest is not None and period is not None:
+        raise click.UsageError("a release has its period; --period goes with a spec")
+    read = for_period(find_spec(spec), period) if manifest is None else manifest.spec
     prices = price(read)
     if not prices.within_budget:
         terminal.print_prices(console, read)
@@ -103,6 +125,7 @@ def command(
         terminal.print_records(console, *records, apart)
     terminal.print_sampling(console, groups)
     terminal.print_existence(console, groups, prices.total)
+    terminal.print_series(console, planned_series(read) if manifest is None else released_series(manifest))
     terminal.print_prices(console, read)
     terminal.print_errors(console, read)
     terminal.print_other_accounting(console, prices)

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gedp.cli import NamingGroup
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 _LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Path))
 
 
-@click.group()
+@click.group(cls=NamingGroup)
 def command() -> None:
     """Show and verify what has been spent on a dataset, by whom and on what.
 
@@ -46,6 +48,7 @@ def show(path: Path) -> None:
     """
 
     from gedp.cli.console import make_console
+    from gedp.cli.ledger_series import print_statement
     from gedp.ledger.amounts import mu_down, mu_up
 
     console = make_console()
@@ -56,8 +59,9 @@ def show(path: Path) -> None:
     for entry, permit in state.permits:
         click.echo(f"Decision by {permit.by} at {_minute(entry.time)} to promise less: {'; '.join(permit.what)}")
         click.echo(f"  {permit.reason}")
+    print_statement(console, state)
     spent = f"Spent: mu = {mu_up(state.total)}"
-    if state.budget:
+    if state.budget and state.series is None:
         left = mu_down(state.remaining(state.budget))
         spent += f" of {mu_down(state.budget)}, the latest release's budget; mu = {left} remains"
     console.print(f"{spent}.")
@@ -116,13 +120,15 @@ def verify(path: Path, head: str | None, folder: Path | None) -> None:
 def remaining(path: Path, budget: str | None) -> None:
     """Show what may still be spent.
 
-    Given as mu, rounded down, and as the exact square of mu.
+    Given as mu, rounded down, and as the exact square of mu. In a series, of every period, of every year, and for the
+    next period.
 
     \b
     Examples:
       gedp ledger remaining ri.parquet.ledger
       gedp ledger remaining ri.parquet.ledger --budget 2.31
     """
+    from gedp.cli.ledger_series import echo_remaining
     from gedp.ledger.amounts import loss_text, mu_down, mu_up
 
     state = _open(path).state()
@@ -130,6 +136,9 @@ def remaining(path: Path, budget: str | None) -> None:
     whole = _mu("--budget", budget) if budget is not None else state.budget
     if whole is None:
         raise click.UsageError("nothing has been released yet, so give the budget: --budget MU")
+    if state.series is not None:
+        echo_remaining(state, whole)
+        return
     left = state.remaining(whole)
     click.echo(f"budget     mu = {mu_down(whole)}  (mu squared = {loss_text(whole)})")
     click.echo(f"spent      mu = {mu_up(state.total)}  (mu squared = {loss_text(state.total)})")
@@ -141,7 +150,8 @@ def remaining(path: Path, budget: str | None) -> None:
 @click.option(
     "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write, .jsonl or .csv."
 )
-def export(path: Path, out: Path) -> None:
+@click.option("--series", is_flag=True, help="Write what every period, every year and all periods cost instead (CSV).")
+def export(path: Path, out: Path, series: bool) -> None:
     """Write every entry to a file.
 
     JSON Lines hold everything, with hashes; CSV has one row per entry. The key of the data fingerprints stays in the
@@ -151,14 +161,23 @@ def export(path: Path, out: Path) -> None:
     Examples:
       gedp ledger export ri.parquet.ledger --out ledger.jsonl
       gedp ledger export ri.parquet.ledger --out ledger.csv
+      gedp ledger export ri.parquet.ledger --series --out series.csv
     """
     from gedp.files import write_text
     from gedp.ledger.export import csv_text, json_lines
+    from gedp.ledger.statement import statement, statement_csv
 
     writers = {".jsonl": json_lines, ".csv": csv_text}
     if out.suffix not in writers:
         raise click.BadParameter("name it .jsonl or .csv", param_hint="--out")
+    if series and out.suffix != ".csv":
+        raise click.BadParameter("name it .csv", param_hint="--out")
     state = _open(path).state()
+    if series:
+        write_text(out, statement_csv(state))
+        click.echo(f"Wrote {len(list(statement(state)))} lines to {out}.")
+        _end_if_broken(state)
+        return
     write_text(out, writers[out.suffix](state.verification.entries))
     click.echo(f"Wrote {_entries(len(state.verification.entries))} to {out}.")
     _end_if_broken(state)
@@ -181,8 +200,8 @@ def decide(path: Path, note: str, add_mu: str | None) -> None:
       gedp ledger decide ri.parquet.ledger --note "the registrar: entry 3 edited by mistake, see memo 12"
       gedp ledger decide ri.parquet.ledger --note "back to Monday's copy; one release lost" --add-mu 0.7
     """
+    from gedp.accounting.composition import NOTHING
     from gedp.ledger.amounts import mu_up
-    from gedp.ledger.state import NOTHING
 
     added = NOTHING if add_mu is None else _mu("--add-mu", add_mu)
     entry = _open(path).decide(note, add=added)
@@ -237,16 +256,18 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
     from gedp.ledger.amounts import mu_up
 
     table = Table(title="Releases", title_justify="left")
-    for heading in ("when (UTC)", "who", "release", "queries", "mu", "state"):
+    of = ["of"] if state.series is not None else []
+    for heading in ("when (UTC)", "who", "release", *of, "queries", "mu", "state"):
         table.add_column(heading, justify="right" if heading == "mu" else "left", no_wrap=heading != "queries")
     for release in state.releases:
         reserve = release.reserve
         queries = ", ".join(dict.fromkeys(_asked(line) for line in reserve.prices))
         when, mu = _minute(release.time), mu_up(reserve.loss, 4)
-        table.add_row(when, release.who, reserve.release[:8], queries, mu, release.outcome)
+        period = [str(reserve.series.period) if reserve.series else ""] if of else []
+        table.add_row(when, release.who, reserve.release[:8], *period, queries, mu, release.outcome)
     console.print(table)
     versions = len({release.reserve.fingerprint for release in state.releases})
-    if versions > 1:
+    if versions > 1 and not of:
         console.print(f"The data changed between releases ({versions} versions); all of them count together.")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from gedp.cli.constraints import constraint_options, sentences
+from gedp.cli.engines import engine_options
 
 _PATH = click.Path(path_type=Path)
 
@@ -21,12 +22,14 @@ _PATH = click.Path(path_type=Path)
     "--share-by", metavar="COLUMN", help="Public column to divide cells by, where establishments have no answers."
 )
 @constraint_options
+@engine_options
 def command(
     folder: Path,
     weights: str | None,
     out: Path | None,
     share_by: str | None,
     constraints: Mapping[str, Any],
+    session: Any,
 ) -> None:
     """Fit one protected value for every establishment and attribute to all the answers of the release in DIR.
 
@@ -39,14 +42,16 @@ def command(
       gedp microdata out
       gedp microdata out --weights plug-in --out paper.parquet
       gedp microdata out --nonnegative --whole --out plausible.parquet
+      gedp microdata out --engine spark
     """
     from rich.table import Table
 
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
+    from gedp.completing import replace_microdata
+    from gedp.confidential.engines.choice import on_file
     from gedp.microdata.fit import fit_microdata
     from gedp.microdata.weights import TOLERANCE
-    from gedp.publish import replace_microdata
     from gedp.release import read_release
 
     with steps() as at:
@@ -57,6 +62,7 @@ def command(
             release,
             weights=weights,
             share_by=share_by,
+            on_file=on_file(session),
             **constraints,
         )
         microdata.require_rows()
@@ -85,7 +91,7 @@ def command(
         click.echo(f"{name}: {microdata.meaning(name)}.")
     rows = "establishments" if microdata.public_rows.lists_establishments else "cells"
     click.echo(
-        f"Wrote {microdata.public_rows.count:,} {rows} to {path}, and the record of the fit to {path.stem}.json."
+        f"Wrote {microdata.public_rows.listed:,} {rows} to {path}, and the record of the fit to {path.stem}.json."
     )
     if report:
         click.echo(f"Rewrote {report} for these microdata.")

@@ -13,6 +13,7 @@ from rich.progress import (
 )
 
 from gedp.cli.console import make_console
+from gedp.cli.log import current_log
 
 
 class Steps:
@@ -22,10 +23,13 @@ class Steps:
         self._progress = progress
         self._task = progress.add_task("starting", total=None)
         self._name = ""
+        self._done: int | None = None  # of the current step, where that is counted
 
     def step(self, name: str, total: int | None = None) -> None:
         """Begins a step, with a bar if its `total` is known."""
-        self._name = name
+        if log := current_log():
+            log.step(name, self._done)
+        self._name, self._done = name, None
         self._progress.reset(self._task, total=total, description=name)
 
     def advance(self, amount: int) -> None:
@@ -36,6 +40,7 @@ class Steps:
         """Sets the bar of the named step to `done` of `total` (0 if unknown), beginning the step if need be."""
         if name != self._name:
             self.step(name, total or None)
+        self._done = done
         self._progress.update(self._task, completed=done)
 
     def count(self, name: str, done: int, total: int) -> None:
@@ -51,4 +56,6 @@ def steps() -> Iterator[Steps]:
     console = make_console(stderr=True)
     hidden = not console.is_terminal
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=hidden) as progress:
-        yield Steps(progress)
+        shown = Steps(progress)
+        yield shown
+        shown.step("")

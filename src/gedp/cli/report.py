@@ -1,8 +1,11 @@
 """`gedp report`: the report of a release, for the public."""
 
 from pathlib import Path
+from typing import Any
 
 import click
+
+from gedp.cli.engines import engine_options
 
 _PATH = click.Path(path_type=Path)
 
@@ -14,7 +17,8 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to; may be repeated."
 )
-def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path, ...]) -> None:
+@engine_options
+def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path, ...], session: Any) -> None:
     """Write a page about the release in DIR and its microdata: what is protected, how accurate, how to use it.
 
     The page is for the public and needs no network. It is made from the release alone and spends nothing. `gedp run`
@@ -27,6 +31,7 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
     """
     from gedp.cli.console import warn_if_seeded
     from gedp.cli.progress import steps
+    from gedp.confidential.engines.choice import on_file
     from gedp.microdata.on_file import microdata_to_report
     from gedp.release import read_release
     from gedp.report import write_report
@@ -35,7 +40,7 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
         at.step("checking the release")
         release = read_release(folder)
         at.step("fitting")
-        microdata = microdata_to_report(release, fixed)
+        microdata = microdata_to_report(release, fixed, on_file(session))
         at.step("writing")
         path = write_report(microdata, out, title=title)
     click.echo(f"Wrote {path}. Open it in a browser; it needs no network.")

@@ -4,13 +4,16 @@ from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from gedp.cli.engines import engine_options
+from gedp.cli.series import series_options
+
 if TYPE_CHECKING:
     from gedp.confidential.run import RunPlan
-    from gedp.release import ReleaseFolder
+    from gedp.release import ReleaseFolder, Together
 
 _PATH = click.Path(path_type=Path)
 
@@ -26,6 +29,7 @@ def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> De
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
+@series_options
 @click.option("--out", type=_PATH, help="Folder for the release. Default: output.dir in the spec.")
 @click.option("--ledger", type=_PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
 @click.option("--force", is_flag=True, help="Replace a release that is in the folder; the new one spends budget again.")
@@ -40,13 +44,7 @@ def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> De
     help="Chance that clipping cuts off any value; replaces clipping.zeta in the spec. Default: 0.01. Under individual "
     "accounting bounds may be chosen lower, never higher.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(["local", "spark"]),
-    default="local",
-    help="Where the table is read: by this process, or by the workers of Spark, which needs gedp[spark] and Java 17.",
-)
-@click.option("--master", metavar="URL", help="Cluster for --engine spark. Default: all cores of this machine.")
+@engine_options
 @click.option("--answers-only", is_flag=True, help="Stop after the answers: no microdata, no report.")
 @click.option("--dry-run", is_flag=True, help="Check the table and the price; spend and write nothing.")
 @click.option(
@@ -54,14 +52,15 @@ def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> De
 )
 def command(
     spec: str,
+    source: str | None,
+    period: str | None,
     out: Path | None,
     ledger: Path | None,
     force: bool,
     decided_by: str | None,
     reason: str | None,
     zeta: Decimal | None,
-    engine: str,
-    master: str | None,
+    session: Any,
     answers_only: bool,
     dry_run: bool,
     seed: int | None,
@@ -81,6 +80,7 @@ def command(
       gedp run my.toml                 make the release, its microdata and report
       gedp run my.toml --answers-only  make the release alone
       gedp run my.toml --zeta 0.05     lower bounds on sums: less noise, clipping more often
+      gedp run my.toml --source q2.parquet --period 2016Q2 --out out/2016Q2  the next of a series (see docs/series.md)
       gedp run my.toml --engine spark  let Spark read a large table (see docs/scale.md)
       gedp ledger show data.parquet.ledger
 
@@ -88,24 +88,23 @@ def command(
     """
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
-    from gedp.confidential.engines.session import new_session
+    from gedp.completing import complete
+    from gedp.confidential.engines.choice import held_note, on_file
     from gedp.confidential.run import plan_run, run
     from gedp.explain import terminal
     from gedp.explain.facts import warnings
     from gedp.ledger import DecidedBy
+    from gedp.microdata.kinds import need_all_rows
     from gedp.noise.entropy import SeededEntropy
+    from gedp.policy import for_period
     from gedp.policy.examples import find_spec
-    from gedp.publish import publish
 
     console = make_console()
-    read = find_spec(spec)
+    read = for_period(find_spec(spec), period, source)
     read = read if zeta is None else replace(read, zeta=zeta)
     path = Path(spec)
     if (decided_by is None) != (reason is None):
         raise click.UsageError("--decided-by and --reason go together")
-    if master is not None and engine != "spark":
-        raise click.UsageError("--master goes with --engine spark")
-    session = click.get_current_context().with_resource(new_session(master)) if engine == "spark" else None
 
     def planned() -> "RunPlan":
         decision = None if decided_by is None or reason is None else DecidedBy(decided_by, reason)
@@ -121,6 +120,8 @@ def command(
             session=session,
         )
 
+    if note := held_note(read):
+        console.print(note, soft_wrap=True)
     if dry_run:
         plan = planned()
         terminal.print_prices(console, read)
@@ -139,11 +140,11 @@ def command(
     warn_if_seeded(release.manifest)
     if answers_only:
         return
-    if session is not None:
-        console.print(_on_one_machine(release), soft_wrap=True)
+    if session is not None and (reasons := need_all_rows(read)):
+        console.print(_on_one_machine(release, reasons), soft_wrap=True)
         return
     with steps() as at:
-        published = publish(release, step=at.step)
+        published = complete(release, step=at.step, on_file=on_file(session))
     console.print(published.summary, soft_wrap=True)
 
 
@@ -154,7 +155,8 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
     from gedp.numbers import strength
 
     prices, manifest = plan.prices, release.manifest
-    queries = "1 query" if len(manifest.queries) == 1 else f"{len(manifest.queries)} queries"
+    count = len(manifest.queries) + len(manifest.class_tables) + len(manifest.combination_tables)
+    queries = "1 query" if count == 1 else f"{count} queries"
     promise = (
         ": from this release no true value can be told from another inside its uncertainty interval better than N(0,1) "
         f"from N({strength(prices.total.mu)},1)"
@@ -163,7 +165,7 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
     said = (
         f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}"
         f"{'' if manifest.is_seeded else promise}. It spent mu = {mu_up(prices.total)} of a budget of "
-        f"{mu_down(prices.budget)}."
+        f"{mu_down(prices.budget)}{'' if release.period is None else f' for {release.period}'}."
     )
     if chosen:
         gains = [error / each.floor[query] for each in chosen for query, error in each.errors.items()]
@@ -177,21 +179,32 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
         said += f"\nA new ledger was created for these data; nothing had been recorded before: {plan.ledger}"
     elif manifest.together is not None:
         said += (
-            f"\nEverything released from these data has spent mu = {manifest.together.mu} together. What that "
-            f"promises: gedp ledger show {plan.ledger}"
+            f"\nEverything released from these data has spent mu = {manifest.together.mu} together"
+            f"{_most_in_a_year(manifest.together)}. What that promises: gedp ledger show {plan.ledger}"
         )
     return said
 
 
-def _on_one_machine(release: "ReleaseFolder") -> str:
+def _most_in_a_year(together: "Together") -> str:
+    from gedp.ledger.amounts import mu_up
+
+    if together.series is None:
+        return ""
+    most = max(together.series.years, key=lambda year: year.loss)
+    return f", and at most mu = {mu_up(most.loss)} on a year ({most.name})"
+
+
+def _on_one_machine(release: "ReleaseFolder", reasons: list[str]) -> str:
     """What Spark does not do: both are made of the release, in the memory of one machine."""
-    folder = release.folder
-    return f"Microdata and report are made on one machine: gedp microdata {folder} && gedp report {folder}"
+    commands = f"gedp microdata {release.folder} && gedp report {release.folder}"
+    return f"Microdata and report are made on one machine ({'; '.join(reasons)}): {commands}"
 
 
 def _individual_sentence(plan: "RunPlan", spec: str) -> str:
     """What is settled before individual accounting begins, and where to see the errors to expect."""
-    first = ", ".join(f"{name} mu = {pool.mu_as_decimal}" for name, pool in plan.prepared.pools.items())
+    from gedp.explain.facts import listed
+
+    first = listed({name: f"mu = {pool.mu_as_decimal}" for name, pool in plan.prepared.pools.items()})
     return (
         f"The first answers about establishments would cost: {first}. How the rest is shared follows from them. The "
         f"errors to expect: gedp plan {spec}"
@@ -204,7 +217,8 @@ def _dry_sentence(plan: "RunPlan") -> str:
 
     if plan.ledger is None:
         return "The table is sound. Nothing was spent; synthetic data needs no ledger."
-    left = f"A release would leave mu = {mu_down(plan.left)} of the budget"
+    period = plan.prepared.spec.data.period
+    left = f"A release would leave mu = {mu_down(plan.left)} {'of the budget' if period is None else f'for {period}'}"
     where = (
         f"there is no ledger yet; {plan.ledger} would be created"
         if plan.ledger_is_new

@@ -13,12 +13,16 @@ from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
-from gedp.confidential.engines import Batch, ByPlace, Drawn, Key, Reads
-from gedp.confidential.individual import WORDS_FOR_TIES, IndividualJob
+from gedp.confidential.classes import ClassJob, units_of
+from gedp.confidential.combinations import CombinationJob
+from gedp.confidential.engines import Drawn
+from gedp.confidential.individual import IndividualJob
+from gedp.confidential.individual_rows import WORDS_FOR_TIES
 from gedp.confidential.mechanisms import (
     PsiMechanism,
     answer_pnc,
     pnc_range,
+    upper_bounds,
 )
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.recording import Record
@@ -26,20 +30,21 @@ from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import ROWS, CellSums, CellTally, ClippedCells, Clipping, DrawnCells
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
-from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
+from gedp.passes import Batch, ByPlace, Joined, Key, Reads
 from gedp.policy import Query, Spec
 from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import Progress, silent
 from gedp.release import Answered, AttributeNoise, Individual, Manifest
-from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
+from gedp.release.classes import ClassesAnswered
+from gedp.release.combinations import CombinationsAnswered
+from gedp.release.estimates import psi_variance
 
 
 def write_maps(table: ConfidentialTable, writer: AnswerWriter) -> None:
     """Hands over the map files of a table. The lookup of a prefix has the codes that occur, and stays here."""
-    for name, grouper in table.groupers.items():
-        if grouper.map is not None:
-            writer.write_map(name, table.lookups[name][1])
+    for name, known in table.maps.items():
+        writer.write_map(name, known)
 
 
 def draw_answers(
@@ -53,7 +58,7 @@ def draw_answers(
     """Draws every answer into the writer, and says what anybody may know about them."""
     with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
         if prepared.spec.is_individual:
-            answered, individual = IndividualJob(
+            answered, individual, by_class, combined = IndividualJob(
                 prepared.table,
                 prepared.spec,
                 prepared.cells,
@@ -64,7 +69,7 @@ def draw_answers(
                 progress or silent,
                 prepared.shares,
             ).draw()
-            return _manifest(prepared, entropy, None, recorded, answered, individual)
+            return _manifest(prepared, entropy, None, recorded, answered, by_class, combined, individual)
         job = _Job(
             prepared.table,
             prepared.spec,
@@ -75,8 +80,11 @@ def draw_answers(
             writer,
             progress or silent,
         )
-        answered = job.answer_groups(job.draw_identity())
-    return _manifest(prepared, entropy, zeta if job.identity else None, recorded, answered)
+        tallies, drawn = job.draw_identity()
+        answered = job.answer_groups(tallies)
+        by_class = job.classes.answer(tallies, drawn, writer)
+        combined = job.combinations.answer(tallies, writer)
+    return _manifest(prepared, entropy, zeta if job.identity else None, recorded, answered, by_class, combined)
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,22 +106,35 @@ class _Job:
             if query.is_identity:
                 self.identity.update({name: self.mechanisms[query.name, name] for name in query.attributes})
 
-    def draw_identity(self) -> dict[str, CellTally]:
-        """Sums over the finest cells, and the identity answers, drawn and written."""
+    @property
+    def classes(self) -> ClassJob:
+        """The part of the work that is about tables by classes."""
+        return ClassJob(self.table, self.spec, self.cells, self.identity, self.zeta, self.entropy)
+
+    @property
+    def combinations(self) -> CombinationJob:
+        """The part of the work that is about combinations."""
+        return CombinationJob(self.table, self.spec, self.cells, self.identity, self.zeta, self.entropy)
+
+    def draw_identity(self) -> tuple[dict[str, CellTally], dict[str, ByPlace]]:
+        """Sums over the finest cells, the identity answers, drawn and written, and what they say by class."""
         data, engine, lookup = self.spec.data, self.table.engine, self.cells.lookup
-        units = {name: exact(self.spec.policy.attributes[name].unit) for name in self.spec.asked}
+        units = units_of(self.spec, self.spec.concerned)
         mechanisms = {name: self.identity[name] for name in self.spec.asked if name in self.identity}
-        sums, drawn = CellSums(lookup, units), ByPlace()
+        sums, drawn, by_class = CellSums(lookup, units), ByPlace(), dict[str, ByPlace]()
         if mechanisms:
             drawing = IdentityAnswers(mechanisms, units, data.public, data.id)
-            of_drawn = DrawnCells(lookup, {name: units[name] for name in mechanisms})
-            rows, drawn = engine.draw(drawing, self.entropy, sums, of_drawn, self.writer, self._drew)
+            of_classes = self.classes.of_drawn()
+            of_drawn = Joined([DrawnCells(lookup, units_of(self.spec, mechanisms)), *of_classes.values()])
+            rows, found = engine.draw(drawing, self.entropy, sums, of_drawn, self.writer, self._drew)
+            drawn, *others = of_drawn.parted(found)
+            by_class = dict(zip(of_classes, others, strict=True))
         else:
             rows = engine.reduce(sums)
         for found in (rows, drawn):
             if not np.array_equal(found.added.get(ROWS, self.cells.counts), self.cells.counts):
                 raise TableChangedError
-        return {name: CellTally.of(name, rows, drawn) for name in self.spec.asked}
+        return {name: CellTally.of(name, rows, drawn) for name in self.spec.concerned}, by_class
 
     def _drew(self, rows: int) -> None:
         self.progress("establishments", rows, self.cells.rows)
@@ -138,7 +159,7 @@ class _Job:
                 clipped = sums.copy()
                 np.subtract.at(clipped, of_cell, excess.get((name, query.name), np.zeros_like(tallies[name].sums)))
                 answers[name] = self._answer(query, name, plan, sums, clipped)
-            self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
+            self.writer.write_answers(query.name, answer_table(query, groups[query.name].keys, answers))
             answered.append(self._answered(query, groups[query.name], plans))
             self.progress("queries", done, len(group_queries))
         return [*self._identity_answered(), *answered]
@@ -150,14 +171,7 @@ class _Job:
         if psi_only:
             return _Plan(np.zeros(groups.count, dtype=bool), None)
         identity = self.identity[name]
-        highest, lowest = np.full(groups.count, -np.inf), np.full(groups.count, np.inf)
-        np.maximum.at(highest, groups.of_cell, tally.highest)
-        np.minimum.at(lowest, groups.of_cell, tally.lowest)
-        signed = isinstance(identity.psi, Signed)
-        tau = no_clipping_tau(self.cells.rows, len(self.identity), self.zeta, signed=signed)
-        upper = PsiAnswers(identity.psi, highest, identity.sigma).upper_bounds(tau)
-        if signed:
-            upper = np.maximum(upper, PsiAnswers(identity.psi, lowest, identity.sigma).upper_bounds(tau))
+        upper = upper_bounds(identity, tally, groups, self.cells.rows, len(self.identity), self.zeta)
         most, least = pnc_range(exact(query.mu[name]))
         bounds = clipping_bounds(attribute, upper, most=most, least=least)
         if query.mechanism == "pnc" or not identity.psi.contracts_in_sums:
@@ -173,13 +187,19 @@ class _Job:
         groups: Mapping[str, Groups],
         tallies: Mapping[str, CellTally],
     ) -> Mapping[Key, IntArray]:
-        """By attribute and query what clipping takes off the sum of every cell."""
+        """By attribute and query what clipping takes off the sum of every cell, where it takes off anything.
+
+        Bounds are probably above everything. Then the rows need not be read again, but must still be the same.
+        """
         clippings: dict[str, list[Clipping]] = {}
         for (query, name), plan in plans.items():
             if plan.bounds is not None and plan.clip.any():
                 bound = np.where(plan.clip, plan.bounds.bounds, 0)[groups[query].of_cell]
-                clippings.setdefault(name, []).append(Clipping(query, bound))
+                clipping = Clipping(query, bound)
+                if clipping.may_change(tallies[name].largest):
+                    clippings.setdefault(name, []).append(clipping)
         if not clippings:
+            self.table.engine.require_unchanged()
             return {}
         return clipped_excess(self.table, self.cells, clippings, {n: tallies[n].sums for n in clippings})
 
@@ -290,6 +310,8 @@ def _manifest(
     zeta: Fraction | None,
     recorded: Record | None,
     answered: Sequence[Answered],
+    by_class: Sequence[ClassesAnswered] = (),
+    combined: Sequence[CombinationsAnswered] = (),
     individual: Mapping[str, Individual] | None = None,
 ) -> Manifest:
     """What anybody may know about the release. Nothing in it comes from the confidential columns but through noise."""
@@ -312,4 +334,6 @@ def _manifest(
         },
         together=recorded.together if recorded else None,
         individual=individual or {},
+        class_tables=tuple(by_class),
+        combination_tables=tuple(combined),
     )

@@ -10,12 +10,13 @@ import pyarrow as pa
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.confidential.engines import RowWriter
-from gedp.confidential.table import Groups
-from gedp.policy import Query
+from gedp.policy import ClassQuery, CombinationQuery, Query
 from gedp.release import MECHANISMS, VARIANCE_KINDS, answer_schema
+from gedp.release.classes import COUNTED
 from gedp.release.reader import NOISE
 
 Positions = npt.NDArray[np.int8]
+ALL_MECHANISMS = (*MECHANISMS, COUNTED)
 
 
 class AnswerWriter(RowWriter, Protocol):
@@ -36,7 +37,7 @@ class Answers:
     variance: FloatArray
     ci_low: FloatArray
     ci_high: FloatArray
-    mechanism: Positions  # in MECHANISMS
+    mechanism: Positions  # in ALL_MECHANISMS
     variance_kind: Positions  # in VARIANCE_KINDS
     noise: FloatArray  # its standard deviation, on ψ or on the sum; published where every group has its own
 
@@ -61,24 +62,28 @@ class Answers:
         self.noise[where] = noise
         self.estimate[where], self.variance[where] = estimate, variance
         self.ci_low[where], self.ci_high[where] = interval
-        self.mechanism[where] = MECHANISMS.index(mechanism)
+        self.mechanism[where] = ALL_MECHANISMS.index(mechanism)
         self.variance_kind[where] = VARIANCE_KINDS.index(variance_kind)
 
 
-def answer_table(query: Query, groups: Groups, answers: Mapping[str, Answers]) -> pa.Table:
+def answer_table(
+    query: Query | ClassQuery | CombinationQuery,
+    keys_of_groups: Mapping[str, list[str]],
+    answers: Mapping[str, Answers],
+) -> pa.Table:
     """The answers for each attribute with their keys, as a release holds them."""
     schema = answer_schema(query)
-    keys = {key: pa.array(groups.keys[key], pa.string()) for key in query.by}
+    keys = {key: pa.array(keys_of_groups[key], pa.string()) for key in query.by}
     tables = []
     for attribute, found in answers.items():
         columns = {
-            "attribute": pa.repeat(attribute, groups.count),
+            "attribute": pa.repeat(attribute, len(found.estimate)),
             "estimate": pa.array(found.estimate),
             "variance": pa.array(found.variance),
             "std_error": pa.array(np.sqrt(found.variance)),
             "ci_low": pa.array(found.ci_low),
             "ci_high": pa.array(found.ci_high),
-            "mechanism": _texts(MECHANISMS, found.mechanism),
+            "mechanism": _texts(ALL_MECHANISMS, found.mechanism),
             "variance_kind": _texts(VARIANCE_KINDS, found.variance_kind),
             NOISE: pa.array(found.noise),
         }

@@ -22,14 +22,14 @@ from gedp._version import __version__
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines import ArrowStream, in_order
-from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.made_up import made_up_values, neighbors_of
 from gedp.confidential.mechanisms import estab_gaussian
 from gedp.confidential.preparing import noise_for, require_sound
-from gedp.confidential.recording import Record, record
+from gedp.confidential.recording import Record, known_by, record
 from gedp.confidential.run import ledger_for, left_in
 from gedp.confidential.sealing import sealed
-from gedp.confidential.table import ConfidentialTable, open_table
+from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, GedpError, Refused, TableChangedError
 from gedp.files import WriteError, require_writable, sha256, write_text, writing
 from gedp.ledger import DecidedBy, Ledger, Request
@@ -108,11 +108,11 @@ def ask(
     spec = require_sound(spec)
     entropy = noise_for(spec, entropy)
     _require_free(out)
-    engine = engine_for(spec.source_path() if table is None else table)
+    engine = engine_of(spec, table)
     found = ledger_for(engine, spec, ledger)
     request = _request(spec, query, seeded=entropy.kind != "system")
-    left_in(found, request, decided_by)
-    opened = open_table(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder)
+    left_in(found, request, known_by(engine, spec), decided_by)
+    opened = open_table_of(spec, engine)
     public = _PublicColumns.of(opened)
     attributes = {name: spec.policy.attributes[name] for name in query.attributes}
     entries = _rehearsed(query, attributes, public)
@@ -124,7 +124,7 @@ def ask(
         if found is not None:
             note = f"a query of one's own; sensitivity {query.sensitivity} as stated by whoever asked"
             own = Ledger.open(found, create=not found.exists())
-            recorded = record(own, engine.files(), request, spec, decided_by, note)
+            recorded = record(own, engine, request, spec, decided_by, note)
         noisy = grid.noisy(_true_answer(query, opened, attributes, public, entries, grid, entropy), entropy)
         answer = _answer(query, attributes, grid, noisy, entropy, recorded)
         write_text(out, answer_text(answer))
@@ -158,9 +158,7 @@ def _request(spec: Spec, query: OwnQuery, *, seeded: bool) -> Request:
     """One answer over several attributes costs μ once: the ledger has a line for each, the first with the price."""
     mus = [query.mu, *[Decimal(0)] * (len(query.attributes) - 1)]
     lines = (PriceLine(query.name, name, PrivacyLoss.of(mu)) for name, mu in zip(query.attributes, mus, strict=True))
-    prices = PriceList(tuple(lines), spec.policy.budget)
-    public = (*spec.data.public, *([spec.data.id] if spec.data.id else []))
-    return Request(prices, spec.policy.attributes, public, spec.data.synthetic, seeded)
+    return Request.of(spec, seeded=seeded, prices=PriceList(tuple(lines), spec.policy.budget))
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,44 +4,59 @@ Whatever the first answers were, everything about the noise of the others follow
 no establishment pays more than its pool is checked on the noise itself, before any of it is drawn.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
-from hashlib import blake2b
-from typing import Any
+from functools import partial
 
 import numpy as np
-import pyarrow as pa
 from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
-from gedp.arrays import MOST_UNITS, BoolArray, CodeArray, FloatArray, IntArray
+from gedp.arrays import MOST_UNITS, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
-from gedp.confidential.engines import Batch, in_order
+from gedp.confidential.classes import class_intervals, class_keys
+from gedp.confidential.combinations import COMBINED
+from gedp.confidential.engines import Second
+from gedp.confidential.individual_rows import (
+    CHARGED,
+    CLIPPED,
+    Charges,
+    DrawnNoise,
+    FirstDrawing,
+    OwnClipping,
+    PlannedRows,
+    SecondDrawing,
+)
 from gedp.confidential.mechanisms import BITS, PsiMechanism
+from gedp.confidential.own_classes import OwnClasses, OwnTotals, PlannedEntries
+from gedp.confidential.own_combinations import OwnCombination, OwnCombinationTotals, PlannedCombination
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
+from gedp.confidential.tally import ROWS, CellSums
 from gedp.confidential.varied import VariedPsi, clipping_range
 from gedp.errors import TableChangedError
-from gedp.individual import ClippingBounds, GroupNoise, Partition, Terms
-from gedp.individual.charges import charge, largest_share
+from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, Partition, Terms
+from gedp.individual.charges import largest_share
+from gedp.individual.classes import class_table
 from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.planning.choice import Choice, FirstAnswers, choose
-from gedp.policy import Attribute, Query, Spec
-from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
+from gedp.passes import ByPlace, Joined, PlacedRows
+from gedp.planning.choice import Choice, choose
+from gedp.policy import COUNT, Attribute, Query, Spec, whole_pools
+from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import Progress
 from gedp.release import Answered, AttributeNoise, Individual
-from gedp.release.estimates import combined, no_clipping_tau
+from gedp.release.classes import ClassesAnswered
+from gedp.release.combinations import CombinationsAnswered
+from gedp.release.estimates import no_clipping_tau
 
 #: What is planned with is less than the pool by this part, so that rounding toward more noise is never too much.
 MARGIN = 1e-8
 #: What is set aside for tables, in μ²: by attribute and query.
 Shares = Mapping[str, Mapping[str, float]]
-#: Two rows of a nation have the same 128 bits with probability below 1e-24.
-WORDS_FOR_TIES = 2
 PLANNERS = 2  # attributes planned at a time
 
 
@@ -70,31 +85,6 @@ class AttributePool:
 
 
 @dataclass(frozen=True, repr=False)
-class _GroupNoise:
-    """The noise of every group of a query: on ψ of its sum, or on its clipped sum, in units."""
-
-    by_psi: BoolArray
-    of_psi: FloatArray
-    clipped: SumGrid
-
-    def charges(self, groups: CodeArray, bounds: ClippingBounds, varied: VariedPsi) -> FloatArray:
-        """What every establishment pays, given its group and how far it can move."""
-        of_psi = charge(varied.sensitivity, self.of_psi[groups])
-        return np.where(self.by_psi[groups], of_psi, charge(bounds.sensitivity, self.clipped.sigma[groups]))
-
-
-@dataclass(frozen=True, repr=False)
-class _Planned:
-    """For one attribute what follows from its first answers, rows in the order of the table."""
-
-    omega: FloatArray
-    bounds: IntArray
-    second: FloatArray  # the noise of the second answers
-    noise: Mapping[str, _GroupNoise]
-    described: Individual
-
-
-@dataclass(frozen=True, repr=False)
 class IndividualJob:
     """Everything that answering needs, put together before the first draw."""
 
@@ -108,125 +98,191 @@ class IndividualJob:
     progress: Progress
     shares: Shares = field(default_factory=dict)  # empty: as is chosen
 
-    def draw(self) -> tuple[list[Answered], dict[str, Individual]]:
-        """Draws and writes everything. Returns what the manifest says of the queries, and of every attribute."""
-        of_row, omegas, sums, seen = self._first_pass()
+    def draw(
+        self,
+    ) -> tuple[list[Answered], dict[str, Individual], list[ClassesAnswered], list[CombinationsAnswered]]:
+        """Draws and writes everything. Returns what the manifest says of queries, attributes, classes, combinations."""
         groups = {query.name: self.cells.groups(query.by) for query in self._tables}
-        planned = {}
-        with ThreadPoolExecutor(PLANNERS) as pool:  # nothing is drawn here
-            plans = pool.map(lambda name: self._plan(name, omegas[name], of_row, groups), omegas)
-            for done, (name, plan) in enumerate(zip(omegas, plans, strict=True), 1):
-                planned[name] = plan
-                self.progress("plans", done, len(omegas))
-        clipped = self._second_pass(planned, seen)
+        planned: dict[str, PlannedRows] = {}
+        described: dict[str, Individual] = {}
+        sums: dict[str, IntArray] = {}
+        by_class: list[PlannedEntries] = []
+        combined: list[PlannedCombination] = []
+
+        def then(answered: PlacedRows, found: ByPlace) -> Second:
+            self._require_same(found)
+            sums.update({name: found.added[name] for name in self.spec.asked})
+            for name, (plan, said) in self._plans(answered, groups).items():
+                planned[name], described[name] = plan, said
+            by_class.extend(own.planned_noise(answered) for own in self._own_classes(planned))
+            combined.extend(own.planned_noise(answered) for own in self._own_combinations(planned))
+            drawing = SecondDrawing(self.cells.lookup, planned, mechanisms, self._units, self.spec.data)
+            return Second(drawing, self._clipping(planned, by_class, combined))
+
+        mechanisms = {name: self.pools[name].first for name in self.spec.asked}
+        first = FirstDrawing(mechanisms, self._units, keys=[self.spec.data.id] if self.spec.data.id else [])
+        of_rows = CellSums(self.cells.lookup, self._units)
+        done = [partial(self._reach, step) for step in ("establishments", "second answers")]
+        every = self.table.engine.draw_twice(first, of_rows, then, self.entropy, self.writer, (done[0], done[1]))
+        found, *others = self._clipping(planned, by_class, combined).parted(every)
+        self._require_same(found)
+        if any(not np.array_equal(found.added[name], sums[name]) for name in sums):
+            raise TableChangedError
+        clipped = {name: found.added[name, CLIPPED] for name in sums}
+        answered = self._answer_tables(groups, planned, sums, clipped)
+        of_classes, of_combined = others[: len(by_class)], others[len(by_class) :]
+        answered_by_class = [
+            self._answer_classes(each, totals) for each, totals in zip(by_class, of_classes, strict=True)
+        ]
+        individual = {name: self._with_set_aside(name, described[name], by_class, combined) for name in sums}
+        return answered, individual, answered_by_class, self._answer_combinations(combined, of_combined)
+
+    def _own_classes(self, planned: Mapping[str, PlannedRows]) -> Iterator[OwnClasses]:
+        """What the first answers make of every table by classes."""
+        firsts = {name: pool.first for name, pool in self.pools.items()}
+        for query in self.spec.class_queries:
+            table = class_table(query, self.spec.classes, self.spec.policy.attributes)
+            intervals = class_intervals(table, firsts, self.cells.rows, self.zeta)
+            yield OwnClasses(self.cells.lookup, table, self.cells.groups(query.public), self.spec, intervals, planned)
+
+    def _own_combinations(self, planned: Mapping[str, PlannedRows]) -> Iterator[OwnCombination]:
+        """What the first answers make of every combination."""
+        for query in self.spec.combination_queries:
+            groups = self.cells.groups(query.by)
+            for asked in query.asked:
+                yield OwnCombination(self.cells.lookup, query, asked, groups, self.spec, planned, self.cells.rows)
+
+    def _clipping(
+        self,
+        planned: Mapping[str, PlannedRows],
+        by_class: Sequence[PlannedEntries],
+        combined: Sequence[PlannedCombination],
+    ) -> Joined:
+        """Everything that is added up of values cut off at bounds of their own."""
+        of_classes = [OwnTotals(each.own, self._units) for each in by_class]
+        of_combined = [OwnCombinationTotals(each.own, self._units) for each in combined]
+        return Joined([OwnClipping(self.cells.lookup, self._units, planned), *of_classes, *of_combined])
+
+    def _answer_classes(self, planned: PlannedEntries, totals: ByPlace) -> ClassesAnswered:
+        own, query = planned.own, planned.own.table.query
+        answers = {}
+        for asked, reach in planned.squared_reach.items():
+            unit = 1.0 if asked == COUNT else float(self.spec.policy.attributes[asked].unit)
+            answers[asked] = own.noise(asked).answer(asked, totals.added[asked], reach, unit, self.entropy)
+        self.writer.write_answers(query.name, answer_table(query, class_keys(own.table, own.groups), answers))
+        certain = {asked: int((reach == 0).sum()) for asked, reach in planned.squared_reach.items()}
+        return ClassesAnswered(query, own.entries, certain)
+
+    def _answer_combinations(
+        self, combined: Sequence[PlannedCombination], totals: Sequence[ByPlace]
+    ) -> list[CombinationsAnswered]:
+        found = {(each.own.query.name, each.own.asked): (each, of) for each, of in zip(combined, totals, strict=True)}
+        confidence, answered = float(self.spec.output.confidence), []
+        for query in self.spec.combination_queries:
+            answers, groups = {}, self.cells.groups(query.by)
+            for asked in query.asked:
+                each, of = found[query.name, asked]
+                answers[asked] = each.own.noise.answer(
+                    asked, of.added[COMBINED], each.sensitivity, confidence, self.entropy
+                )
+            self.writer.write_answers(query.name, answer_table(query, groups.keys, answers))
+            answered.append(CombinationsAnswered(query, groups.count))
+        return answered
+
+    def _with_set_aside(
+        self,
+        name: str,
+        said: Individual,
+        by_class: Sequence[PlannedEntries],
+        combined: Sequence[PlannedCombination],
+    ) -> Individual:
+        """What was chosen for an attribute; tables by classes and combinations draw on its pool too."""
+        if not by_class and not combined:
+            return said
+        paid = said.largest_share * float(self.pools[name].pool)
+        for each in by_class:
+            for asked, part in each.own.parts.items():
+                if each.own.table.query.payer(asked, self.spec.classes) == name:
+                    paid += each.shares[asked] * float(part)
+        for other in combined:
+            paid += other.share * float(other.own.parts.get(name, 0))
+        return replace(said, largest_share=min(paid / float(whole_pools(self.spec)[name].mu_squared), 1.0))
+
+    def _answer_tables(
+        self,
+        groups: Mapping[str, Groups],
+        planned: Mapping[str, PlannedRows],
+        sums: Mapping[str, IntArray],
+        clipped: Mapping[str, IntArray],
+    ) -> list[Answered]:
         answered = [self._identity_answered()]
         for done, query in enumerate(self._tables, 1):
             answers = {
                 name: self._answer(name, planned[name].noise[query.name], groups[query.name], sums[name], clipped[name])
                 for name in query.attributes
             }
-            self.writer.write_answers(query.name, answer_table(query, groups[query.name], answers))
+            self.writer.write_answers(query.name, answer_table(query, groups[query.name].keys, answers))
             answered.append(self._answered(query, groups[query.name], planned))
             self.progress("queries", done, len(self._tables))
-        return answered, {name: each.described for name, each in planned.items()}
+        return answered
+
+    def _reach(self, step: str, rows: int) -> None:
+        self.progress(step, rows, self.cells.rows)
+
+    def _require_same(self, found: ByPlace) -> None:
+        """The rows of every cell must be as many as when the table was opened."""
+        if not np.array_equal(found.added[ROWS], self.cells.counts):
+            raise TableChangedError
+
+    @property
+    def _units(self) -> dict[str, Fraction]:
+        return {name: exact(self.table.attributes[name].unit) for name in self.spec.asked}
+
+    def _plans(self, answered: PlacedRows, groups: Mapping[str, Groups]) -> dict[str, tuple[PlannedRows, Individual]]:
+        """What the first answers make of all further noise, for every attribute; nothing is drawn here."""
+        result = {}
+        with ThreadPoolExecutor(PLANNERS) as pool:
+            plans = pool.map(lambda name: self._plan(name, answered, groups), self.spec.asked)
+            for done, (name, plan) in enumerate(zip(self.spec.asked, plans, strict=True), 1):
+                result[name] = plan
+                self.progress("plans", done, len(self.spec.asked))
+        return result
 
     @property
     def _tables(self) -> list[Query]:
         return [query for query in self.spec.queries if not query.is_identity]
 
-    def _scan(self, attributes: Iterable[str], plain: Sequence[str] = ()) -> Iterator[Batch]:
-        """All rows in batches, with their cells. They come in one order, since what is planned belongs to places."""
-        units, start = {name: exact(self.table.attributes[name].unit) for name in attributes}, 0
-        for batch in in_order(self.table.engine).scan(amounts=units, plain=plain, cells=self.cells.lookup):
-            yield batch
-            start += batch.rows
-        if start != self.cells.rows:
-            raise TableChangedError
-
-    def _first_pass(self) -> tuple[CodeArray, dict[str, FloatArray], dict[str, IntArray], "_Seen"]:
-        """The cells and first answers of all establishments, the exact sums of the cells, and what was seen."""
-        rows = self.cells.rows
-        of_row = np.empty(rows, dtype=np.int32)
-        omegas = {name: np.empty(rows) for name in self.spec.asked}
-        sums = {name: np.zeros(self.cells.count, dtype=np.int64) for name in self.spec.asked}
-        done, seen = 0, _Seen(self.spec.asked)
-        for batch in self._scan(self.spec.asked):
-            seen.add(batch.amounts)
-            here = slice(done, done + batch.rows)
-            of_row[here] = batch.cells
-            for name, omega in omegas.items():
-                amounts = batch.amounts[name]
-                np.add.at(sums[name], batch.cells, amounts)
-                omega[here] = self.pools[name].first.answer(amounts, self.entropy).omega
-            done += batch.rows
-            self.progress("establishments", done, rows)
-        return of_row, omegas, sums, seen
-
-    def _plan(self, name: str, omega: FloatArray, of_row: CodeArray, groups: Mapping[str, Groups]) -> _Planned:
-        """What the first answers make of the bounds and of all further noise; nobody pays more than the pool."""
+    def _plan(self, name: str, answered: PlacedRows, groups: Mapping[str, Groups]) -> tuple[PlannedRows, Individual]:
+        """What follows for one attribute; refused if anybody would pay more than the pool."""
         attribute, pool = self.spec.policy.attributes[name], self.pools[name]
-        order = np.lexsort((omega, of_row))  # that of the answers, not of the table
-        cell = of_row[order]
-        terms = pool.terms(attribute)
-        answers = FirstAnswers(attribute, cell, omega[order], terms, *clipping_range(attribute, pool.rest))
+        first = FirstAnswer(attribute, pool.terms(attribute), *clipping_range(attribute, pool.rest))
         with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
+            lookup, counts = self.cells.lookup, self.cells.counts
+            answers = CondensedAnswers.seen(first, f"{name}{PSI_SUFFIX}", lookup, counts, answered)
             choice = self._choose(answers, groups)
         noise = {query: _noise(each, pool.varied) for query, each in choice.filling.noise.items()}
-        second = pool.varied.sigma(choice.filling.left)
-        charges = [
-            each.charges(groups[query].of_cell[cell], choice.bounds, pool.varied) for query, each in noise.items()
-        ]
-        share = largest_share(pool.mu**2, [*charges, charge(pool.varied.sensitivity, second)], pool.pool)
-        bounds, described = _back(choice.bounds.bounds, order), _described(choice, pool, share)
-        return _Planned(omega, bounds, _back(second, order), noise, described)
+        of_cells = {query: groups[query].of_cell for query in noise}
+        cells = self.cells.count
+        plan = PlannedRows(
+            answers.each,
+            choice.tau,
+            pool.varied,
+            Bills.of(cells, [(of_cells[q], n.by_psi, n.precision) for q, n in choice.filling.noise.items()]),
+            Bills.of(cells, [(of_cells[q], n.by_psi, n.prices(pool.varied)) for q, n in noise.items()]),
+            noise,
+        )
+        charges = answered.reduce(Charges(lookup, f"{name}{PSI_SUFFIX}", plan)).highest[CHARGED]
+        return plan, _described(choice, pool, largest_share(pool.mu**2, [charges], pool.pool))
 
-    def _choose(self, answers: FirstAnswers, groups: Mapping[str, Groups]) -> Choice:
-        name = answers.attribute.name
+    def _choose(self, answers: CondensedAnswers, groups: Mapping[str, Groups]) -> Choice:
+        name = answers.each.attribute.name
         asked = {query.name: float(query.importance[name]) for query in self._tables if name in query.importance}
         partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
-        signed = isinstance(answers.psi, Signed)
+        signed = isinstance(answers.each.psi, Signed)
         tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau, self.shares.get(name))
 
-    def _second_pass(self, planned: Mapping[str, _Planned], seen: "_Seen") -> dict[str, IntArray]:
-        """Writes the establishments with both answers. Returns the sums of the cells, values clipped at their bounds.
-
-        Bounds and noise belong to rows by their place. So the values must come as in the first pass, in its order.
-        """
-        data = self.spec.data
-        plain = [*([data.id] if data.id else []), *data.public]
-        clipped = {name: np.zeros(self.cells.count, dtype=np.int64) for name in planned}
-        done, rows, again = 0, self.cells.rows, _Seen(planned)
-        for batch in self._scan(planned, plain):
-            again.add(batch.amounts)
-            columns = dict(zip(plain, batch.plain.columns, strict=True))
-            here = slice(done, done + batch.rows)
-            for name, plan in planned.items():
-                amounts, bounds = batch.amounts[name], plan.bounds[here]
-                np.add.at(clipped[name], batch.cells, np.clip(amounts, -bounds, bounds))
-                columns |= self._establishments(name, plan, here, amounts)
-            ties = [] if data.id else [self.entropy.words(batch.rows) for _ in range(WORDS_FOR_TIES)]
-            self.writer.write_identity(pa.table(columns), data.public, [data.id] if data.id else data.public, ties)
-            done += batch.rows
-            self.progress("second answers", done, rows)
-        if again.result() != seen.result():
-            raise TableChangedError
-        self.writer.finish_identity()
-        return clipped
-
-    def _establishments(self, name: str, plan: _Planned, here: slice, amounts: IntArray) -> dict[str, pa.Array]:
-        """The columns of some establishments: both answers, the noise of the second, and an estimate from both."""
-        pool, omega, sigma = self.pools[name], plan.omega[here], plan.second[here]
-        second = pool.varied.answer(amounts, sigma, self.entropy).omega
-        both = combined(pool.first.psi, (omega, pool.first.sigma), (second, sigma))
-        return {
-            f"{name}{PSI_SUFFIX}": pa.array(omega),
-            f"{name}{SECOND_PSI_SUFFIX}": pa.array(second),
-            f"{name}{SECOND_SIGMA_SUFFIX}": pa.array(sigma),
-            name: pa.array(both.estimate()),
-        }
-
-    def _answer(self, name: str, noise: "_GroupNoise", groups: Groups, sums: IntArray, clipped: IntArray) -> Answers:
+    def _answer(self, name: str, noise: "DrawnNoise", groups: Groups, sums: IntArray, clipped: IntArray) -> Answers:
         """The answers for the groups of one query: by ψ of their sums, or by clipped sums."""
         unit, confidence = float(self.spec.policy.attributes[name].unit), float(self.spec.output.confidence)
         result = Answers.empty(groups.count)
@@ -245,7 +301,7 @@ class IndividualJob:
             result.put(cut, estimate, variance, interval, "pnc", "exact", grid.sigma * unit)
         return result
 
-    def _answered(self, query: Query, groups: Groups, planned: Mapping[str, _Planned]) -> Answered:
+    def _answered(self, query: Query, groups: Groups, planned: Mapping[str, PlannedRows]) -> Answered:
         by_psi = {name: int(planned[name].noise[query.name].by_psi.sum()) for name in query.attributes}
         noise = {name: AttributeNoise(None, {"psi": n, "pnc": groups.count - n}) for name, n in by_psi.items()}
         return Answered(query, groups.count, noise)
@@ -256,28 +312,12 @@ class IndividualJob:
         return Answered(query, self.cells.rows, noise)
 
 
-class _Seen:
-    """Digests of the values of a pass in their order, in memory alone: whether another pass saw the same."""
-
-    def __init__(self, attributes: Iterable[str]) -> None:
-        self._digests = {name: blake2b() for name in attributes}
-
-    def add(self, amounts: Mapping[str, IntArray]) -> None:
-        """The values of more rows."""
-        for name, digest in self._digests.items():
-            digest.update(np.ascontiguousarray(amounts[name], dtype=np.int64).data)
-
-    def result(self) -> dict[str, bytes]:
-        """Equal for passes that saw the same."""
-        return {name: digest.digest() for name, digest in self._digests.items()}
-
-
-def _noise(planned: GroupNoise, varied: VariedPsi) -> _GroupNoise:
+def _noise(planned: GroupNoise, varied: VariedPsi) -> DrawnNoise:
     """The noise as it will be drawn, where a group was promised a precision or a price."""
     by_psi = planned.by_psi
     of_psi = varied.sigma(np.where(by_psi, planned.precision, 1.0))
     deviation = np.where(by_psi, 1.0, 1 / np.sqrt(planned.precision) / varied.unit)  # in units, as the grid has it
-    return _GroupNoise(by_psi, of_psi, sum_grid_for(deviation, 1, BITS, MOST_UNITS))
+    return DrawnNoise(by_psi, of_psi, sum_grid_for(deviation, 1, BITS, MOST_UNITS))
 
 
 def _described(choice: Choice, pool: AttributePool, share: float) -> Individual:
@@ -297,10 +337,3 @@ def _by_group(groups: Groups, by_cell: IntArray) -> IntArray:
     sums = np.zeros(groups.count, dtype=np.int64)
     np.add.at(sums, groups.of_cell, by_cell)
     return sums
-
-
-def _back(values: Any, order: IntArray) -> Any:
-    """Values of sorted rows in the order of the table."""
-    result = np.empty_like(values)
-    result[order] = values
-    return result

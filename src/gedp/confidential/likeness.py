@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from gedp.arrays import FloatArray
 from gedp.confidential.engines import ArrowStream, in_order
-from gedp.confidential.engines.choice import engine_for
-from gedp.confidential.engines.sources import files_at
+from gedp.confidential.engines.choice import engine_like
+from gedp.confidential.engines.sources.files import files_at
 from gedp.confidential.public import keys_of
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, Refused
@@ -22,7 +22,7 @@ def read_like(spec: Spec, source: Path | ArrowStream) -> Establishments:
     """The establishments of a table that is not confidential, with their values."""
     if isinstance(source, Path):
         _require_not_confidential(spec, source)
-    engine = engine_for(source)
+    engine = engine_like(spec, source)
     missing = [name for name in spec.asked if name not in engine.columns()]
     if missing:
         hint = "Give a table with the public columns and the attributes of the spec"

@@ -12,9 +12,10 @@ from gedp.confidential.recording import files_meant, record
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Refused
-from gedp.ledger import DecidedBy, Ledger, Request, require_own_ledger
+from gedp.ledger import DecidedBy, Ledger, Request, require_one_series, require_own_ledger
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
+from gedp.policy.codelists import read_code_lists
 from gedp.progress import Progress
 from gedp.release import ReleaseFolder, ReleaseWriter
 from gedp.release.estimates import ZETA
@@ -42,19 +43,25 @@ def answer(
     with another source of randomness than the system's. `decided_by` names who decided that the release may promise
     less than earlier ones from the same data. Paths to `keep` are never replaced.
     """
-    spec, files = prepared.spec, prepared.table.engine.files()
+    spec, engine = prepared.spec, prepared.table.engine
     if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
-    prepared.table.engine.require_unchanged()
-    require_own_ledger(ledger, files_meant(prepared.table.engine, spec))
+    engine.require_unchanged()
+    files = files_meant(engine, spec)
+    require_own_ledger(ledger, files, engine.identities())
+    if ledger is not None:
+        require_one_series(ledger.path, files, spec)
     entropy, zeta = noise_for(spec, entropy), _chance(zeta, spec)
-    keep = [*keep, *files, *([ledger.path] if ledger else [])]
+    code_lists = read_code_lists(spec)
+    keep = [*keep, *engine.files(), *([ledger.path] if ledger else [])]
     with ReleaseWriter(out, replace=replace, keep=keep) as writer:
         write_maps(prepared.table, writer)
+        for codes in code_lists.values():
+            writer.write_code_list(codes)
         if any(query.is_identity for query in spec.queries):
-            prepared.table.engine.require_place(writer)
+            engine.require_place(writer)
         request = Request.of(spec, seeded=entropy.kind != "system")
-        recorded = None if ledger is None else record(ledger, files, request, spec, decided_by)
+        recorded = None if ledger is None else record(ledger, engine, request, spec, decided_by)
         try:
             release = writer.finish(draw_answers(prepared, writer, entropy, zeta, progress, recorded))
             if recorded is not None:

@@ -14,7 +14,9 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.arrays import MOST_UNITS, FloatArray, IntArray
+from gedp.arrays import MOST_UNITS, FloatArray, IntArray, max_by
+from gedp.confidential.table import Groups
+from gedp.confidential.tally import CellTally
 from gedp.errors import DomainError
 from gedp.individual.bounds import RAISE, ClippingBounds
 from gedp.neighbors import Linear, NeighborFunction, Signed
@@ -25,7 +27,7 @@ from gedp.noise.rounding import Number, at_least, float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Attribute
 from gedp.policy.model import MOST_CONFIDENCE
-from gedp.release.estimates import PsiAnswers
+from gedp.release.estimates import PsiAnswers, no_clipping_tau
 
 BITS = 24
 #: No draw is farther than this from its mean, in standard deviations, in 10^30 draws.
@@ -92,6 +94,23 @@ def pnc_range(mu: Fraction) -> tuple[float, float]:
     """
     finest = 2.0 ** ((MOST_UNITS - 1).bit_length() - 62)
     return min(math.floor(LARGEST_SCALE * float(mu) / 2.001), MOST_UNITS), finest * float(mu) * RAISE
+
+
+def upper_bounds(
+    identity: PsiMechanism, tally: CellTally, groups: Groups, rows: int, attributes: int, zeta: Fraction
+) -> FloatArray:
+    """Upper bounds on the magnitudes of single values in every group, from public identity answers alone.
+
+    All of them hold, over `rows` establishments and `attributes` with such answers, but for a chance of ζ.
+    """
+    signed = isinstance(identity.psi, Signed)
+    tau = no_clipping_tau(rows, attributes, zeta, signed=signed)
+    highest = max_by(groups.of_cell, tally.highest, groups.count)
+    upper = PsiAnswers(identity.psi, highest, identity.sigma).upper_bounds(tau)
+    if signed:
+        lowest = -max_by(groups.of_cell, -tally.lowest, groups.count)
+        upper = np.maximum(upper, PsiAnswers(identity.psi, lowest, identity.sigma).upper_bounds(tau))
+    return upper
 
 
 def answer_pnc(

@@ -3,23 +3,34 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.confidential.engines import in_order
+from gedp.confidential.combinations import CombinationNoise, combination_weights
 from gedp.confidential.individual import AttributePool, Shares
-from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
+from gedp.confidential.limits import psi_mechanisms, require_pool
+from gedp.confidential.mechanisms import PsiMechanism, pnc_range, psi_mechanism
+from gedp.confidential.own_classes import mu_for
+from gedp.confidential.own_combinations import own_noise
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.confidential.varied import varied_psi
-from gedp.errors import Fault, FaultsError, Refused
+from gedp.errors import DomainError, Fault, FaultsError, Refused
 from gedp.individual import Partition
-from gedp.individual.filling import MOST_QUERIES
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.planning.opening import candidates, choose_first
-from gedp.policy import Attribute, PriceList, Spec, parse_spec, pools, price, require_within_budget, write_spec
+from gedp.planning.opening import choose_first
+from gedp.policy import (
+    Attribute,
+    PriceList,
+    Spec,
+    class_parts,
+    parse_spec,
+    pools,
+    price,
+    require_within_budget,
+    write_spec,
+)
 from gedp.release.estimates import ZETA, no_clipping_tau
 
 
@@ -44,13 +55,37 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     """
     spec = require_sound(spec)
     if spec.is_individual:
-        in_order(table.engine)
+        table.engine.require_known_again(spec.data.id)
     _require_opened_for(table, spec)
+    _require_class_noise(spec)
     prices = price(spec)
     require_within_budget(prices)
-    cells = find_cells(table, spec.queries)
+    cells = find_cells(table, spec.queries, spec.class_queries, spec.combination_queries)
+    _require_combination_noise(spec, cells.rows)
     shares = shares or {}
     return Prepared(table, spec, prices, psi_mechanisms(spec), cells, open_pools(spec, cells, shares), shares)
+
+
+def _require_class_noise(spec: Spec) -> None:
+    """Refuses tables by classes whose noise no grid carries, whatever bounds come out."""
+    for query in spec.class_queries:
+        prices = {asked: exact(mu) for asked, mu in query.mu.items()}
+        if query.is_individual:
+            prices = {asked: mu_for(part.mu_squared) for asked, part in class_parts(query, spec).items()}
+        for asked, mu in prices.items():
+            if not mu or pnc_range(mu)[0] < 1:
+                raise DomainError(f"{asked} in query {query.name!r}: there is no grid for its noise. Take a larger mu")
+
+
+def _require_combination_noise(spec: Spec, rows: int) -> None:
+    """Refuses combinations whose noise no grid carries, whatever bounds come out."""
+    for query in spec.combination_queries:
+        for asked in query.asked:
+            if query.is_individual:
+                noise = own_noise(spec, query, asked, rows)
+            else:
+                noise = CombinationNoise(combination_weights(spec, asked), exact(query.mu[asked]), rows)
+            noise.require_grid(asked, query.name)
 
 
 def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> dict[str, AttributePool]:
@@ -66,7 +101,7 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
         asked = {query.name: float(query.importance[name]) for query in tables if name in query.importance}
         own = (shares or {}).get(name)
         alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
-        _require_individual(attribute, pool, len(asked), own)
+        require_pool(spec, attribute, pool, len(asked), own)
         if alike not in chosen:
             partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
             with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
@@ -75,15 +110,6 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
         first = psi_mechanism(attribute, exact(mu))
         result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))
     return result
-
-
-def _require_individual(attribute: Attribute, pool: Fraction, queries: int, shares: Mapping[str, float] | None) -> None:
-    """Refuses an attribute whose noise no grid carries, whatever is chosen for the first answers and after them."""
-    if queries > MOST_QUERIES:
-        raise Refused(f"{attribute.name}: individual accounting is for at most {MOST_QUERIES} queries, not {queries}")
-    for mu in candidates(pool, queries, shares):
-        psi_mechanism(attribute, exact(mu))
-        varied_psi(attribute, pool - exact(mu) ** 2)
 
 
 def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
@@ -96,7 +122,7 @@ def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:
     ]
     faults += [
         Fault(f"attribute {name}", problem, "Open the table with this spec")
-        for name in spec.asked
+        for name in spec.concerned
         if (problem := _mismatch(table.attributes.get(name), attributes[name]))
     ]
     if faults:
@@ -124,15 +150,6 @@ def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
     return entropy or SystemEntropy()
 
 
-def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
-    """For every query and attribute its ψ-mechanism; refuses settings without one, before anything is spent."""
-    return {
-        (query.name, name): psi_mechanism(spec.policy.attributes[name], exact(mu))
-        for query in spec.queries
-        for name, mu in query.mu.items()
-    }
-
-
 def require_sound(spec: Spec) -> Spec:
     """The spec as a file would have it: what the reader refuses is refused for queries made in Python too.
 
@@ -140,7 +157,7 @@ def require_sound(spec: Spec) -> Spec:
     holds and could change in between.
     """
     try:
-        return replace(parse_spec(write_spec(spec), in_memory=True), folder=spec.folder)
+        return replace(parse_spec(write_spec(spec), in_memory=True), folder=spec.folder, lines=spec.lines)
     except FaultsError as error:  # lines of a text that nobody wrote say nothing
         faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
         raise FaultsError("the queries", faults) from None

@@ -7,7 +7,7 @@ import numpy as np
 
 from gedp.arrays import CodeArray, label_codes
 from gedp.confidential.engines import ArrowStream, Engine, in_order
-from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import open_table
 from gedp.planning.establishments import Keys
@@ -17,13 +17,13 @@ from gedp.policy import Spec
 @sealed
 def read_keys(spec: Spec, source: Path | ArrowStream | None = None) -> Keys:
     """The public columns and groupings of the table of a spec, or of another; no confidential column is read."""
-    return keys_of(spec, engine_for(spec.source_path() if source is None else source))
+    return keys_of(spec, engine_of(spec, source, columns=spec.data.public))
 
 
 def keys_of(spec: Spec, engine: Engine) -> Keys:
     """The same of an open engine. Without attributes, opening checks and reads public columns alone."""
-    table = open_table(engine, replace(spec.data, id=None), {}, spec.groupers, spec.folder)
-    public = list(dict.fromkeys(spec.data.public))
+    table = open_table(engine, replace(spec.data, id=None), {}, spec.groupers, spec.folder, spec.hierarchies)
+    public = [*dict.fromkeys(spec.data.public), *spec.data.reading.joined]
     labels = {name: engine.distinct(name) for name in public}
     parts: dict[str, list[CodeArray]] = {name: [] for name in public}
     for batch in in_order(engine).scan(coded=public):

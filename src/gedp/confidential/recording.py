@@ -1,12 +1,13 @@
 """The ledger's part in a release: the price on disk before noise is drawn, and afterwards what became of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from gedp.confidential.engines import Engine
-from gedp.confidential.engines.sources import files_at
+from gedp.confidential.engines.sources.files import files_at
 from gedp.errors import GedpError
 from gedp.files import sha256
 from gedp.ledger import (
@@ -54,25 +55,39 @@ class Record:
 
 
 def files_meant(engine: Engine, spec: Spec) -> list[Path]:
-    """The files by which a ledger is found: for a table in memory those that the spec names, whose rows it may hold."""
-    return engine.files() or ([] if spec.data.source is None else files_at(spec.source_path()))
+    """The files by which a ledger is found: for a table in memory also those of the spec, whose rows it may hold."""
+    named = [] if engine.files() or spec.data.source is None else files_at(spec.source_path())
+    return list(dict.fromkeys([*engine.origins(), *named]))
+
+
+class KnownBy(TypedDict):
+    """What the table of a release is known again by."""
+
+    files: list[Path]
+    tables: list[str]
+    content: Callable[[bytes], str | None]
+
+
+def known_by(engine: Engine, spec: Spec) -> KnownBy:
+    """By what a ledger knows the table again. One of a series in memory also takes the name of the spec's file."""
+    files = engine.origins() if spec.data.period is None else files_meant(engine, spec)
+    return KnownBy(files=files, tables=engine.identities(), content=engine.content_digest)
 
 
 def record(
     ledger: Ledger,
-    files: Sequence[Path],
+    engine: Engine,
     request: Request,
     spec: Spec,
     decided_by: DecidedBy | None = None,
     note: str = "",
 ) -> Record:
     """Sets the price aside, on disk when this returns, or refuses."""
-    if files:
-        leave_pointer(ledger, files)
+    if engine.files():
+        leave_pointer(ledger, engine.files())
+    known = known_by(engine, spec)
     try:
-        reservation = ledger.reserve(
-            request, files=files, spec_digest=spec_digest(spec), note=note, decided_by=decided_by
-        )
+        reservation = ledger.reserve(request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by)
         return Record(ledger, reservation, _together(reservation.state))
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
@@ -87,6 +102,7 @@ def _together(state: LedgerState) -> Together:
         mu_up(combined.promise.loss),
         {name: str(protection) for name, protection in combined.promise.protections.items()},
         tuple(map(_made, (e for e in state.verification.entries if isinstance(e.event, Permit | Decision)))),
+        state.series,
     )
 
 

@@ -9,15 +9,17 @@ from typing import Any
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.confidential.engines import ArrowStream, Engine
-from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import files_meant
-from gedp.confidential.table import open_table
+from gedp.confidential.recording import KnownBy, files_meant, known_by
+from gedp.confidential.table import open_table_of
 from gedp.errors import Refused
-from gedp.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger
+from gedp.files import real
+from gedp.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger, require_one_series
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
+from gedp.policy.codelists import read_code_lists
 from gedp.progress import Progress
 from gedp.release import ReleaseFolder, require_free
 
@@ -63,23 +65,19 @@ def plan_run(
     """
     prices = price(spec)
     require_within_budget(prices)
+    read_code_lists(spec)
     out = out or spec.folder / spec.output.dir
-    engine = engine_for(_source(spec, session) if table is None else table, session)
+    engine = engine_of(spec, table, session)
     files = engine.files()
     found = ledger_for(engine, spec, ledger)
     is_new = found is not None and not found.exists()
     keep = (*keep, *files, *([found] if found else []))
     require_free(out, replace=replace, keep=keep)
-    prepared = prepare(open_table(engine, spec.data, spec.policy.attributes, spec.groupers, spec.folder), spec)
+    prepared = prepare(open_table_of(spec, engine), spec)
     entropy = noise_for(spec, entropy)
-    left = left_in(found, Request.of(spec, seeded=entropy.kind != "system"), decided_by)
+    request = Request.of(spec, seeded=entropy.kind != "system")
+    left = left_in(found, request, known_by(engine, spec), decided_by)
     return RunPlan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
-
-
-def _source(spec: Spec, session: Any) -> str | Path:
-    """The file of a spec, or an address that only Spark can read."""
-    source = spec.data.source
-    return source if session is not None and source and "://" in source else spec.source_path()
 
 
 def run(plan: RunPlan, *, progress: Progress | None = None) -> ReleaseFolder:
@@ -98,16 +96,27 @@ def run(plan: RunPlan, *, progress: Progress | None = None) -> ReleaseFolder:
 
 def ledger_for(engine: Engine, spec: Spec, named: Path | None) -> Path | None:
     """The ledger of a table, which may be still to be made; None for synthetic data that no ledger knows."""
-    found = find_ledger(files_meant(engine, spec), named)
+    own = spec.ledger_path()
+    if named and own and real(named) != real(own):
+        raise Refused(f"the spec names another ledger: {own}. Name this one, or none")
+    files = files_meant(engine, spec)
+    found = find_ledger(files, named or own, engine.identities())
     if found is None and not spec.data.synthetic:
+        if spec.data.period is not None:
+            raise Refused(
+                "one ledger holds all periods of a series, so it has to be named. Give it in the spec, [ledger] file, "
+                "or with --ledger (ledger in Python), even if it is to be created"
+            )
         if not engine.files():
             raise Refused("a confidential table in memory needs a ledger. Name the one that belongs to its data")
         found = new_ledger(engine.files())
+    if found is not None:
+        require_one_series(found, files, spec)
     return found
 
 
-def left_in(ledger: Path | None, request: Request, decided_by: DecidedBy | None) -> PrivacyLoss:
+def left_in(ledger: Path | None, request: Request, known: KnownBy, decided_by: DecidedBy | None) -> PrivacyLoss:
     """What will remain of the budget; refuses what the ledger would refuse."""
     if ledger is None or not ledger.exists():
         return left_after(request, EMPTY, decided_by)
-    return Ledger.open(ledger, create=False).require_possible(request, decided_by)
+    return Ledger.open(ledger, create=False).require_possible(request, decided_by, **known)

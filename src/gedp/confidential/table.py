@@ -5,7 +5,8 @@ union of such cells, so a row needs to know nothing but its cell, which follows 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,18 @@ import numpy as np
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, CodeArray, IntArray, label_codes
 from gedp.confidential.engines import ColumnCounts, Engine
-from gedp.confidential.engines.lookup import Lookup, make_lookup, numbered
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError
-from gedp.policy import Attribute, Data, Grouper, Query
+from gedp.passes.lookup import Lookup, make_lookup, numbered
+from gedp.policy import Attribute, ClassQuery, CombinationQuery, Data, Grouper, Query, Spec
+from gedp.policy.model import JOINT
+from gedp.policy.places import Path as Place
+from gedp.policy.places import line_of
+from gedp.policy.section import nearest
+
+_NULLS = "Fill in a number, leave the establishments out, or say under [data] what a null counts as: missing"
+_NUMBERS = "Write numbers like 1234.5: with a decimal point, without separators of thousands"
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,6 +37,7 @@ class ConfidentialTable:
     attributes: Mapping[str, Attribute]
     groupers: Mapping[str, Grouper]
     lookups: Mapping[str, tuple[str, dict[str, str]]]  # grouping -> (public column, code -> group)
+    maps: Mapping[str, dict[str, str]] = field(default_factory=dict)  # grouping -> its map file, as it is
 
     def __repr__(self) -> str:
         return f"ConfidentialTable({self.engine!r})"
@@ -76,23 +85,30 @@ def open_table(
     attributes: Mapping[str, Attribute],
     groupers: Mapping[str, Grouper] | None = None,
     folder: Path = Path(),
+    hierarchies: Mapping[str, Sequence[str]] | None = None,
+    lines: Mapping[Place, int] | None = None,
 ) -> ConfidentialTable:
-    """A validated table; every fault in one error. Map files are looked up from `folder`."""
+    """A validated table; every fault in one error. Map files are looked up from `folder`, columns in `lines`."""
     faults: list[Fault] = []
     columns = engine.columns()
-    keys, needed = [*data.public, *_id(data)], [*data.public, *attributes, *_id(data)]
+    amounts = {attribute.column: attribute for attribute in attributes.values()}  # of parts the last stands for both
+    keys, needed = [*data.public, *_id(data)], [*data.public, *amounts, *_id(data)]
     missing = [name for name in needed if name not in columns]
-    faults += [Fault(f"column {name}", "there is no such column", _hint(engine)) for name in missing]
+    for name in missing:
+        path = ("attributes", name) if name in amounts else ("data", "id" if name == data.id else "public")
+        line = line_of(dict(lines or {}), path)
+        place = f"line {line}, {'.'.join(path)}, column {name}" if line else f"column {name}"
+        faults.append(Fault(place, "there is no such column", hint_at(engine, name)))
     if not engine.has_own_names:
         hint = "Give every column a name of its own, not counting case"
         faults.append(Fault("the table", "several columns have the same name", hint))
     plain = [name for name in keys if name in columns and engine.can_be_public(name)]
-    numbers = [name for name in attributes if name in columns and engine.can_be_amount(name)]
+    numbers = [name for name in amounts if name in columns and engine.can_be_amount(name)]
     for name in columns:
         if name in keys and name not in plain:
             problem = "its type does not suit a public column or an id"
             faults.append(Fault(f"column {name}", problem, "Give texts, numbers, or dates and times without a zone"))
-        if name in attributes and name not in numbers:
+        if name in amounts and name not in numbers:
             faults.append(Fault(f"column {name}", "its type does not hold numbers", "Give numbers"))
     if not engine.rows():
         faults.append(Fault("the table", "it has no rows", "Check the file"))
@@ -102,21 +118,65 @@ def open_table(
             faults.append(Fault(f"column {name}", problem, "Fill in a code; public columns are never empty"))
     if data.id in plain and (repeated := engine.duplicates(data.id)):
         faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that appeared before", "Ids must be unique"))
-    for name, counts in engine.count_faults({name: exact(attributes[name].unit) for name in numbers}).items():
-        faults += _attribute_faults(counts, attributes[name])
-    lookups = {}
-    for grouper in (groupers or {}).values():
-        if grouper.column in plain:
-            lookups[grouper.name] = (grouper.column, _lookup(grouper, engine.distinct(grouper.column), folder, faults))
+    for name, counts in engine.count_faults({name: exact(amounts[name].unit) for name in numbers}).items():
+        faults += _attribute_faults(counts, amounts[name], data)
+    lookups, maps = dict[str, tuple[str, dict[str, str]]](), dict[str, dict[str, str]]()
+    for grouper in (groupers or {}).values():  # each after the one that it is derived from
+        if grouper.columns:
+            if set(grouper.columns) <= set(plain):
+                lookups[grouper.name] = grouper.name, _joined(grouper, engine, faults)
+            continue
+        column, before = lookups.get(grouper.column, (grouper.column, None))
+        if column not in plain and before is None:
+            continue
+        codes = engine.distinct(column)
+        values = codes if before is None else sorted({before[code] for code in codes if code in before})
+        known = _lookup(grouper, values, folder, faults)
+        if grouper.map is not None:
+            maps[grouper.name] = known
+        follow = known if before is None else {code: known[g] for code, g in before.items() if g in known}
+        lookups[grouper.name] = column, follow
+    if not faults:
+        faults += _not_nested(engine, hierarchies or {}, lookups)
     if faults:
         raise FaultsError(engine.name, faults)
-    return ConfidentialTable(engine, data, dict(attributes), dict(groupers or {}), lookups)
+    return ConfidentialTable(engine, data, dict(attributes), dict(groupers or {}), lookups, maps)
+
+
+def open_table_of(spec: Spec, engine: Engine, folder: Path | None = None) -> ConfidentialTable:
+    """The table of a spec, validated."""
+    folder = spec.folder if folder is None else folder
+    return open_table(engine, spec.data, spec.policy.attributes, spec.groupers, folder, spec.hierarchies, spec.lines)
+
+
+def _not_nested(
+    engine: Engine, hierarchies: Mapping[str, Sequence[str]], lookups: Mapping[str, tuple[str, dict[str, str]]]
+) -> Iterator[Fault]:
+    """Groups that lie in several of the level above. Only public columns are read, and the numbers are of groups."""
+    for name, levels in hierarchies.items():
+        for coarse, fine in pairwise(levels):
+            columns = {level: lookups[level][0] if level in lookups else level for level in (coarse, fine)}
+            texts, _ = engine.combinations(list(dict.fromkeys(columns.values())))
+            above: dict[str, set[str]] = {}
+            for code, parent in zip(texts[columns[fine]], texts[columns[coarse]], strict=True):
+                group = lookups[fine][1][code] if fine in lookups else code
+                above.setdefault(group, set()).add(lookups[coarse][1][parent] if coarse in lookups else parent)
+            if split := sum(len(parents) > 1 for parents in above.values()):
+                problem = f"{split:,} of the {len(above):,} groups of {fine} lie in several of {coarse}"
+                yield Fault(f"hierarchy {name}", problem, "List levels from coarse to fine, or correct the codes")
 
 
 @sealed
-def find_cells(table: ConfidentialTable, queries: Sequence[Query]) -> FinestCells:
+def find_cells(
+    table: ConfidentialTable,
+    queries: Sequence[Query],
+    by_class: Sequence[ClassQuery] = (),
+    combined: Sequence[CombinationQuery] = (),
+) -> FinestCells:
     """The finest cells of the workload, from the combinations of public columns that occur."""
     keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
+    others = (*(query.public for query in by_class), *(query.by for query in combined))
+    keys = list(dict.fromkeys([*keys, *(key for by in others for key in by)]))
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
     used = list(dict.fromkeys(columns.values()))
     values, rows = table.engine.combinations(used)
@@ -139,10 +199,13 @@ def _id(data: Data) -> list[str]:
     return [data.id] if data.id else []
 
 
-def _hint(engine: Engine) -> str:
-    """What columns there are, by name where no name can be a record."""
+def hint_at(engine: Engine, name: str) -> str:
+    """What columns there are, by name where no name can be a record or where it is the one that is looked for."""
     if engine.has_schema:
-        return f"The table has: {', '.join(engine.columns())}"
+        meant = nearest(name, engine.columns())
+        return f"{f'Did you mean {meant!r}? ' if meant else ''}The table has: {', '.join(engine.columns())}"
+    if alike := [column for column in engine.columns() if column.casefold() == name.casefold()]:
+        return f"Did you mean {alike[0]!r}?"
     read = f"{len(engine.columns()):,}"
     return f"Check the names: {read} were found, not shown here because the first line of a text file may be a record"
 
@@ -151,23 +214,29 @@ def _rows(count: int) -> str:
     return f"{count:,} row has" if count == 1 else f"{count:,} rows have"
 
 
-def _attribute_faults(counts: ColumnCounts, attribute: Attribute) -> Iterator[Fault]:
-    place = f"column {attribute.name}"
+def _attribute_faults(counts: ColumnCounts, attribute: Attribute, data: Data) -> Iterator[Fault]:
+    place = f"column {attribute.column}"
     if counts.nulls:
-        yield Fault(place, f"{_rows(counts.nulls)} null", "Fill in a number, or leave the establishments out")
-    if counts.not_numbers:
+        yield Fault(place, f"{_rows(counts.nulls)} null", _NULLS)
+    if counts.with_commas:
         yield Fault(
             place,
-            f"{_rows(counts.not_numbers)} something that is not a number",
-            "Write numbers like 1234.5: with a decimal point, without separators of thousands",
+            f"{_rows(counts.with_commas)} a number with a comma",
+            'If it is the decimal sign, set decimal = "," under [data]; if it separates thousands, thousands = ","',
+        )
+    if counts.not_numbers > counts.with_commas:
+        yield Fault(
+            place,
+            f"{_rows(counts.not_numbers - counts.with_commas)} something that is not a number",
+            _NUMBERS if data.reading.decimal == "." else "Write numbers like 1234,5, as data.decimal says",
         )
     if counts.not_finite:
         yield Fault(place, f"{_rows(counts.not_finite)} NaN or an infinity", "Correct the column")
-    if counts.negatives and not attribute.signed:
+    if counts.negatives and not (attribute.signed or attribute.part):
         yield Fault(
             place,
             f"{_rows(counts.negatives)} a negative value",
-            "Correct the column or, if values may be negative, set signed = true or split it into gain and loss",
+            "Correct the column or, if values may be negative, set signed = true, or split = true for gain and loss",
         )
     if counts.zeros and not np.isfinite(attribute.protection.psi.at_zero):
         yield Fault(place, f"{_rows(counts.zeros)} 0, where log has no value", "Give psi a shift, like shift = 1")
@@ -179,6 +248,18 @@ def _attribute_faults(counts: ColumnCounts, attribute: Attribute) -> Iterator[Fa
         )
     if counts.total > MOST_UNITS:
         yield Fault(place, "its sum is above 2^53 units, the range of exact sums", "Set a larger unit")
+
+
+def _joined(grouper: Grouper, engine: Engine, faults: list[Fault]) -> dict[str, str]:
+    """The combinations of joined columns; two of them must not read the same."""
+    found, combinations = engine.distinct(grouper.name), len(engine.combinations(grouper.columns)[1])
+    if len(found) < combinations:
+        problem = f"{combinations:,} combinations of codes have {len(found):,} names between them"
+        hint = (
+            f"Codes that end or begin with {JOINT!r} can be confused: rename them, or list both columns in the queries"
+        )
+        faults.append(Fault(f"grouping {grouper.name}", problem, hint))
+    return {text: text for text in found}
 
 
 def _lookup(grouper: Grouper, values: list[str], folder: Path, faults: list[Fault]) -> dict[str, str]:

@@ -6,19 +6,19 @@ from fractions import Fraction
 
 import numpy as np
 
-from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
-from gedp.confidential.engines import Batch, ByPlace, Key, Reads
-from gedp.confidential.engines.lookup import Lookup
+from gedp.arrays import FloatArray, IntArray, max_by
+from gedp.passes import Batch, ByPlace, Key, Reads
+from gedp.passes.lookup import Lookup
+from gedp.passes.sums import exact_halves, from_halves, sums_of_whole
 from gedp.policy.model import PSI_SUFFIX
 
-HALF = 2**31
 ROWS: Key = ("", "rows")  # the number of rows of every cell, beside the results for attributes
 Units = Mapping[str, Fraction]  # of every attribute
 
 
 @dataclass(frozen=True, repr=False)
 class CellSums:
-    """The pass that takes the exact sums of the attributes over the cells."""
+    """The pass that takes the exact sums of the attributes over the cells, and the largest magnitudes in them."""
 
     cells: Lookup
     units: Units
@@ -29,11 +29,13 @@ class CellSums:
         return Reads(self.units, cells=self.cells)
 
     def __call__(self, batch: Batch) -> ByPlace:
-        """The sums of these rows."""
+        """The sums of these rows, and their largest magnitudes."""
         added: dict[Key, IntArray] = {ROWS: _counted(self.cells, batch)}
+        largest: dict[Key, FloatArray] = {}
         for name in self.units:
-            added[name] = _added(self.cells.count, batch.cells, batch.amounts[name])
-        return ByPlace(added)
+            added[name] = sums_of_whole(batch.cells, batch.amounts[name], self.cells.count)
+            largest[name] = max_by(batch.cells, np.abs(batch.amounts[name].astype(np.float64)), self.cells.count)
+        return ByPlace(added, largest)
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,20 +62,19 @@ class DrawnCells:
         for name, unit in self.units.items():
             omega = batch.plain[name + PSI_SUFFIX].to_numpy()
             estimates = batch.plain[name].to_numpy() / float(unit)
-            whole = np.rint(np.clip(np.nan_to_num(estimates), -MOST_UNITS, MOST_UNITS)).astype(np.int64)
-            added[name, "low"] = _added(self.cells.count, batch.cells, whole % HALF)
-            added[name, "high"] = _added(self.cells.count, batch.cells, whole // HALF)
-            highest[name], lowest[name] = np.full(self.cells.count, -np.inf), np.full(self.cells.count, np.inf)
-            np.maximum.at(highest[name], batch.cells, omega)
+            added |= exact_halves(name, batch.cells, estimates, self.cells.count)
+            highest[name] = max_by(batch.cells, omega, self.cells.count)
+            lowest[name] = np.full(self.cells.count, np.inf)
             np.minimum.at(lowest[name], batch.cells, omega)
         return ByPlace(added, highest, lowest)
 
 
 @dataclass(frozen=True, repr=False)
 class CellTally:
-    """One attribute over the finest cells. `sums` is confidential; the rest comes from identity answers, if any."""
+    """One attribute over the finest cells. `sums` and `largest` are confidential; the rest are identity answers'."""
 
     sums: IntArray
+    largest: FloatArray  # magnitude of an establishment
     estimates: FloatArray  # in units: each rounded to a whole unit, and at most MOST_UNITS
     highest: FloatArray
     lowest: FloatArray
@@ -81,11 +82,10 @@ class CellTally:
     @classmethod
     def of(cls, name: str, rows: ByPlace, drawn: ByPlace) -> "CellTally":
         """What the two passes found for an attribute."""
-        sums = rows.added[name]
+        sums, largest = rows.added[name], rows.highest[name]
         if name not in drawn.highest:
-            return cls(sums, np.zeros(len(sums)), np.full(len(sums), -np.inf), np.full(len(sums), np.inf))
-        estimates = drawn.added[name, "high"].astype(np.float64) * HALF + drawn.added[name, "low"].astype(np.float64)
-        return cls(sums, estimates, drawn.highest[name], drawn.lowest[name])
+            return cls(sums, largest, np.zeros(len(sums)), np.full(len(sums), -np.inf), np.full(len(sums), np.inf))
+        return cls(sums, largest, from_halves(drawn.added, name), drawn.highest[name], drawn.lowest[name])
 
 
 @dataclass(frozen=True, repr=False)
@@ -94,6 +94,10 @@ class Clipping:
 
     query: str
     bound_of_cell: IntArray
+
+    def may_change(self, largest: FloatArray) -> bool:
+        """Whether a bound may be below the largest magnitude of its cell, so that something is clipped."""
+        return bool(((self.bound_of_cell > 0) & (largest >= self.bound_of_cell)).any())
 
 
 @dataclass(frozen=True, repr=False)
@@ -118,22 +122,16 @@ class ClippedCells:
         added: dict[Key, IntArray] = {}
         for name, clippings in self.clippings.items():
             amounts = batch.amounts[name]
-            added[name] = _added(self.cells.count, batch.cells, amounts)
+            added[name] = sums_of_whole(batch.cells, amounts, self.cells.count)
             bounds = [np.where(c.bound_of_cell > 0, c.bound_of_cell, np.iinfo(np.int64).max) for c in clippings]
             above = np.flatnonzero(np.abs(amounts) > np.minimum.reduce(bounds)[batch.cells])
             cells, high = batch.cells[above], amounts[above]
             for clipping in clippings:
                 bound = clipping.bound_of_cell[cells]
                 over = np.where(bound > 0, np.maximum(np.abs(high) - bound, 0), 0)
-                added[name, clipping.query] = _added(self.cells.count, cells, np.sign(high) * over)
+                added[name, clipping.query] = sums_of_whole(cells, np.sign(high) * over, self.cells.count)
         return ByPlace(added)
 
 
 def _counted(cells: Lookup, batch: Batch) -> IntArray:
     return np.bincount(batch.cells, minlength=cells.count).astype(np.int64)
-
-
-def _added(count: int, places: CodeArray, amounts: IntArray) -> IntArray:
-    sums = np.zeros(count, dtype=np.int64)
-    np.add.at(sums, places, amounts)
-    return sums

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.numbers import short, short_share
+from gedp.explain.combined import combination_error_lines
+from gedp.explain.words import AS_WRITTEN, Words
+from gedp.individual.classes import ClassTable, class_table
+from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
-from gedp.policy import Attribute, Query, Spec, pools
+from gedp.policy import COUNT, Attribute, Query, Spec, class_parts, pools
 from gedp.release.estimates import psi_variance
 
 #: Establishments in a typical cell.
@@ -27,10 +30,12 @@ class TypicalError:
     total: float
     error: float
 
-    def __str__(self) -> str:
+    def said(self, words: Words) -> str:
+        """The total, its error, and how large that is beside it."""
         if not math.isfinite(self.error):
-            return f"{short(self.total, 2)}, and noise that drowns everything"
-        return f"{short(self.total, 2)} ± {short(self.error, 2)} ({short_share(self.error / self.total)})"
+            return f"{words.number(self.total, 2)}, and noise that drowns everything"
+        number = words.number
+        return f"{number(self.total, 2)} ± {number(self.error, 2)} ({short_share(self.error / self.total)})"
 
 
 def query_mu(spec: Spec, query: Query, attribute: str) -> float:
@@ -47,7 +52,7 @@ def typical_error(attribute: Attribute, mu: float, establishments: int = ESTABLI
     return TypicalError(total, float(np.sqrt(psi_variance(protection.psi, np.array(total), protection.gamma / mu))))
 
 
-def error_lines(spec: Spec) -> list[str]:
+def error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
     """A line for every query: the error of a typical cell, attributes that are alike together."""
     lines = []
     for query in spec.queries:
@@ -55,17 +60,44 @@ def error_lines(spec: Spec) -> list[str]:
         found: dict[str, list[str]] = {}
         for name in query.attributes:
             error = typical_error(spec.policy.attributes[name], query_mu(spec, query, name), count)
-            found.setdefault(str(error), []).append(name)
-        lines.append(f"{query.name}: " + "; ".join(f"{', '.join(names)} {error}" for error, names in found.items()))
+            found.setdefault(error.said(words), []).append(words.attribute(name))
+        said = "; ".join(f"{', '.join(names)} {error}" for error, names in found.items())
+        lines.append(f"{words.query(query.name)}: {said}")
+    return lines + class_error_lines(spec, words) + combination_error_lines(spec, words)
+
+
+def class_error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
+    """A line for every query by classes: what noise alone does to an entry, as far as it is known before any data."""
+    lines = []
+    for query in spec.class_queries:
+        table = class_table(query, spec.classes, spec.policy.attributes)
+        said = []
+        for asked in query.asked:
+            part = class_parts(query, spec)[asked].mu_squared if query.is_individual else None
+            mu = float(query.mu[asked]) if part is None else math.sqrt(part)
+            if asked == COUNT:
+                said.append(f"{COUNT} ± {words.number(math.sqrt(2) / mu, 2)} in every class that is possible")
+            elif table.of_itself(asked):
+                said.append(f"{words.attribute(asked)} {_by_class(spec.policy.attributes[asked], table, mu, words)}")
+            else:
+                times = words.number(math.sqrt(2) / mu, 2)
+                said.append(f"{words.attribute(asked)}: ± {times} times what one establishment has at most")
+        lines.append(f"{words.query(query.name)}: " + "; ".join(said))
     return lines
+
+
+def _by_class(attribute: Attribute, table: ClassTable, mu: float, words: Words) -> str:
+    """The errors of sums in the lowest and in the last class but one, whose edges bound what can leave them."""
+    labels, tops = table.labels[0], table.top(attribute.name) * float(attribute.unit) * math.sqrt(2) / mu
+    return " to ".join(f"± {words.number(float(tops[place]), 2)} ({labels[place]})" for place in (0, len(labels) - 2))
 
 
 def errors_sentence(spec: Spec) -> str:
     """What the lines are, and where to see more."""
     priced = "an equal share of what is spent" if spec.is_individual else "the price of the query"
     return (
-        f"Standard errors of a cell with {ESTABLISHMENTS} typical establishments (of one in the identity query), at "
-        f"{priced}. All answers together make most errors smaller; `gedp plan` says by how much."
+        f"Standard errors of a cell with {ESTABLISHMENTS} typical establishments (of one where they are asked "
+        f"for one by one), at {priced}. All answers together make most errors smaller; gedp plan says by how much."
     )
 
 

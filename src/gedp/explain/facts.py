@@ -1,8 +1,9 @@
 """What a spec promises, as plain numbers: intervals by size, the attacker's power, other frameworks."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
@@ -20,10 +21,12 @@ from gedp.accounting.semantics import (
     record_distance,
 )
 from gedp.accounting.translations import Translations, translations
-from gedp.errors import Refused
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.explain.words import AS_WRITTEN, Words
 from gedp.neighbors import Protection, Sqrt
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
 from gedp.policy.pricing import ALL_ANSWERS
+from gedp.policy.section import did_you_mean
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
@@ -38,7 +41,14 @@ NARROW = 0.01  # relative width of an interval that hides nothing to speak of
 ALL_BUT_CERTAIN = 0.99  # power at 5% false alarms
 
 
+MOST_COLUMNS = 6  # attributes; where there are more, those with the same numbers share a column
+MOST_LISTED = 3  # of those that share it, by name
+ALL_ATTRIBUTES, SHARE = "all attributes", "share of μ²"
+
+T = TypeVar("T")
 Record = Mapping[str, float]
+#: To show intervals around: for all attributes, or by attribute, with those of all others under "".
+Sizes = Sequence[float] | Mapping[str, Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -111,6 +121,11 @@ class TextTable:
     totals: tuple[str, ...] = ()
 
 
+def titled(group: ProtectionGroup, title: Callable[[str], str]) -> ProtectionGroup:
+    """The same group under the names that people know."""
+    return replace(group, names=tuple(map(title, group.names)))
+
+
 def all_publishers(specs: Sequence[Spec]) -> Promise:
     """What holds if all these workloads are published in full; refused where they contradict each other."""
     public = {name for spec in specs for name in (*spec.data.public, spec.data.id or "")}
@@ -125,22 +140,33 @@ def all_publishers(specs: Sequence[Spec]) -> Promise:
     return compose_publishers(*promises)
 
 
-def protection_groups(policy: Policy, sizes: Sequence[float] = ()) -> tuple[ProtectionGroup, ...]:
-    """The attributes of a policy, those with the same protection together; `sizes` replaces our choice."""
-    groups: dict[tuple[object, ...], list[Attribute]] = {}
+def protection_groups(policy: Policy, sizes: Sizes = ()) -> tuple[ProtectionGroup, ...]:
+    """The attributes of a policy, those with the same protection and sizes together; `sizes` replaces our choice."""
+    chosen = sizes if isinstance(sizes, Mapping) else {"": sizes}
+    _require_known(chosen, policy)
+    groups: dict[tuple[tuple[float, ...], tuple[object, ...]], list[Attribute]] = {}
     for attribute in policy.attributes.values():
+        shown = chosen.get(attribute.name, chosen.get(attribute.column, chosen.get("", ())))
         alike = (attribute.closeness, attribute.at_least, attribute.signed, attribute.unit, attribute.person)
-        groups.setdefault(alike, []).append(attribute)
+        groups.setdefault((tuple(sorted(shown)), alike), []).append(attribute)
     return tuple(
         ProtectionGroup(
             names=tuple(attribute.name for attribute in members),
             protection=members[0].protection,
-            sizes=tuple(sizes) or sizes_that_matter(members[0]),
+            sizes=shown or sizes_that_matter(members[0]),
             person=None if members[0].person is None else float(members[0].person),
             unit=float(members[0].unit),
         )
-        for members in groups.values()
+        for (shown, _), members in groups.items()
     )
+
+
+def _require_known(sizes: Mapping[str, Sequence[float]], policy: Policy) -> None:
+    known = dict.fromkeys(name for a in policy.attributes.values() for name in (a.name, a.column))
+    unknown = [name for name in sizes if name and name not in known]
+    if unknown:
+        faults = [Fault("sizes", f"there is no attribute {name!r}", did_you_mean(name, known)) for name in unknown]
+        raise FaultsError("the options", faults)
 
 
 def sizes_that_matter(attribute: Attribute) -> tuple[float, ...]:
@@ -265,30 +291,71 @@ def person_table(group: ProtectionGroup, loss: PrivacyLoss) -> TextTable:
     return TextTable(("establishment's value", *wider), tuple(rows))
 
 
-def price_table(prices: PriceList) -> TextTable:
+def price_table(prices: PriceList, words: Words = AS_WRITTEN) -> TextTable:
     """The price list laid out by query and attribute, or by attribute where all queries share the price."""
-    total, share = f"{prices.total.mu:.4g}", "share of μ²"
+    total = f"{prices.total.mu:.4g}"
     if prices.is_individual:
-        pooled = ((line.attribute, line.mu, f"{float(prices.share(line.loss)):.1%}") for line in prices.lines)
-        return TextTable(("attribute", ALL_ANSWERS, share), tuple(pooled), ("all attributes", total, "100.0%"))
-    attributes = tuple(dict.fromkeys(line.attribute for line in prices.lines))
+        of = {line.attribute: (line.mu, f"{float(prices.share(line.loss)):.1%}") for line in prices.lines}
+        pooled = ((heading, *of[name]) for heading, name in _folded(of, words).items())
+        return TextTable(("attribute", ALL_ANSWERS, SHARE), tuple(pooled), (ALL_ATTRIBUTES, total, "100.0%"))
+    queries = list(dict.fromkeys(line.query for line in prices.lines))
     cells = {(line.query, line.attribute): line.mu for line in prices.lines}
+    attributes = dict.fromkeys(line.attribute for line in prices.lines)
+    columns = _folded({name: tuple(cells.get((query, name), "") for query in queries) for name in attributes}, words)
     rows = []
-    for query in dict.fromkeys(line.query for line in prices.lines):
+    for query in queries:
         cost = prices.of_query(query)
-        by_attribute = [cells.get((query, attribute), "") for attribute in attributes]
-        rows.append((query, *by_attribute, f"{cost.mu:.4g}", f"{float(prices.share(cost)):.1%}"))
-    of_attributes = [f"{prices.of_attribute(attribute).mu:.4g}" for attribute in attributes]
-    headings = ("query", *attributes, "all attributes", share)
+        by_attribute = [cells.get((query, name), "") for name in columns.values()]
+        rows.append((words.query(query), *by_attribute, f"{cost.mu:.4g}", f"{float(prices.share(cost)):.1%}"))
+    of_attributes = [f"{prices.of_attribute(name).mu:.4g}" for name in columns.values()]
+    headings = ("query", *columns, ALL_ATTRIBUTES, SHARE)
     return TextTable(headings, tuple(rows), ("all queries", *of_attributes, total, "100.0%"))
 
 
-def importance_table(spec: Spec) -> TextTable | None:
+def importance_table(spec: Spec, words: Words = AS_WRITTEN) -> TextTable | None:
     """How much the errors of each query and attribute count; None where queries have prices instead."""
     if not spec.is_individual:
         return None
-    rows = [(q.name, *(str(q.importance.get(name, "")) for name in spec.asked)) for q in spec.queries]
-    return TextTable(("query", *spec.asked), tuple(rows))
+    of = {name: tuple(str(query.importance.get(name, "")) for query in spec.queries) for name in spec.asked}
+    columns = _folded(of, words)
+    rows = [
+        (words.query(query.name), *(of[name][place] for name in columns.values()))
+        for place, query in enumerate(spec.queries)
+    ]
+    return TextTable(("query", *columns), tuple(rows))
+
+
+def _folded(columns: Mapping[str, tuple[str, ...]], words: Words) -> dict[str, str]:
+    """Headings for the numbers of attributes, each with an attribute that has them: of many, alike ones share one."""
+    return {
+        ("each of " if len(names) > 1 else "") + _together([*map(words.attribute, names)]): names[0]
+        for _, names in _alike(columns)
+    }
+
+
+def listed(texts: Mapping[str, str], words: Words = AS_WRITTEN) -> str:
+    """What is said of every attribute; of many, once for those of which the same is said."""
+    return ", ".join(
+        f"{_together([*map(words.attribute, names)])} {text}{' each' if len(names) > 1 else ''}"
+        for text, names in _alike(texts)
+    )
+
+
+def _alike(numbers: Mapping[str, T]) -> list[tuple[T, list[str]]]:
+    """The attributes with the same numbers, together where there are many."""
+    if len(numbers) <= MOST_COLUMNS:
+        return [(number, [name]) for name, number in numbers.items()]
+    found: dict[T, list[str]] = {}
+    for name, number in numbers.items():
+        found.setdefault(number, []).append(name)
+    return list(found.items())
+
+
+def _together(names: Sequence[str]) -> str:
+    """Several names in a few words."""
+    if len(names) > MOST_LISTED:
+        return f"{', '.join(names[: MOST_LISTED - 1])} and {len(names) - MOST_LISTED + 1} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAccounting:

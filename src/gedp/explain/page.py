@@ -1,6 +1,5 @@
 """The page for a policy meeting: the spec's promise, and controls to see what other settings would promise."""
 
-from collections.abc import Sequence
 from html import escape
 
 import numpy as np
@@ -12,6 +11,7 @@ from gedp.explain.expected import CELLS, error_lines, errors_sentence, table_mu,
 from gedp.explain.facts import (
     ProtectionGroup,
     Record,
+    Sizes,
     between_records,
     existence_rows,
     importance_table,
@@ -21,8 +21,10 @@ from gedp.explain.facts import (
     power_rows,
     price_table,
     protection_groups,
+    titled,
     warnings,
 )
+from gedp.explain.series import planned_series
 from gedp.explain.wording import (
     existence_sentences,
     other_accounting_sentences,
@@ -30,18 +32,21 @@ from gedp.explain.wording import (
     promise_sentence,
     record_sentence,
 )
+from gedp.explain.words import Words, in_titles
 from gedp.numbers import fixed, size
 from gedp.policy import PriceList, Spec, price
+from gedp.release import Labels
 
 CURVE_POINTS = 80
 
 
-def explain_page(
-    spec: Spec, title: str, sizes: Sequence[float] = (), records: tuple[Record, Record] | None = None
-) -> str:
+def explain_page(spec: Spec, title: str, sizes: Sizes = (), records: tuple[Record, Record] | None = None) -> str:
     """The whole page as HTML; `sizes` replaces our choice of values to show, `records` are two to tell apart."""
     prices = price(spec)
-    groups = protection_groups(spec.policy, sorted(sizes))
+    labels = Labels(spec)
+    title_of, words = labels.title, in_titles(labels)
+    own = protection_groups(spec.policy, sizes)
+    groups = tuple(titled(group, title_of) for group in own)
     mu = prices.total.mu
     body = web.fill(
         "explain.html",
@@ -52,17 +57,18 @@ def explain_page(
         static="\n".join(
             [
                 *_people(groups, prices),
-                *([_records(*records, between_records(spec, prices.total, *records))] if records else []),
+                *([_records(*records, between_records(spec, prices.total, *records), words)] if records else []),
                 _existence(groups, prices),
-                _prices(spec, prices),
-                _errors(spec),
+                _series(spec),
+                _prices(spec, prices, words),
+                _errors(spec, words),
                 _other(prices),
             ]
         ),
     )
     data = {
         "mu": mu,
-        "groups": [_group_data(group, spec) for group in groups],
+        "groups": [{**_group_data(group, spec), "names": list(map(title_of, group.names))} for group in own],
         "changes": [[row.change, row.steps] for row in power_rows(prices.total)],
     }
     return web.page(f"gedp: {title}", body, script=web.asset("numbers.js") + web.asset("explain.js"), data=data)
@@ -77,7 +83,6 @@ def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
     sizes = np.geomspace(first, last if last > first else 10 * first, CURVE_POINTS)
     widths = group.protection.interval(sizes).width
     return {
-        "names": list(group.names),
         "protection": str(group.protection),
         "psi": closeness.psi,
         "gamma": float(closeness.gamma),
@@ -104,8 +109,10 @@ def _people(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> list[str]
     return ["<h2>People inside an establishment</h2>", *tables] if tables else []
 
 
-def _records(x: Record, y: Record, apart: RecordDistance) -> str:
-    rows = [[name, size(x[name]), size(y[name]), fixed(steps, 0)] for name, steps in apart.steps_of.items()]
+def _records(x: Record, y: Record, apart: RecordDistance, words: Words) -> str:
+    rows = [
+        [words.attribute(name), size(x[name]), size(y[name]), fixed(steps, 0)] for name, steps in apart.steps_of.items()
+    ]
     table = web.table("Steps of γ in each attribute (spec)", ["attribute", "record", "against", "steps"], rows)
     return f"<h2>One record against another</h2>{table}<p>{escape(record_sentence(apart))}</p>"
 
@@ -115,20 +122,26 @@ def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:
     return "<h2>Existence</h2>" + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
 
 
-def _prices(spec: Spec, prices: PriceList) -> str:
+def _series(spec: Spec) -> str:
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in planned_series(spec))
+    return f"<h2>Over several periods</h2>{said}" if said else ""
+
+
+def _prices(spec: Spec, prices: PriceList, words: Words) -> str:
     in_all = f"{prices.total.mu:.6g} in all, of a budget of {prices.budget.mu:.6g}"
     asked, whose = "", "each query and attribute"
-    if importance := importance_table(spec):
+    if importance := importance_table(spec, words):
         caption = "Importance of each query and attribute"
-        asked = web.table(caption, importance.headings, importance.rows) + f"<p>{escape(pool_sentence(prices))}</p>"
+        said = escape(pool_sentence(prices, words))
+        asked = f"{web.table(caption, importance.headings, importance.rows)}<p>{said}</p>"
         whose = "all answers about each attribute"
-    layout = price_table(prices)
+    layout = price_table(prices, words)
     costs = web.table(f"μ of {whose}: {in_all}", layout.headings, layout.rows, layout.totals)
     return f"<h2>What it costs</h2>{asked}{costs}"
 
 
-def _errors(spec: Spec) -> str:
-    lines = "".join(f"<li>{escape(line)}</li>" for line in error_lines(spec))
+def _errors(spec: Spec, words: Words) -> str:
+    lines = "".join(f"<li>{escape(line)}</li>" for line in error_lines(spec, words))
     return f"<h2>Errors to expect, table by table</h2><p>{escape(errors_sentence(spec))}</p><ul>{lines}</ul>"
 
 

@@ -10,6 +10,8 @@ from gedp.accounting.composition import PrivacyLoss, Promise, power
 from gedp.accounting.semantics import RecordDistance
 from gedp.explain.expected import error_lines, errors_sentence
 from gedp.explain.facts import (
+    ALL_ATTRIBUTES,
+    SHARE,
     SIGNIFICANCES,
     ProtectionGroup,
     Record,
@@ -113,22 +115,18 @@ def print_prices(console: Console, spec: Spec) -> None:
     """Prints what every query and attribute costs, or how much it counts, and whether the total is within budget."""
     prices = price(spec)
     if importance := importance_table(spec):
-        stated = [(q.name, name, str(number)) for q in spec.queries for name, number in q.importance.items()]
-        _print_numbers(console, "Importance of each query and attribute", importance, stated)
+        _print_numbers(console, "Importance of each query and attribute", importance)
         _print_numbers(console, "Price: mu of all answers about each attribute", price_table(prices))
         console.print(pool_sentence(prices))
     else:
-        lines = [(line.query, line.attribute, line.mu) for line in prices.lines]
-        _print_numbers(console, "Price: mu of each query and attribute", price_table(prices), lines)
+        _print_numbers(console, "Price: mu of each query and attribute", price_table(prices))
     verdict = "within" if prices.within_budget else "over"
     console.print(f"Total mu = {prices.total.mu:.6g}, {verdict} the budget of {prices.budget.mu:.6g}.\n")
 
 
-def _print_numbers(
-    console: Console, title: str, layout: TextTable, one_by_one: Sequence[tuple[str, str, str]] = ()
-) -> None:
-    """Prints a table; `one_by_one` where it has a column for every attribute and these are too many."""
-    if not one_by_one or 3 + 9 * len(layout.headings) <= console.width:
+def _print_numbers(console: Console, title: str, layout: TextTable) -> None:
+    """Prints a table, or its numbers one by one where there are too many columns."""
+    if layout.headings[0] == "attribute" or 3 + 9 * len(layout.headings) <= console.width:
         table = _table(title, *layout.headings)
         table.show_footer = bool(layout.totals)
         for column, total in zip(table.columns, layout.totals, strict=False):
@@ -137,8 +135,10 @@ def _print_numbers(
             table.add_row(*map(Text, row))
     else:
         table = _table(title, "query: attribute", "")
-        for query, attribute, number in one_by_one:
-            table.add_row(Text(f"{query}: {attribute}"), number)
+        for query, *numbers in layout.rows:
+            for attribute, number in zip(layout.headings[1:], numbers, strict=True):
+                if number and attribute not in (ALL_ATTRIBUTES, SHARE):
+                    table.add_row(Text(f"{query}: {attribute}"), number)
     console.print(table)
 
 
@@ -149,6 +149,15 @@ def print_errors(console: Console, spec: Spec) -> None:
     for line in error_lines(spec):
         console.print(Text(f"  {line}"))
     console.print()
+
+
+def print_series(console: Console, sentences: Sequence[str]) -> None:
+    """Prints what is promised over several periods of a series."""
+    if sentences:
+        console.print(Text("Over several periods", style="bold"))
+        for sentence in sentences:
+            console.print(sentence)
+        console.print()
 
 
 def print_other_accounting(console: Console, prices: PriceList) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from gedp.accounting.composition import power
 from gedp.accounting.sampling import SampleAlike
 from gedp.accounting.semantics import RecordDistance
-from gedp.explain.facts import ExistenceRow, OtherAccounting, ProtectionGroup, sample_alike, without_existence
+from gedp.explain.facts import (
+    ExistenceRow,
+    OtherAccounting,
+    ProtectionGroup,
+    listed,
+    sample_alike,
+    without_existence,
+)
+from gedp.explain.words import AS_WRITTEN, Words
 from gedp.neighbors import Signed
 from gedp.numbers import bound, chance, percent, short_share, size, strength
 from gedp.policy import PriceList
@@ -21,9 +29,9 @@ def promise_sentence(mu: float, power_at_5: float) -> str:
     )
 
 
-def pool_sentence(prices: PriceList) -> str:
+def pool_sentence(prices: PriceList, words: Words = AS_WRITTEN) -> str:
     """What individual accounting holds every establishment to: a pool for each attribute, which all answers share."""
-    pooled = ", ".join(f"{line.attribute} μ = {line.mu}" for line in prices.lines)
+    pooled = listed({line.attribute: f"μ = {line.mu}" for line in prices.lines}, words)
     return (
         f"Each establishment pays at most this much for all answers about an attribute together: {pooled}. What an "
         "answer gets of it follows from its importance and from the noisy answers before it."

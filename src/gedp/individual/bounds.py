@@ -26,7 +26,7 @@ class ClippingBounds:
 
 
 def clipping_bounds(
-    attribute: Attribute, upper: FloatArray, *, most: float = float(MOST_UNITS), least: float = 0.0
+    attribute: Attribute, upper: FloatArray, *, most: float | FloatArray = float(MOST_UNITS), least: float = 0.0
 ) -> ClippingBounds:
     """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit, at most `most`; Δ at least `least`."""
     unit = float(attribute.unit)

@@ -56,13 +56,31 @@ class Rows:
         are_widest = np.flatnonzero(self.reach == np.maximum.reduceat(self.reach, self.starts)[self.cell])
         return are_widest[np.diff(self.cell[are_widest], prepend=-1) > 0]
 
+    def beside(self, others: "Rows") -> "Rows":
+        """These and others together; of one cell, these come first."""
+        cell = np.concatenate([self.cell, others.cell])
+        order = np.argsort(cell, kind="stable")
+
+        def both(one: FloatArray, other: FloatArray) -> FloatArray:
+            return np.concatenate([one, other])[order]
+
+        return Rows(
+            cell[order],
+            both(self.reach, others.reach),
+            both(self.expected, others.expected),
+            both(self._counts, others._counts),
+        )
+
+    @property
+    def _counts(self) -> FloatArray:
+        return np.ones(len(self.cell)) if self.times is None else self.times
+
     def condensed(self) -> "Rows":
         """The largest establishment of every cell as it is, and one row for all its others.
 
         What is left of a budget is decided by the largest, so little changes; a nation becomes six times smaller.
         """
-        counts = np.ones(len(self.cell)) if self.times is None else self.times
-        first = self._widest()
+        counts, first = self._counts, self._widest()
         is_other = np.ones(len(self.cell), dtype=bool)
         is_other[first] = False
 
@@ -73,11 +91,5 @@ class Rows:
         has = np.flatnonzero(times > 0)
         reach = np.sqrt(merged(counts * self.reach_squared)[has] / times[has])
         expected = merged(counts * self.expected)[has] / times[has]
-        cell = np.concatenate([self.cell[first], has.astype(np.int32)])
-        by_cell = np.argsort(cell, kind="stable")
-        return Rows(
-            cell[by_cell],
-            np.concatenate([self.reach[first], reach])[by_cell],
-            np.concatenate([self.expected[first], expected])[by_cell],
-            np.concatenate([counts[first], times[has]])[by_cell],
-        )
+        widest = Rows(self.cell[first], self.reach[first], self.expected[first], counts[first])
+        return widest.beside(Rows(has.astype(np.int32), reach, expected, times[has]))

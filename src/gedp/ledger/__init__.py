@@ -8,6 +8,8 @@ drawn.
     state        what it says: releases, total, the promise over all of them
     export       its entries as files for other programs
     store        the SQLite file
+    limits       the budgets that a release has to keep
+    series       whether it fits the periods that the ledger holds
     judging      whether a release may be recorded
     ledger       reserve, commit, abandon, decide
     finding      which ledger is a dataset's
@@ -15,8 +17,8 @@ drawn.
 
 from gedp.ledger.chain import Verification
 from gedp.ledger.digests import fingerprint, spec_digest
-from gedp.ledger.entries import Abandon, Break, Commit, Decision, Entry, Permit, Reserve
-from gedp.ledger.finding import find_ledger, ledgers_of, new_ledger, require_own_ledger
+from gedp.ledger.entries import Abandon, Break, Commit, Decision, Entry, InSeries, Permit, Reserve
+from gedp.ledger.finding import find_ledger, ledgers_of, new_ledger, require_one_series, require_own_ledger
 from gedp.ledger.judging import DecidedBy, LessPromisedError, Request, left_after
 from gedp.ledger.ledger import Ledger, Reservation
 from gedp.ledger.state import EMPTY, CombinedPromise, LedgerState, RecordedRelease
@@ -31,6 +33,7 @@ __all__ = [
     "DecidedBy",
     "Decision",
     "Entry",
+    "InSeries",
     "Ledger",
     "LedgerBrokenError",
     "LedgerError",
@@ -49,6 +52,7 @@ __all__ = [
     "ledgers_of",
     "left_after",
     "new_ledger",
+    "require_one_series",
     "require_own_ledger",
     "spec_digest",
 ]

@@ -32,6 +32,11 @@ def spec_digest(spec: Spec) -> str:
     return sha256(write_spec(spec).encode()).hexdigest()
 
 
+def text_digest(text: str, key: bytes) -> str:
+    """HMAC-SHA256 over a text."""
+    return hmac.new(key, text.encode(), sha256).hexdigest()
+
+
 def file_digest(path: Path, key: bytes) -> str:
     """HMAC-SHA256 over the bytes of one file."""
     digest = hmac.new(key, digestmod=sha256)

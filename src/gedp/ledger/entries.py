@@ -7,7 +7,7 @@ moved or taken out without every later hash changing too.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
 from hashlib import sha256
@@ -15,7 +15,9 @@ from math import isfinite
 from typing import Any
 
 from gedp.accounting.composition import PrivacyLoss, compose
+from gedp.errors import DomainError
 from gedp.ledger.amounts import decimal_of, decimal_text, loss_of, loss_text
+from gedp.periods import Period
 from gedp.policy.model import PSI_NAMES, Attribute, Closeness
 from gedp.policy.pricing import PriceLine
 
@@ -33,6 +35,15 @@ class FileMark:
 
 
 @dataclass(frozen=True)
+class InSeries:
+    """Which period of a series a release is about, and what may be spent on any year and on all periods, if limited."""
+
+    period: Period
+    year_budget: PrivacyLoss | None = None
+    series_budget: PrivacyLoss | None = None
+
+
+@dataclass(frozen=True)
 class Reserve:
     """Budget set aside for a release, before any of its noise is drawn. It counts from here on."""
 
@@ -47,6 +58,8 @@ class Reserve:
     synthetic: bool = False  # the spec declared that nothing in the table is confidential
     seeded: bool = False  # whoever knows the seed can take the noise away
     public: tuple[str, ...] = ()  # columns that were published as they are
+    missing: Mapping[str, Decimal] = field(default_factory=dict)  # what a null counted as, by column
+    series: InSeries | None = None
 
     @cached_property
     def loss(self) -> PrivacyLoss:
@@ -184,6 +197,8 @@ def _event_content(event: Event) -> dict[str, Any]:
                 "synthetic": event.synthetic,
                 "seeded": event.seeded,
                 "public": list(event.public),
+                **({"missing": {n: decimal_text(v) for n, v in event.missing.items()}} if event.missing else {}),
+                **({} if event.series is None else {"series": _series_content(event.series)}),
             }
         case Commit():
             return {"release": event.release, "manifest_digest": event.manifest_digest}
@@ -235,7 +250,24 @@ def _reserve(content: dict[str, Any]) -> Reserve:
         _flag(content["synthetic"]),
         _flag(content["seeded"]),
         tuple(_text(name) for name in content["public"]),
+        {name: decimal_of(number) for name, number in content.get("missing", {}).items()},
+        _series(content["series"]) if "series" in content else None,
     )
+
+
+def _series_content(series: InSeries) -> dict[str, str]:
+    budgets = {"year_budget": series.year_budget, "series_budget": series.series_budget}
+    stated = {name: loss_text(budget) for name, budget in budgets.items() if budget is not None}
+    return {"period": str(series.period), **stated}
+
+
+def _series(content: dict[str, Any]) -> InSeries:
+    try:
+        period = Period.of(content["period"])
+    except DomainError as error:
+        raise ValueError("not a period") from error
+    budgets = (loss_of(content[name]) if name in content else None for name in ("year_budget", "series_budget"))
+    return InSeries(period, *budgets)
 
 
 def _attribute_content(attribute: Attribute) -> dict[str, Any]:

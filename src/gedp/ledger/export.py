@@ -31,6 +31,10 @@ _COLUMNS = (
     "synthetic",
     "seeded",
     "public",
+    "missing",
+    "period",
+    "year_budget",
+    "series_budget",
     "by",
     "reason",
     "what",
@@ -53,6 +57,7 @@ def csv_text(entries: Iterable[Entry]) -> str:
         content = {**json.loads(entry_text(entry)), "hash": entry.hash}
         if isinstance(entry.event, Reserve):
             content["mu_squared"] = loss_text(entry.event.loss)
+            content |= content.pop("series", {})
         writer.writerow(
             {name: guarded(value if isinstance(value, str) else json.dumps(value)) for name, value in content.items()}
         )

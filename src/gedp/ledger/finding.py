@@ -10,23 +10,26 @@ from collections.abc import Sequence
 from itertools import takewhile
 from pathlib import Path
 
+from gedp.accounting.series import SeriesLoss
 from gedp.errors import Refused
-from gedp.files import is_ledger, real
+from gedp.files import is_ledger, is_same, real
 from gedp.ledger.digests import file_digest
 from gedp.ledger.ledger import Ledger
+from gedp.ledger.state import LedgerState
 from gedp.ledger.store import NotALedgerError
+from gedp.policy.model import Spec
 
 SUFFIX = ".ledger"
 
 
-def find_ledger(files: Sequence[Path], named: Path | None = None) -> Path | None:
-    """The ledger that knows these files, or `named` if none knows them; refuses where two would.
+def find_ledger(files: Sequence[Path], named: Path | None = None, tables: Sequence[str] = ()) -> Path | None:
+    """The ledger that knows these files, or tables of a database, or `named` if none does; refuses where two would.
 
     None means that there is none yet.
     """
-    known = ledgers_of(files)
+    known = [*ledgers_of(files), *(_ledgers_of_tables(tables, named) if named else [])]
     if named is not None:
-        others = [path for path in known if not _is_same(path, named)]
+        others = [path for path in known if not is_same(path, named)]
         if others:
             raise Refused(f"these data already have a ledger: {others[0]}. Name this one, or none")
         return named
@@ -67,17 +70,50 @@ def beside(files: Sequence[Path]) -> Path:
     return folder / f"{start or folder.name or 'data'}{SUFFIX}"
 
 
-def require_own_ledger(ledger: Ledger | None, files: Sequence[Path]) -> None:
+def require_own_ledger(ledger: Ledger | None, files: Sequence[Path], tables: Sequence[str] = ()) -> None:
     """Refuses a release that another ledger would have to know of."""
-    others = [path for path in ledgers_of(files) if ledger is None or not _is_same(path, ledger.path)]
+    known = [*ledgers_of(files), *(_ledgers_of_tables(tables, ledger.path) if ledger else [])]
+    others = [path for path in known if ledger is None or not is_same(path, ledger.path)]
     if others:
         raise Refused(f"these data have a ledger, and a release must be recorded in it: {others[0]}")
+
+
+def require_one_series(ledger: Path, files: Sequence[Path], spec: Spec) -> None:
+    """Refuses a ledger that has nothing about these attributes where another one nearby holds a series about them.
+
+    Two would each allow the budget of a year, and one for a table alone would be beside it. Nearby is beside the ledger
+    or the files, or above them.
+    """
+    if ledger.exists() and _about(Ledger.open(ledger, create=False).state(), spec):
+        return
+    for candidate in _candidates([real(ledger), *map(real, files)]):
+        held = None if is_same(candidate, ledger) else _series_in(candidate, spec)
+        if held is not None:
+            raise Refused(
+                f"{near(real(candidate))} holds a series about the same attributes ({held.all.name}). Release this "
+                "table as a period of it: --ledger and --period (ledger and period in Python). If these are other "
+                "establishments, keep their table and their ledger in a folder of their own"
+            )
+
+
+def _series_in(candidate: Path, spec: Spec) -> SeriesLoss | None:
+    """What a ledger spent on each period, if it holds a series about attributes of the spec."""
+    try:
+        state = Ledger.open(candidate, create=False).state()
+    except NotALedgerError:
+        return None  # somebody else's file
+    return state.series if _about(state, spec) else None
+
+
+def _about(state: LedgerState, spec: Spec) -> bool:
+    """Whether a ledger has released attributes of the spec."""
+    return any(reserve.attributes.keys() & spec.policy.attributes.keys() for reserve in state.counted)
 
 
 def leave_pointer(ledger: Ledger, files: Sequence[Path]) -> None:
     """A link beside the files to a ledger that lies elsewhere, so that it is found without being named."""
     place = beside(files)
-    if is_ledger(place) and not _is_same(place, ledger.path):
+    if is_ledger(place) and not is_same(place, ledger.path):
         raise Refused(f"these data have a ledger, and a release must be recorded in it: {near(place)}")
     if os.path.lexists(place):
         return
@@ -92,6 +128,20 @@ def ledgers_of(files: Sequence[Path]) -> list[Path]:
     found_at = [real(path) for path in files]
     known = [real(candidate) for candidate in _candidates(found_at) if _knows(candidate, found_at)]
     return list(dict.fromkeys(known))
+
+
+def _ledgers_of_tables(tables: Sequence[str], named: Path) -> list[Path]:
+    """Every ledger that knows one of these tables of a database, beside the one that is named or above it."""
+    known = [real(candidate) for candidate in _candidates([real(named)]) if tables and _knows_tables(candidate, tables)]
+    return list(dict.fromkeys(known))
+
+
+def _knows_tables(candidate: Path, tables: Sequence[str]) -> bool:
+    try:
+        marks = Ledger.open(candidate, create=False).marks()
+    except NotALedgerError:
+        return False  # somebody else's file
+    return any(mark.path in tables for mark in marks)
 
 
 def _candidates(files: Sequence[Path]) -> list[Path]:
@@ -118,17 +168,9 @@ def _knows(candidate: Path, files: Sequence[Path]) -> bool:
         return False  # somebody else's file
     marks = ledger.marks()
     folder = real(candidate).parent
-    if any(_is_same(folder / mark.path, path) for mark in marks for path in files):
+    if any(is_same(folder / mark.path, path) for mark in marks for path in files):
         return True
     sizes = {mark.size for mark in marks}
     digests = {mark.digest for mark in marks}
     alike = [path for path in files if path.stat().st_size in sizes]
     return any(file_digest(path, ledger.key()) in digests for path in alike)
-
-
-def _is_same(a: Path, b: Path) -> bool:
-    """Whether both are one file, or would be one."""
-    try:
-        return a.samefile(b)
-    except OSError:
-        return real(a) == real(b)

@@ -1,16 +1,19 @@
 """Whether a release may be recorded: within the budget, and not promising less than those before it unless decided."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import BudgetExceededError, DomainError, Refused
-from gedp.ledger.amounts import factor_within, left_of, mu_down, mu_up
-from gedp.ledger.entries import Decision
-from gedp.ledger.state import NOTHING, LedgerState
+from gedp.ledger.amounts import mu_down
+from gedp.ledger.entries import Decision, InSeries
+from gedp.ledger.limits import limits_of, over_budget
+from gedp.ledger.series import require_fitting
+from gedp.ledger.state import LedgerState
 from gedp.neighbors import Protection, Signed
 from gedp.neighbors.combine import is_narrower
-from gedp.policy.model import Attribute, Spec
+from gedp.policy.model import PARTS, Attribute, Spec
 from gedp.policy.pricing import PriceList, price
 
 MOST_PLACES = 48  # of budgets that differ by less than anybody shows
@@ -49,6 +52,8 @@ class Request:
     public: tuple[str, ...] = ()
     synthetic: bool = False
     seeded: bool = False
+    missing: Mapping[str, Decimal] = field(default_factory=dict)
+    series: InSeries | None = None
 
     def __post_init__(self) -> None:
         if not self.prices.lines:
@@ -57,11 +62,14 @@ class Request:
             raise DomainError(f"priced, but not among the attributes: {', '.join(unknown)}")
 
     @classmethod
-    def of(cls, spec: Spec, *, seeded: bool = False) -> "Request":
-        """What a release of this spec asks."""
-        data = spec.data
+    def of(cls, spec: Spec, *, seeded: bool = False, prices: PriceList | None = None) -> "Request":
+        """What a release of this spec asks, or another release from its data at other prices."""
+        data, policy = spec.data, spec.policy
         public = (*data.public, *([data.id] if data.id else []))
-        return cls(price(spec), spec.policy.attributes, public, data.synthetic, seeded)
+        budgets = policy.year_budget, policy.series_budget
+        series = None if data.period is None else InSeries(data.period, *budgets)
+        prices = price(spec) if prices is None else prices
+        return cls(prices, policy.attributes, public, data.synthetic, seeded, data.reading.missing, series)
 
     @property
     def priced(self) -> dict[str, Attribute]:
@@ -69,11 +77,18 @@ class Request:
         names = {line.attribute for line in self.prices.lines}
         return {name: attribute for name, attribute in self.attributes.items() if name in names}
 
+    @property
+    def nulls(self) -> dict[str, Decimal]:
+        """What a null of their columns counts as, where the spec says it."""
+        columns = {attribute.column for attribute in self.priced.values()}
+        return {name: number for name, number in self.missing.items() if name in columns}
+
 
 def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) -> tuple[str, ...]:
     """Refuses a release, or returns in which ways it promises less than those before it, as `decided_by` allows."""
+    require_fitting(request.series, state)
     protected = state.combined.promise.protections
-    if opened := sorted(protected.keys() & set(request.public)):
+    if opened := sorted({*protected, *_split_before(protected)} & set(request.public)):
         raise Refused(
             f"{', '.join(opened)}: confidential in an earlier release from these data and public in this spec. Nothing "
             "protects what is public"
@@ -85,7 +100,12 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
             "Remove synthetic = true"
         )
     _require_unpublished(request, state)
-    less = (*_lost(state), *_narrowed(request, protected), *_raised(request, state))
+    less = (
+        *_lost(state),
+        *_narrowed(request, protected),
+        *_counted_otherwise(request, state),
+        *_raised(request, state),
+    )
     if less and decided_by is None:
         raise LessPromisedError(
             f"nothing was spent, because this release would promise less than earlier ones from these data did: "
@@ -97,18 +117,17 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
             "there is nothing to decide: the release promises what earlier ones did. Leave out --decided-by "
             "(decided_by in Python)"
         )
-    if state.total + request.prices.total > request.prices.budget:
-        raise BudgetExceededError(_over_budget(request.prices, state))
+    if over := over_budget(request.prices, limits_of(request.prices.budget, request.series, state)):
+        raise BudgetExceededError(over)
     return less
 
 
 def _require_unpublished(request: Request, state: LedgerState) -> None:
     """What is out cannot be protected any more."""
-    counted = [release.reserve for release in state.releases if release.counts]
-    out = {name for reserve in counted for name in reserve.public}
-    if published := sorted(out & request.priced.keys()):
+    out = {name for reserve in state.counted for name in reserve.public}
+    if published := sorted(out & {attribute.column for attribute in request.priced.values()}):
         raise Refused(f"{', '.join(published)}: an earlier release from these data published it as it is")
-    if not request.synthetic and any(reserve.seeded for reserve in counted):
+    if not request.synthetic and any(reserve.seeded for reserve in state.counted):
         raise Refused(
             "an earlier release from these data took its noise from a seed, so nothing protects them any more"
         )
@@ -125,15 +144,50 @@ def _lost(state: LedgerState) -> list[str]:
 def left_after(request: Request, state: LedgerState, decided_by: DecidedBy | None) -> PrivacyLoss:
     """What the release would leave of its budget; refuses it where `judge` does."""
     judge(request, state, decided_by)
-    return left_of(request.prices.budget, state.total + request.prices.total)
+    return limits_of(request.prices.budget, request.series, state)[0].left(request.prices.total)
 
 
 def _narrowed(request: Request, protected: Mapping[str, Protection]) -> list[str]:
     """The attributes some of whose intervals are narrower than everything before promised."""
-    return [
-        f"{name}: intervals narrowed from {before} to {attribute.protection}"
+    narrowed = [
+        f"{name}: intervals narrowed from {before} to {now}"
         for name, attribute in request.priced.items()
-        if (before := protected.get(name)) is not None and _promises_less(before, attribute.protection)
+        for before, now in _compared(attribute, protected)
+        if _promises_less(before, now)
+    ]
+    joined = sorted(_split_before(protected) & {name for name, a in request.priced.items() if a.part is None})
+    return narrowed + [f"{name}: gain and loss could move at once before, and now move together" for name in joined]
+
+
+def _compared(attribute: Attribute, protected: Mapping[str, Protection]) -> Iterator[tuple[Protection, Protection]]:
+    """How an attribute, or the whole that it is a part of, was protected before, and how it is now.
+
+    Values that are close as a signed whole have parts that are close: each moves at most as far as the whole.
+    """
+    if attribute.name in protected:
+        yield protected[attribute.name], attribute.protection
+    if attribute.part is not None and attribute.column in protected:
+        now = attribute.protection
+        yield protected[attribute.column], Protection(Signed(now.psi), now.gamma)
+
+
+def _split_before(protected: Mapping[str, Protection]) -> set[str]:
+    """The columns that were released as gain and loss. The ledger has the names of both parts and no more."""
+    wholes = [{name.removesuffix(f"_{part}") for name in protected if name.endswith(f"_{part}")} for part in PARTS]
+    return set.intersection(*wholes)
+
+
+def _counted_otherwise(request: Request, state: LedgerState) -> list[str]:
+    """The columns whose nulls counted as another number: who has one is told by two answers that disagree."""
+    period = request.series and request.series.period
+    before: dict[str, Decimal] = {}
+    for reserve in state.counted:
+        if (reserve.series and reserve.series.period) == period:  # values of other periods are other values
+            before |= reserve.missing
+    return [
+        f"{name}: a null counted as {before[name]} and would count as {number}, which together reveal who has one"
+        for name, number in request.nulls.items()
+        if before.get(name, number) != number
     ]
 
 
@@ -146,25 +200,24 @@ def _promises_less(before: Protection, now: Protection) -> bool:
 
 
 def _raised(request: Request, state: LedgerState) -> list[str]:
-    if state.budget is None or request.prices.budget <= state.budget:
+    """The budgets that are larger than the latest release stated, or that it stated and this one does not."""
+    if not state.counted:
         return []
+    latest = state.counted[-1]
+    changes = {"budget": _raise(latest.budget, request.prices.budget)}
+    if latest.series is not None and request.series is not None:
+        changes["budget of a year"] = _raise(latest.series.year_budget, request.series.year_budget)
+        changes["budget of all periods"] = _raise(latest.series.series_budget, request.series.series_budget)
+    return [f"{name} {change}" for name, change in changes.items() if change]
+
+
+def _raise(before: PrivacyLoss | None, now: PrivacyLoss | None) -> str:
+    """How a budget was raised or taken away; "" where it was not."""
+    if before is None or (now is not None and now <= before):
+        return ""
+    if now is None:
+        return f"removed, which was mu = {mu_down(before)}"
     places = 6
-    while mu_down(state.budget, places) == mu_down(request.prices.budget, places) and places < MOST_PLACES:
+    while mu_down(before, places) == mu_down(now, places) and places < MOST_PLACES:
         places *= 2
-    before, now = mu_down(state.budget, places), mu_down(request.prices.budget, places)
-    return [f"budget raised from mu = {before} to mu = {now}"]
-
-
-def _over_budget(prices: PriceList, state: LedgerState) -> str:
-    left = left_of(prices.budget, state.total)
-    advice = "Have the budget raised"
-    if left != NOTHING:
-        advice = f"Multiply every query's mu by {factor_within(left, prices.total)}, drop a query"
-        if prices.is_individual:
-            advice = f"Spend at most mu = {mu_down(left)}"
-        advice += ", or have the budget raised"
-    return (
-        f"over budget: mu = {mu_up(state.total)} is spent on this dataset and the release asks for mu = "
-        f"{mu_up(prices.total)}, together {mu_up(state.total + prices.total)}. The budget is {mu_down(prices.budget)}, "
-        f"so mu = {mu_down(left)} remains. {advice}"
-    )
+    return f"raised from mu = {mu_down(before, places)} to mu = {mu_down(now, places)}"

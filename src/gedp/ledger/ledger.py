@@ -3,19 +3,19 @@
 import getpass
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
-from gedp.accounting.composition import PrivacyLoss
+from gedp.accounting.composition import NOTHING, PrivacyLoss
 from gedp.errors import DomainError, Refused
 from gedp.ledger import store
 from gedp.ledger.amounts import left_of
 from gedp.ledger.chain import Stored, Verification, verify
-from gedp.ledger.digests import combined_digest, file_digest
+from gedp.ledger.digests import combined_digest, file_digest, text_digest
 from gedp.ledger.entries import (
     Abandon,
     Break,
@@ -31,10 +31,14 @@ from gedp.ledger.entries import (
     recorded,
 )
 from gedp.ledger.judging import DecidedBy, Request, judge, left_after, require_line
-from gedp.ledger.state import NOTHING, CombinedPromise, LedgerState, RecordedRelease, state_of
+from gedp.ledger.limits import limits_of
+from gedp.ledger.series import IN_MEMORY, require_one_period
+from gedp.ledger.state import CombinedPromise, LedgerState, RecordedRelease, state_of
 from gedp.ledger.store import LedgerBrokenError, LedgerError
 
 WAIT = 30.0  # seconds to wait for another process
+#: The keyed digest of a table in memory, by the key; None where its rows are not here.
+Content = Callable[[bytes], str | None]
 
 
 @dataclass(frozen=True)
@@ -80,19 +84,24 @@ class Ledger:
         request: Request,
         *,
         files: Iterable[Path] = (),
+        tables: Iterable[str] = (),
         spec_digest: str,
         note: str = "",
         decided_by: DecidedBy | None = None,
+        content: Content | None = None,
     ) -> Reservation:
         """Records a release before any of its noise is drawn, or refuses it.
 
         In one transaction: the whole chain is verified, the request is judged by everything counted so far, and the
         entry is on disk when this returns. A process that dies afterwards leaves its reservation behind, which counts
         for ever. A release that promises less than those before it is refused unless somebody has decided so, by name;
-        the decision is an entry of its own.
+        the decision is an entry of its own. In a series, data that were released as one period are refused as another;
+        a table in memory is known again by the digest of its `content`.
         """
         self._sound_state()
-        marks = self._marked([Path(path) for path in files])
+        marks = [*self._marked([Path(path) for path in files]), *self._marked_tables(tables)]
+        if request.series is not None and not marks:
+            marks = self._marked_in_memory(content)
         event = Reserve(
             uuid4().hex,
             combined_digest([mark.digest for mark in marks], self.key()),
@@ -105,19 +114,36 @@ class Ledger:
             request.synthetic,
             request.seeded,
             request.public,
+            request.nulls,
+            request.series,
         )
         with self._writing() as book:
             less = judge(request, book.state, decided_by)
+            self._require_one_period(request, marks, book.state)
             if less and decided_by:
                 book.append(Permit(decided_by.name, decided_by.reason, less), book.state.total)
             total = book.state.total + event.loss
             entry = book.append(event, total)
+            left = limits_of(event.budget, event.series, book.state)[0].left(event.loss)
             state = _state(store.read_stored(book.connection))
-        return Reservation(event.release, entry, event.loss, total, left_of(request.prices.budget, total), state)
+        return Reservation(event.release, entry, event.loss, total, left, state)
 
-    def require_possible(self, request: Request, decided_by: DecidedBy | None = None) -> PrivacyLoss:
+    def require_possible(
+        self,
+        request: Request,
+        decided_by: DecidedBy | None = None,
+        *,
+        files: Iterable[Path] = (),
+        tables: Iterable[str] = (),
+        content: Content | None = None,
+    ) -> PrivacyLoss:
         """Refuses what `reserve` would refuse now, and records nothing; returns what would remain of the budget."""
-        return left_after(request, self._sound_state(), decided_by)
+        state = self._sound_state()
+        left = left_after(request, state, decided_by)
+        if request.series is not None:
+            marks = [*self._marked(list(files)), *self._marked_tables(tables)] or self._marked_in_memory(content)
+            self._require_one_period(request, marks, state)
+        return left
 
     def commit(self, release_id: str, manifest_digest: str) -> Entry:
         """Records that the release is finished."""
@@ -188,6 +214,20 @@ class Ledger:
     def _marked(self, files: Sequence[Path]) -> list[FileMark]:
         key, folder = self.key(), self.path.resolve().parent
         return [FileMark(_seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
+
+    def _marked_tables(self, tables: Iterable[str]) -> list[FileMark]:
+        """Tables of a database, which are known by their names alone."""
+        key = self.key()
+        return [FileMark(table, 0, text_digest(table, key)) for table in tables]
+
+    def _marked_in_memory(self, content: Content | None) -> list[FileMark]:
+        """A table in memory, which is known by its content alone; nothing where that cannot be had."""
+        digest = None if content is None else content(self.key())
+        return [] if digest is None else [FileMark(IN_MEMORY, 0, digest)]
+
+    def _require_one_period(self, request: Request, marks: Sequence[FileMark], state: LedgerState) -> None:
+        if request.series is not None:
+            require_one_period(request.series, marks, state, self.path.resolve().parent)
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:

@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
-from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers
+from gedp.accounting.composition import NOTHING, PrivacyLoss, Promise, compose, compose_publishers
+from gedp.accounting.series import SeriesLoss, series_of
 from gedp.ledger.amounts import left_of, mu_up
 from gedp.ledger.chain import Head, Verification, running_totals
 from gedp.ledger.entries import Abandon, Commit, Decision, Entry, Permit, Reserve
 from gedp.neighbors import Protection
 from gedp.neighbors.combine import is_narrower
 from gedp.policy.model import Attribute
-
-NOTHING = PrivacyLoss(Fraction(0))
 
 
 @dataclass(frozen=True)
@@ -56,10 +54,24 @@ class LedgerState:
     total: PrivacyLoss
 
     @property
+    def counted(self) -> tuple[Reserve, ...]:
+        """The reservations that count, in their order."""
+        return tuple(release.reserve for release in self.releases if release.counts)
+
+    @property
     def budget(self) -> PrivacyLoss | None:
-        """The budget in force: that of the latest release that counts, if there is any."""
-        counted = [release.reserve.budget for release in self.releases if release.counts]
-        return counted[-1] if counted else None
+        """The budget in force: that of the latest release that counts, if there is any. In a series, of each period."""
+        return self.counted[-1].budget if self.counted else None
+
+    @property
+    def series(self) -> SeriesLoss | None:
+        """What is spent on each period; None where the ledger does not hold a series.
+
+        What counts although no release says so, such as what somebody decided to add, counts for every period.
+        """
+        known = compose(reserve.loss for reserve in self.counted)
+        spent = ((reserve.series.period, reserve.loss) for reserve in self.counted if reserve.series)
+        return series_of(spent, left_of(self.total, known))
 
     @property
     def permits(self) -> tuple[tuple[Entry, Permit], ...]:
@@ -73,8 +85,7 @@ class LedgerState:
     @property
     def combined(self) -> CombinedPromise:
         """The promise over every release that counts."""
-        counted = [release.reserve for release in self.releases if release.counts]
-        attributes = _attributes_of(counted)
+        attributes = _attributes_of(self.counted)
         promise = Promise({}, self.total)
         for name, versions in attributes.items():
             for protection in _narrowest([attribute.protection for attribute in versions]):
@@ -84,8 +95,8 @@ class LedgerState:
             f"On {entry.time[:10]} {permit.by} decided to promise less than before: {'; '.join(permit.what)}."
             for entry, permit in self.permits
         )
-        sentence = _sentence(len(counted), promise, differing, self)
-        return CombinedPromise(promise, len(counted), sentence, tuple(decisions))
+        sentence = _sentence(len(self.counted), promise, differing, self)
+        return CombinedPromise(promise, len(self.counted), sentence, tuple(decisions))
 
 
 #: Of a ledger that is still to be made.
@@ -153,6 +164,8 @@ def _sentence(count: int, promise: Promise, differing: list[str], state: LedgerS
     if differing:
         listed = "; ".join(f"{name} within {promise.protections[name]}" for name in differing)
         sentence += f" The releases protect some attributes differently; the narrower intervals hold for all: {listed}."
+    if state.series is not None:
+        sentence = " ".join([sentence, *state.series.sentences])
     if any(isinstance(entry.event, Decision) for entry in state.verification.entries):
         sentence += " The ledger holds decisions about broken or missing entries; this rests on what they say."
     return sentence

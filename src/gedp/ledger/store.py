@@ -23,11 +23,13 @@ from gedp.errors import GedpError, Refused
 from gedp.files import LEDGER_MARK
 from gedp.ledger.amounts import loss_text
 from gedp.ledger.chain import Head, Row, Stored
-from gedp.ledger.entries import Entry, canonical, entry_text
+from gedp.ledger.entries import Entry, Reserve, canonical, entry_text
 from gedp.sql import quoted_name
 
 APPLICATION_ID = LEDGER_MARK
 FORMAT = 3
+#: Once the ledger holds a release with a period, which readers of format 3 do not know.
+FORMAT_OF_SERIES = 4
 SYNCHRONOUS = "EXTRA"
 
 TABLES = {
@@ -157,6 +159,8 @@ def append(connection: sqlite3.Connection, entry: Entry) -> None:
     connection.execute(
         "UPDATE head SET sequence = ?, hash = ?, total = ?", (entry.sequence, entry.hash, loss_text(entry.total))
     )
+    if isinstance(entry.event, Reserve) and entry.event.series is not None:
+        connection.execute(f"PRAGMA user_version = {FORMAT_OF_SERIES}")
     *others, last = read_stored(connection).rows  # a damaged page may hand out the place of another entry
     if tuple(others) != before or last.body.decode(errors="replace") != entry_text(entry):
         raise LedgerBrokenError("the ledger's file is damaged, so nothing was written. Restore it from a backup")
@@ -241,9 +245,9 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
         empty = " (the file is empty: was it cut off?)" if not path.stat().st_size else ""
         raise NotALedgerError(f"{path} is not a ledger{empty}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > FORMAT:
+    if version > FORMAT_OF_SERIES:
         raise LedgerError(
-            f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT}). Upgrade gedp"
+            f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT_OF_SERIES}). Upgrade gedp"
         )
     if version < FORMAT:
         raise LedgerError(f"{path} has no known format ({version})")
@@ -255,7 +259,7 @@ def _identity(connection: sqlite3.Connection) -> tuple[object, object, object]:
 
 
 def _genesis(connection: sqlite3.Connection) -> str:
-    """The hash that the first entry names as its previous: it seals who the ledger is."""
+    """The hash that the first entry names as its previous: it seals who the ledger is, as it was made."""
     content = [part.hex() if isinstance(part, bytes) else str(part) for part in _identity(connection)]
     return sha256(canonical([FORMAT, *content]).encode()).hexdigest()
 

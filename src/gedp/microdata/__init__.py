@@ -4,14 +4,18 @@ cells     rows, their keys, finest cells and groups
 problem   what the release says about one attribute
 solve     weighted least squares over the cells
 weights   plug-in and quasi
+pooled    the answers for the rows of a cell as one answer for its total
+kinds     rows that stay on file, as those of too many establishments for memory do
 measured  groups that determine no cells, made to agree
 constraints   no negatives, whole numbers, fixed totals: where asked for
 fit       the result: fitted, described, written
 on_file   those in the folder of a release, fitted again and compared; what tables are made of
-tabulate  custom tables: variances (of any group), ratios and formulas, qcew (the layout of the BLS)
+tabulate  custom tables: variances (of any group), ratios, qcew (the layout of the BLS)
+comparing     what changed since another release, by `changes` (the mathematics) of what is `comparable`; series of them
 """
 
 from gedp.microdata.fit import Microdata, fit_microdata
 from gedp.microdata.on_file import read_microdata
+from gedp.microdata.series import tabulate_series
 
-__all__ = ["Microdata", "fit_microdata", "read_microdata"]
+__all__ = ["Microdata", "fit_microdata", "read_microdata", "tabulate_series"]

@@ -6,25 +6,33 @@ there are: see `measured` for what can be published then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import CodeArray, label_codes
+from gedp.arrays import BoolArray, CodeArray, label_codes
 from gedp.errors import Fault, FaultsError
-from gedp.industries import ancestor_of
+from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
+from gedp.microdata.combining import MOST_JOINED_CELLS, combinations, joined
 from gedp.policy import Grouper, Query, Spec
+from gedp.policy.section import did_you_mean, nearest
 from gedp.release import ProtectedAnswers
 from gedp.sql import quoted_name
 
-MOST_JOINED_CELLS = 50_000_000
-NAICS = "naics"  # a public column of this name can be grouped by these without a map file
-INDUSTRY_LEVELS = {"domain": 1, "supersector": 2, "sector": 3}  # depths in the industry tree
+if TYPE_CHECKING:
+    from gedp.microdata.kinds import Kinds
+
 SECTOR_DIGITS = 2  # of a NAICS code that say all of these
 TOTAL_KEY = "cell"  # the only column of the one group that everything is in
+MOST_NAMED = 5  # codes in a message
+
+#: A filter: of every key, the codes that pass. No keys let everything pass.
+Where: TypeAlias = Mapping[str, Sequence[str]]
+NO_FILTER: Where = {}
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,12 +42,27 @@ class Cells:
     count: int
     of_row: CodeArray
     codes: Mapping[str, CodeArray]  # of every cell, for every key
+    has_rest: bool = False  # whether the last one holds all rows that were not asked for
+    _asked: "list[tuple[Cells, CodeArray | None]]" = field(default_factory=list, compare=False)
+
+    @property
+    def asked_for(self) -> slice:
+        """All of them but the rest."""
+        return slice(self.count - self.has_rest)
 
     def inside(self, groups: "Cells") -> CodeArray | None:
-        """The group of every cell, where the rows of each are in one group; None if a group cuts through a cell."""
+        """The group of every cell, where the rows of each are in one group; None if a group cuts through a cell.
+
+        The last groups are remembered, since one attribute after another asks for them.
+        """
+        for known, found in list(self._asked):
+            if known is groups:
+                return found
         of_cell = np.zeros(self.count, dtype=np.int32)
         of_cell[self.of_row] = groups.of_row
-        return of_cell if np.array_equal(of_cell[self.of_row], groups.of_row) else None
+        result = of_cell if np.array_equal(of_cell[self.of_row], groups.of_row) else None
+        self._asked[:] = [(groups, result)]
+        return result
 
 
 @dataclass(repr=False)
@@ -52,7 +75,9 @@ class PublicRows:
     has_rows: bool  # whether the release says what its rows are
     _table: list[pa.Table] = field(default_factory=list)
     _keys: dict[str, tuple[CodeArray, list[str]]] = field(default_factory=dict)
-    _cells: dict[tuple[str, ...], Cells] = field(default_factory=dict)
+    _cells: dict[tuple[Sequence[str], ...], Cells] = field(default_factory=dict)
+    _answers: dict[str, pa.Table] = field(default_factory=dict)  # of every query, for all attributes
+    kinds: "Kinds | None" = None  # where establishments stay on file, and a row stands for all of a kind
 
     @property
     def table(self) -> pa.Table:
@@ -66,36 +91,53 @@ class PublicRows:
 
     @property
     def count(self) -> int:
-        """The number of establishments, or of cells where none are listed."""
+        """The number of rows at hand: establishments, cells where none are listed, or kinds of establishments."""
         return int(self.table.num_rows)
+
+    @property
+    def listed(self) -> int:
+        """The number of establishments, or of cells where none are listed."""
+        return self.count if self.kinds is None else int(self.kinds.counts.sum())
+
+    def answered_by(self, source: ProtectedAnswers, spec: Spec) -> "PublicRows":
+        """The same rows with other answers, to a spec about the same table."""
+        return replace(self, source=source, spec=spec, _answers={})
 
     def key(self, name: str) -> tuple[CodeArray, list[str]]:
         """A public column or grouping as codes of the rows, with the text of each code, sorted."""
         if name not in self._keys:
             grouper = self.spec.groupers.get(name, self._prefix(name))
-            column = self._column_of(name)
-            if column is None:
+            columns = self.columns_of(name)
+            if columns is None:
                 raise FaultsError(self.source.name, [self.unknown(name)])
+            column = columns[0]
             if column == name:
                 self._keys[name] = _encoded(self.table[name])
+            elif grouper is not None and grouper.columns:
+                self._keys[name] = joined(self.keys(grouper.columns), self.count)
             elif grouper is not None:
-                self._keys[name] = self.derived(column, lambda texts: self._lookup(grouper, texts))
+                held = self._holding(grouper.column, grouper.prefix)
+                self._keys[name] = self.derived(held or grouper.column, lambda texts: self._lookup(grouper, texts))
             else:
                 self._keys[name] = self.derived(column, lambda texts: self._industries(name, column, texts))
         return self._keys[name]
 
     def knows(self, name: str) -> bool:
         """Whether there is such a public column or grouping."""
-        return self._column_of(name) is not None
+        return self.columns_of(name) is not None
 
-    def _column_of(self, name: str) -> str | None:
-        """The column of the rows from which a key follows: itself, or one that is at least as fine."""
+    def columns_of(self, name: str) -> tuple[str, ...] | None:
+        """The columns of the rows from which a key follows: itself, one that is at least as fine, those it joins."""
         if name in self.table.column_names and name != self.spec.data.id and not self._is_no_key(name):
-            return name
+            return (name,)
         grouper = self.spec.groupers.get(name, self._prefix(name))
-        if grouper is not None:
-            return self._holding(grouper.column, grouper.prefix)
-        return self._holding(NAICS, SECTOR_DIGITS) if name in INDUSTRY_LEVELS else None
+        if grouper is not None and grouper.columns:
+            return grouper.columns if all(map(self.knows, grouper.columns)) else None
+        if grouper is None:
+            held = self._holding(NAICS, SECTOR_DIGITS) if name in INDUSTRY_LEVELS else None
+        elif (held := self._holding(grouper.column, grouper.prefix)) is None and grouper.column in self.spec.groupers:
+            return self.columns_of(grouper.column)
+        return None if held is None else (held,)
 
     def _is_no_key(self, name: str) -> bool:
         """Whether a column only stands for everything together. Keys of groups are text."""
@@ -124,33 +166,73 @@ class PublicRows:
 
     def unknown(self, name: str) -> Fault:
         """The fault that there is no such key, which lists the keys that there are."""
-        return Fault("by", f"{name!r} is not a public column or grouping", self._what_there_is())
-
-    def _what_there_is(self) -> str:
         columns = [name for name in self.table.column_names if self.knows(name)]
+        meant = nearest(name, [*columns, *filter(self.knows, self.spec.groupers)])
+        hint = f"{f'Did you mean {meant!r}? ' if meant else ''}{self._what_there_is(columns)}"
+        return Fault("by", f"{name!r} is not a public column or grouping", hint)
+
+    def _what_there_is(self, columns: Sequence[str]) -> str:
         more = [*filter(self.knows, self.spec.groupers), *(INDUSTRY_LEVELS if NAICS in columns else ())]
         prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
-        return f"There are: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
+        there_are = "There are" if self.kinds is None else "While the rows stay on file, there are"
+        return f"{there_are}: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
 
     def attributes(self, chosen: Sequence[str] | None = None) -> list[str]:
-        """The attributes of the release in its order, or the chosen ones; every unknown one in one error."""
-        names = self.spec.asked
-        unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
-        if unknown:
-            faults = [
-                Fault("attribute", f"{n!r} is not in this release", f"It has: {', '.join(names)}") for n in unknown
-            ]
-            raise FaultsError(self.source.name, faults)
-        return [name for name in names if chosen is None or name in chosen]
+        """The attributes of the release in its order, or the chosen ones; every unknown one in one error.
 
-    def cells(self, keys: Sequence[str]) -> Cells:
-        """The finest cells of these keys, in the order of their texts."""
+        Whoever chooses one that was split chooses both of its parts.
+        """
+        names, wholes = self.spec.asked, self.spec.policy.wholes
+        if chosen is None:
+            return names
+        unknown = [name for name in dict.fromkeys(chosen) if name not in names and name not in wholes]
+        if unknown:
+            known = [*names, *wholes]
+            raise FaultsError(
+                self.source.name,
+                [Fault("attribute", f"{n!r} is not in this release", did_you_mean(n, known)) for n in unknown],
+            )
+        wanted = {part for name in chosen for part in wholes.get(name, (name,))}
+        return [name for name in names if name in wanted]
+
+    def cells(self, keys: Sequence[str], where: Where = NO_FILTER) -> Cells:
+        """The finest cells of these keys, in the order of their texts; all rows besides those of `where` are one."""
         names = tuple(sorted(keys))
-        if names not in self._cells:
-            of_row, codes = combinations([codes for codes, _ in self.keys(names)], self.count)
-            count = len(codes[0]) if names else 1
-            self._cells[names] = Cells(count, of_row, dict(zip(names, codes, strict=True)))
-        return self._cells[names]
+        known = (*names, *((name, *sorted(set(where[name]))) for name in sorted(where)))
+        cells = self._cells.get(known)
+        if cells is None:
+            cells = self._selected(names, where) if where else self._all_cells(names)
+        self._cells.pop(known, None)
+        self._cells[known] = cells  # what was asked for last is last
+        return cells
+
+    def forget_cells(self, kept: int) -> None:
+        """Leaves only the cells that were asked for last: whoever serves many groupings would keep them all."""
+        for known in list(self._cells)[:-kept]:
+            self._cells.pop(known, None)
+
+    def _all_cells(self, names: Sequence[str]) -> Cells:
+        of_row, codes = combinations([codes for codes, _ in self.keys(names)], self.count)
+        count = len(codes[0]) if names else 1
+        return Cells(count, of_row, dict(zip(names, codes, strict=True)))
+
+    def _selected(self, names: Sequence[str], where: Where) -> Cells:
+        """The cells of the rows that a filter lets pass, and the rest."""
+        is_rest = ~self.rows_where(where)
+        passing = [np.where(is_rest, np.int32(0), codes) for codes, _ in self.keys(names)]
+        of_row, codes = combinations([is_rest.astype(np.int32), *passing], self.count)
+        return Cells(len(codes[0]), of_row, dict(zip(names, codes[1:], strict=True)), bool(is_rest.any()))
+
+    def rows_where(self, where: Where) -> BoolArray:
+        """Which rows have one of the given codes of every key; all unknown codes in one error."""
+        found, faults = np.ones(self.count, dtype=bool), list[Fault]()
+        for name, (codes, texts) in zip(where, self.keys(list(where)), strict=True):
+            unknown = sorted(set(where[name]) - set(texts))
+            faults += [Fault("where", f"there is no {code!r} in {name}", _some(texts)) for code in unknown]
+            found &= np.isin(texts, list(where[name]))[codes]
+        if faults:
+            raise FaultsError(self.source.name, faults)
+        return found
 
     def gives_rows(self, attribute: str) -> bool:
         """Whether the answers for an attribute determine its values: of the rows, or of cells that are to be divided.
@@ -171,11 +253,17 @@ class PublicRows:
 
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
         """The answers of a query for one attribute, and the place among them of every cell."""
-        table = self.source.answers(query.name)
+        if query.name not in self._answers:
+            self._answers[query.name] = self.source.answers(query.name)
+        table = self._answers[query.name]
         table = table.filter(pa.compute.equal(table["attribute"], attribute))
+        return table, self.placed(table, query.name, query.by, cells)
+
+    def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> CodeArray:
+        """The place of every cell among the groups of a query, which are the rows of a table with their keys."""
         of_cell = np.zeros(cells.count, dtype=np.int64)
         of_group = np.zeros(table.num_rows, dtype=np.int64)
-        for key in query.by:
+        for key in by:
             labels = self.key(key)[1]
             places = pa.compute.index_in(table[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
             of_group = of_group * (len(labels) + 1) + places.fill_null(len(labels)).to_numpy()
@@ -183,9 +271,10 @@ class PublicRows:
         order = np.argsort(of_group)
         found = np.minimum(np.searchsorted(of_group[order], of_cell), max(table.num_rows - 1, 0))
         if not table.num_rows or not np.array_equal(of_group[order][found], of_cell):
-            lost = Fault(f"query {query.name!r}", "some establishments are in none of its groups", "Get a fresh copy")
+            lost = Fault(f"query {query!r}", "some establishments are in none of its groups", "Get a fresh copy")
             raise FaultsError(self.source.name, [lost])
-        return table, order[found].astype(np.int32)
+        of_cells: CodeArray = order[found].astype(np.int32)
+        return of_cells
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, each different text once."""
@@ -222,12 +311,17 @@ class PublicRows:
         return [known[text] for text in texts]
 
 
+def _some(texts: Sequence[str]) -> str:
+    shown = ", ".join(texts[:MOST_NAMED])
+    return f"There are: {shown}" if len(texts) <= MOST_NAMED else f"There are {len(texts):,}, such as {shown}"
+
+
 def read_public_rows(source: ProtectedAnswers) -> PublicRows:
     """The rows of a release with their public columns and grouping keys: its establishments, or else finest cells."""
     spec = source.manifest.spec
     if any(query.is_identity for query in spec.queries):
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
-        return PublicRows(source, spec, True, True, [source.identity(plain)])
+        return PublicRows(source, spec, True, True, [source.identity(plain, coded=spec.data.public)])
     rows = _finest_groups(source, spec)
     return PublicRows(source, spec, False, rows is not None, [] if rows is None else [rows])
 
@@ -283,32 +377,10 @@ def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
 
 
 def _encoded(column: pa.ChunkedArray) -> tuple[CodeArray, list[str]]:
-    encoded = column.combine_chunks().dictionary_encode()
+    encoded = column.unify_dictionaries().combine_chunks().dictionary_encode()
     values = pa.table({"value": encoded.dictionary})
     with duckdb.connect() as connection:  # the same texts as where the groups were made
         connection.register("codes", values)
         texts = [row[0] for row in connection.execute("SELECT value::VARCHAR FROM codes").fetchall()]
     labels, of_text = label_codes(texts)
     return of_text[encoded.indices.to_numpy()], labels
-
-
-def combinations(columns: Sequence[CodeArray], rows: int) -> tuple[CodeArray, list[CodeArray]]:
-    """The combinations of codes that occur, and the one of every row; compacted column by column."""
-    of_row = np.zeros(rows, dtype=np.int32)
-    found: list[CodeArray] = []
-    for column in columns:
-        size = int(column.max(initial=0)) + 1
-        combined = of_row.astype(np.int64) * size + column
-        count = (int(of_row.max(initial=0)) + 1) * size
-        if count <= MOST_JOINED_CELLS:
-            seen = np.zeros(count, dtype=bool)
-            seen[combined] = True
-            present = np.flatnonzero(seen)
-            position = np.cumsum(seen, dtype=np.int32) - np.int32(1)
-            of_row = position[combined]
-        else:
-            present, places = np.unique(combined, return_inverse=True)
-            of_row = places.astype(np.int32)
-        before, last = np.divmod(present, size)
-        found = [*(codes[before] for codes in found), last.astype(np.int32)]
-    return of_row, found

@@ -13,20 +13,25 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
-from gedp.arrays import FloatArray
-from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import WriteError, real, replacing, sha256, write_text, writing
-from gedp.microdata.cells import PublicRows, read_public_rows
+from gedp.arrays import FloatArray, sum_by
+from gedp.errors import DomainError, Fault, FaultsError, Refused
+from gedp.files import WriteError, real, sha256, write_text, writing
+from gedp.microdata.cells import Cells, PublicRows, Where, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.kinds import FittedRows, FittedValues, need_all_rows, read_kinds, stay_on_file
 from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
-from gedp.release import MANIFEST, ProtectedAnswers, ReleaseFolder
+from gedp.passes import OnFile
+from gedp.release import MANIFEST, Labels, ProtectedAnswers, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
+from gedp.release.estimated import EstimatesTable
+from gedp.release.parts import digest, replacing_table
 from gedp.tables import Table
 
 if TYPE_CHECKING:
+    from gedp.microdata.changes_table import ChangesTable
     from gedp.microdata.ratios import Ratio
 
 FIXED_TOTALS = "fixed_totals"  # in the file beside the microdata, so that nobody has to give them again
@@ -63,11 +68,12 @@ class Microdata:
     is_on_file: bool = False  # whether the values are those in the folder of the release
 
     def __repr__(self) -> str:
-        rows = f"{self.public_rows.count:,} rows, " if self.fits else ""
+        rows = f"{self.public_rows.listed:,} rows, " if self.fits else ""
         return f"Microdata({rows}{', '.join(self.attributes)})"
 
     def _repr_html_(self) -> str:
-        shown = Table(self.table())._repr_html_() if self.fits else ""
+        is_at_hand = self.fits and self.public_rows.kinds is None
+        shown = Table(self.table())._repr_html_() if is_at_hand else ""
         return f"<p>{escape(repr(self))}</p>{shown}"
 
     @property
@@ -82,15 +88,31 @@ class Microdata:
             raise Refused(f"{self.public_rows.source.name}: fitted to a rehearsal, which is never written")
         return self.public_rows.source
 
+    @property
+    def labels(self) -> Labels | None:
+        """What people call things in the release; None for what was fitted to a rehearsal."""
+        source = self.public_rows.source
+        return source.labels if isinstance(source, ReleaseFolder) else None
+
     def table(self) -> pa.Table:
         """Id and public columns, and one protected column for each attribute that has values of the rows."""
         self.require_rows()
-        columns = {name: self.public_rows.table[name] for name in self.public_rows.table.column_names}
+        if self.public_rows.kinds is not None:
+            raise Refused(f"{self.public_rows.source.name}: the rows are on file. Write them, and read them in parts")
+        rows = self.public_rows.table
+        columns = {name: _without_codes(rows[name]) for name in rows.column_names}
         return pa.table({**columns, **{name: self._column(name) for name in self.fits}})
 
     def allows(self, by: Sequence[str], attribute: str) -> bool:
         """Whether a table of an attribute can be made by a grouping: any with rows, else those that were measured."""
         return attribute in self.fits or self.measured[attribute].allows(by)
+
+    def confidence(self, given: float | None = None) -> float:
+        """The confidence of intervals: the given one, or that of the spec."""
+        found = float(self.public_rows.spec.output.confidence) if given is None else given
+        if not 0 < found < 1:
+            raise DomainError("a confidence is between 0 and 1")
+        return found
 
     def meaning(self, name: str) -> str:
         """What the values of an attribute rest on, in words."""
@@ -112,11 +134,29 @@ class Microdata:
         attributes: str | Sequence[str] | None = None,
         confidence: float | None = None,
         ratios: "Sequence[str | Ratio]" = (),
-    ) -> Table:
+        where: Where | None = None,
+    ) -> EstimatesTable:
         """Estimates and errors for every group of any grouping: see gedp.microdata.tabulate."""
         from gedp.microdata.tabulate import tabulate
 
-        return Table(tabulate(self, by, attributes, confidence, ratios))
+        found = tabulate(self, by, attributes, confidence, ratios, where)
+        return EstimatesTable(found, _keys(by), self.labels)
+
+    def change(
+        self,
+        against: "Microdata",
+        by: str | Sequence[str],
+        attributes: str | Sequence[str] | None = None,
+        confidence: float | None = None,
+        ratios: "Sequence[str | Ratio]" = (),
+        where: Where | None = None,
+    ) -> "ChangesTable":
+        """The same table, and what changed since the release of other microdata: see gedp.microdata.comparing."""
+        from gedp.microdata.changes_table import ChangesTable
+        from gedp.microdata.comparing import change
+
+        found = change(self, against, by, attributes, confidence, ratios, where)
+        return ChangesTable(found, _keys(by), self.labels)
 
     def tabulate_qcew(
         self, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
@@ -144,7 +184,7 @@ class Microdata:
     def write(self, path: str | Path | None = None) -> Path:
         """Writes the table, into the folder of the release unless told otherwise, and how it was fitted beside it.
 
-        A report in that folder is about the microdata before, so it goes first: see gedp.publish for how to replace it.
+        A report in that folder is about the microdata before, so it goes first; `gedp.completing` replaces both.
         """
         self.require_rows()
         path = self.release.folder / MICRODATA if path is None else Path(path)
@@ -152,16 +192,25 @@ class Microdata:
             raise WriteError(f"cannot write {path}: microdata are a Parquet file. Choose a name that ends in .parquet")
         beside = path.with_suffix(".json")
         self.release.require_not_part(path, beside)
-        with replacing(path) as temporary:
-            keys = [name for name in self.public_rows.table.column_names if name != self.public_rows.spec.data.id]
-            pq.write_table(self.table(), temporary, compression="zstd", use_dictionary=keys)  # others do not repeat
-            described = {"file": path.name, "sha256": sha256(temporary), **self.described()}
+        with replacing_table(path) as temporary:
+            self._write_rows(temporary)
+            described = {"file": path.name, "sha256": digest(temporary), **self.described()}
             if self.is_place_on_file(path):
                 with writing(report := self.release.folder / REPORT):
                     report.unlink(missing_ok=True)
                     drop_signature(self.release.folder)
             write_text(beside, json.dumps(described, indent=2, ensure_ascii=False) + "\n")
         return path
+
+    def _write_rows(self, path: Path) -> None:
+        public_rows, data = self.public_rows, self.public_rows.spec.data
+        if public_rows.kinds is None:
+            keys = [name for name in public_rows.table.column_names if name != data.id]
+            pq.write_table(self.table(), path, compression="zstd", use_dictionary=keys)  # others do not repeat
+            return
+        kept = [*([data.id] if data.id else []), *data.public]
+        values = {name: fitted_values(fit, public_rows.cells_of(name)) for name, fit in self.fits.items()}
+        public_rows.kinds.opened().rewrite(FittedRows(public_rows.kinds.lookup, kept, values), path)
 
     def is_place_on_file(self, path: Path) -> bool:
         """Whether microdata at this path are those on file in the release."""
@@ -191,6 +240,11 @@ class Microdata:
         }
 
 
+def _without_codes(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column with its values in every row, and not in a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
     """How the weights settled, for the file beside the microdata."""
     return {
@@ -210,6 +264,7 @@ def fit_microdata(
     nonnegative: bool | None = None,
     whole: bool | None = None,
     fixed: Given | Sequence[Given] | None = None,
+    on_file: OnFile | None = None,
 ) -> Microdata:
     """Fits the microdata to all the answers of a release, and to nothing else.
 
@@ -222,17 +277,24 @@ def fit_microdata(
 
     Attributes whose answers determine neither rows nor finest cells get no values. They stay for tables of measured
     groups, which no constraint changes.
+
+    With `on_file` the rows of very many establishments stay there, and whatever it opens them with goes over them. Some
+    fits need all rows in memory: see gedp.microdata.kinds.
     """
-    public_rows = read_public_rows(release)
+    spec = release.manifest.spec
+    chosen = weights or spec.microdata.weights
+    given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
+    asked = Constraints.of(spec.microdata, nonnegative=nonnegative, whole=whole)
+    is_plain = chosen == "quasi" and share_by is None and not given and not asked.named
+    public_rows = _public_rows(release, on_file, is_plain=is_plain)
     wanted = public_rows.attributes(attributes)
-    chosen = weights or public_rows.spec.microdata.weights
     row_weights = None if share_by is None else _public_weights(public_rows, share_by)
     with_rows = [name for name in wanted if public_rows.gives_rows(name)]
     without = [name for name in wanted if name not in with_rows]
-    for name in with_rows:
-        public_rows.cells_of(name)  # once, before threads ask for them
-    given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
-    asked = Constraints.of(public_rows.spec.microdata, nonnegative=nonnegative, whole=whole)
+    for name in with_rows:  # once, before threads ask for them
+        public_rows.cells_of(name)
+        if public_rows.kinds is not None:
+            public_rows.kinds.together(name)
     constraints = read_constraints(public_rows, with_rows, asked, given, without)
 
     def fit(name: str) -> AttributeFit:
@@ -244,6 +306,35 @@ def fit_microdata(
         fits = dict(zip(with_rows, pool.map(fit, with_rows), strict=True))
     measured = {name: fit_measured(public_rows, name, chosen) for name in without}
     return Microdata(public_rows, chosen, fits, share_by, constraints, measured)
+
+
+def _public_rows(release: ProtectedAnswers, on_file: OnFile | None, *, is_plain: bool) -> PublicRows:
+    """The establishments one by one, or by kind where they stay on file."""
+    if on_file is None or not isinstance(release, ReleaseFolder):
+        return read_public_rows(release)
+    spec = release.manifest.spec
+    if is_plain and stay_on_file(spec, release.manifest.establishments, on_file):
+        return read_kinds(release, on_file)
+    if not on_file.always:
+        return read_public_rows(release)
+    reasons = need_all_rows(spec) or ["constraints, public weights and plug-in weights are worked out row by row"]
+    raise Refused(
+        f"{release.name}: these microdata cannot be fitted with Spark: {'; '.join(reasons)}. Fit them in the memory of "
+        "one machine, without --engine spark"
+    )
+
+
+def fitted_values(fit: AttributeFit, cells: Cells) -> FittedValues:
+    """How the fitted values of rows follow from their answers."""
+    assert fit.row_answers is not None
+    assert fit.cell_variances is not None
+    assert fit.each_row is not None
+    sums = sum_by(cells.of_row, fit.row_answers, cells.count)
+    return FittedValues(cells.of_row, (fit.totals - sums) / fit.cell_variances, fit.each_row)
+
+
+def _keys(by: str | Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys([by] if isinstance(by, str) else by))
 
 
 def _public_weights(public_rows: PublicRows, column: str) -> FloatArray:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations as pairs
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -24,12 +24,12 @@ from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
 from gedp.arrays import BoolArray, FloatArray, IntArray, sum_by
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import TOTAL_KEY, Cells, PublicRows, keys_of_groups
+from gedp.microdata.cells import NO_FILTER, TOTAL_KEY, Cells, PublicRows, Where, keys_of_groups
 from gedp.microdata.problem import PsiNoise, is_exact, noise_of
 from gedp.microdata.solve import require_variances, rows_times
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
 from gedp.microdata.weights import Weighed, require_weights, settle
-from gedp.policy import Query
+from gedp.policy import ClassQuery, Query
 
 MOST_AGREEMENTS = 2_000  # groups in which queries are made to agree, the coarsest groupings first
 INDEPENDENT = 1e-9  # relative to a line of C: what must be left of it besides the lines before
@@ -47,9 +47,9 @@ class Measurement:
     by_psi: BoolArray
     noise: PsiNoise
 
-    def groups(self, by: Sequence[str]) -> Cells | None:
+    def groups(self, by: Sequence[str], where: Where = NO_FILTER) -> Cells | None:
         """The group of every measured group in another grouping; None if these are not made of whole ones."""
-        return self.public_rows.cells(by) if all(map(self.public_rows.knows, by)) else None
+        return self.public_rows.cells(by, where) if all(map(self.public_rows.knows, (*by, *where))) else None
 
     def variances_at(self, values: FloatArray) -> FloatArray:
         """Of the answers where these are the truth."""
@@ -91,17 +91,17 @@ class MeasuredFit:
         """What was measured, in words."""
         return list(dict.fromkeys(" x ".join(each.query.by) or "the total" for each in self.measurements))
 
-    def table(self, by: Sequence[str]) -> MeasuredTable:
+    def table(self, by: Sequence[str], where: Where = NO_FILTER) -> MeasuredTable:
         """The groups of a grouping that `allows` lets pass."""
-        possible = [place for place, each in enumerate(self.measurements) if each.groups(by) is not None]
+        possible = [place for place, each in enumerate(self.measurements) if each.groups(by, where) is not None]
         if self.agreement.is_complete:  # all give the same, the coarsest with the least work
             possible = [min(possible, key=lambda place: len(self.totals[place]))]
-        tables = [self._table(place, by) for place in possible]
+        tables = [self._table(place, by, where) for place in possible]
         return min(tables, key=lambda table: float(table.variances.sum()))
 
-    def _table(self, place: int, by: Sequence[str]) -> MeasuredTable:
+    def _table(self, place: int, by: Sequence[str], where: Where) -> MeasuredTable:
         public_rows = self.measurements[place].public_rows
-        groups, variances = public_rows.cells(by), self.variances[place]
+        groups, variances = public_rows.cells(by, where), self.variances[place]
         totals = sum_by(groups.of_row, self.totals[place], groups.count)
         return MeasuredTable(
             public_rows, groups, totals, self.agreement.variances(place, groups, variances, self._solve)
@@ -112,10 +112,26 @@ class MeasuredFit:
         return self.agreement.solver(np.concatenate(self.variances))
 
 
+class Grouped(Protocol):
+    """Answers of one query, by groups that are the rows of its public_rows."""
+
+    @property
+    def query(self) -> Query | ClassQuery:
+        """What was asked."""
+
+    @property
+    def public_rows(self) -> PublicRows:
+        """The groups."""
+
+    @property
+    def answers(self) -> FloatArray:
+        """What was answered."""
+
+
 class Agreement:
     """C: in which groups queries must agree. Lines that follow from others are left out."""
 
-    def __init__(self, measurements: Sequence[Measurement]) -> None:
+    def __init__(self, measurements: Sequence[Grouped]) -> None:
         self.sizes = [len(each.answers) for each in measurements]
         self.starts = np.cumsum([0, *self.sizes])
         blocks, lines, self.is_complete = [sparse.csr_array((0, int(self.starts[-1])), dtype=np.float64)], 0, True
@@ -161,7 +177,7 @@ class Agreement:
             return lambda right: rows_times(scale, inverse @ rows_times(scale, right))
         return lambda right: rows_times(scale, cho_solve(factor, rows_times(scale, right)))
 
-    def _blocks(self, measurements: Sequence[Measurement]) -> "list[sparse.csr_array[np.float64]]":
+    def _blocks(self, measurements: Sequence[Grouped]) -> "list[sparse.csr_array[np.float64]]":
         """For every two queries, a line for each group that the groups of both add up to."""
         blocks = []
         for (p, one), (q, other) in pairs(enumerate(measurements), 2):

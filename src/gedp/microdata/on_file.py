@@ -15,10 +15,13 @@ from gedp.files import regular, sha256
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.fixed import Given, read_totals
 from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
+from gedp.microdata.kinds import stay_on_file
 from gedp.microdata.weights import AttributeFit
+from gedp.passes import OnFile
 from gedp.policy.model import CONSTRAINTS, WEIGHTS
 from gedp.release import MANIFEST, ReleaseFolder, TamperedReleaseError
 from gedp.release.derived import MICRODATA, MICRODATA_JSON
+from gedp.release.parts import digest, files_of, read_columns
 
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 
@@ -37,6 +40,7 @@ def find_microdata(
     nonnegative: bool | None = None,
     whole: bool | None = None,
     fixed: Sequence[Given] = (),
+    on_file: OnFile | None = None,
 ) -> Microdata:
     """The microdata on file in a release, so that tables agree with them; `is_on_file` of the result says whether.
 
@@ -45,28 +49,31 @@ def find_microdata(
     """
     asked: dict[str, Any] = {"weights": weights, "share_by": share_by, "nonnegative": nonnegative, "whole": whole}
     if not is_on_file(release):
-        return fit_microdata(release, attributes=attributes, fixed=fixed, **asked)
+        return fit_microdata(release, attributes=attributes, fixed=fixed, on_file=on_file, **asked)
     described = read_description(release)
-    on_file = _options(release, described)
-    chosen = {name: on_file[name] if value is None else value for name, value in asked.items()}
+    before = _options(release, described)
+    chosen = {name: before[name] if value is None else value for name, value in asked.items()}
     stored = described.get(FIXED_TOTALS, [])
     totals, faults = read_totals(fixed)
     if faults:
         raise FaultsError("constraints", faults)
     given = [table.to_pydict() for table in totals.values()]
-    if chosen == on_file and given in ([], stored):
-        return read_microdata(release, attributes=attributes)
+    if chosen == before and given in ([], stored):
+        return read_microdata(release, attributes=attributes, on_file=on_file)
     held = fixed or [pa.table(columns) for columns in stored]
-    return fit_microdata(release, attributes=attributes, fixed=held, **chosen)
+    return fit_microdata(release, attributes=attributes, fixed=held, on_file=on_file, **chosen)
 
 
 def read_microdata(
-    release: ReleaseFolder, fixed: Sequence[Given] = (), attributes: Sequence[str] | None = None
+    release: ReleaseFolder,
+    fixed: Sequence[Given] = (),
+    attributes: Sequence[str] | None = None,
+    on_file: OnFile | None = None,
 ) -> Microdata:
     """The microdata on file in a release, of all attributes or of some; refuses those that a fit does not give.
 
     The values are those on file, the errors those of the fit. `fixed` are the public totals that they were fitted to;
-    without them, those in the file beside the microdata.
+    without them, those in the file beside the microdata. Rows that stay there by `on_file` are compared kind by kind.
     """
     described = read_description(release)
     constraints = described["constraints"]
@@ -74,23 +81,25 @@ def read_microdata(
     if constraints["fixed"] and not given:
         hint = "Give them again: --fixed FILE (fixed in Python)"
         raise FaultsError(release.name, [Fault(MICRODATA, "it was fitted to fixed public totals", hint)])
-    microdata = fit_microdata(release, attributes=attributes, fixed=given, **_options(release, described))
-    on_file = _read_table(release)
-    if lacking := [name for name in microdata.fits if name not in on_file.column_names]:
-        raise FaultsError(release.name, [_again(release, f"{', '.join(lacking)}: not among its columns")])
-    fits = {name: _with_values(microdata, name, on_file[name]) for name in microdata.fits}
+    options = _options(release, described)
+    microdata = fit_microdata(release, attributes=attributes, fixed=given, on_file=on_file, **options)
+    stored = _read_columns(microdata)
+    fits = {name: _with_values(microdata, name, stored[name]) for name in microdata.fits}
     if other := [name for name in fits if not _is_alike(fits[name].values, name, microdata)]:
         problem = f"{', '.join(other)}: not what a fit with the options in {MICRODATA_JSON} gives"
         raise FaultsError(release.name, [_again(release, problem)])
     return replace(microdata, fits=fits, is_on_file=True)
 
 
-def microdata_to_report(release: ReleaseFolder, fixed: Sequence[Given] = ()) -> Microdata:
+def microdata_to_report(
+    release: ReleaseFolder, fixed: Sequence[Given] = (), on_file: OnFile | None = None
+) -> Microdata:
     """The microdata on file; those of a release whose answers determine none, for its tables."""
-    public_rows = read_public_rows(release)
-    if any(map(public_rows.gives_rows, public_rows.attributes())):
-        return read_microdata(release, fixed)
-    return fit_microdata(release, fixed=fixed)
+    if not stay_on_file(release.manifest.spec, release.manifest.establishments, on_file):
+        public_rows = read_public_rows(release)
+        if not any(map(public_rows.gives_rows, public_rows.attributes())):
+            return fit_microdata(release, fixed=fixed)
+    return read_microdata(release, fixed, on_file=on_file)
 
 
 def _options(release: ReleaseFolder, described: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,16 +113,24 @@ def _options(release: ReleaseFolder, described: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _read_table(release: ReleaseFolder) -> pa.Table:
+def _read_columns(microdata: Microdata) -> Mapping[str, FloatArray]:
+    """The values on file of all attributes: of the rows, or of every kind together."""
+    release, path, kinds = microdata.release, microdata.release.folder / MICRODATA, microdata.public_rows.kinds
     try:
-        return pq.read_table(regular(release.folder / MICRODATA))
-    except (OSError, ValueError, pa.ArrowException):
+        named = pq.read_schema(files_of(path)[0]).names
+        if lacking := [name for name in microdata.fits if name not in named]:
+            raise FaultsError(release.name, [_again(release, f"{', '.join(lacking)}: not among its columns")])
+        if kinds is not None:
+            return {str(name): sums for name, sums in kinds.sums(path, list(microdata.fits)).items()}
+        table = read_columns(path, list(microdata.fits))
+    except (OSError, ValueError, IndexError, pa.ArrowException):
         raise FaultsError(release.name, [_again(release, "it cannot be read")]) from None
+    return {name: np.asarray(table[name].to_numpy(), dtype=np.float64) for name in microdata.fits}
 
 
-def _with_values(microdata: Microdata, name: str, on_file: pa.ChunkedArray) -> AttributeFit:
+def _with_values(microdata: Microdata, name: str, values: FloatArray) -> AttributeFit:
     """The values on file with the errors of a fit made anew, which may end elsewhere by rounding."""
-    cells, values = microdata.public_rows.cells_of(name), np.asarray(on_file.to_numpy(), dtype=np.float64)
+    cells = microdata.public_rows.cells_of(name)
     if len(values) != len(cells.of_row):
         raise FaultsError(
             microdata.release.name, [_again(microdata.release, "it does not have the rows of the release")]
@@ -141,7 +158,7 @@ def read_description(release: ReleaseFolder) -> Mapping[str, Any]:
         if not all(isinstance(constraints[name], bool) for name in CONSTRAINTS):
             raise ValueError
         constraints["fixed"], [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
-        digest = sha256(release.folder / MICRODATA)
+        found = digest(release.folder / MICRODATA)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         problem = f"it or {MICRODATA_JSON} is missing or cannot be read"
         raise FaultsError(release.name, [_again(release, problem)]) from None
@@ -149,7 +166,7 @@ def read_description(release: ReleaseFolder) -> Mapping[str, Any]:
     if of_manifest != sha256(release.folder / MANIFEST):
         problem = f"{MANIFEST} is not the one that {MICRODATA} was fitted to"
         raise TamperedReleaseError(f"{release.folder}: {problem}. {again}")
-    if digest != expected:
+    if found != expected:
         raise TamperedReleaseError(f"{release.folder}: {MICRODATA} is not as {MICRODATA_JSON} describes it. {again}")
     return dict(described)
 

@@ -17,13 +17,13 @@ a cell without such a row are all so low that any of its rows could be the one a
 their sum alike.
 """
 
-from dataclasses import dataclass, field, replace
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
 
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, max_by, slices, sum_by
 from gedp.microdata.cells import Cells
-from gedp.microdata.problem import AttributeProblem, PsiNoise
 
 SMALL = 4.0  # rows with slope·a + base up to so many times what takes them above 0 are looked at in every round
 FURTHEST = 4.0  # how many times as near to 1/slope, or as far from it, t may be as before
@@ -38,26 +38,36 @@ class CellsAt:
     multipliers: FloatArray
 
 
-class RowsOfCells:
+@dataclass(frozen=True, repr=False)
+class RowVariances:
+    """The variance of a row's answer, from the answer and what is known of its cell."""
+
+    slope: float
+    base: float
+    least: FloatArray  # by cell
+    growth: FloatArray  # by cell: how many times slope·a + base it is, if that is more
+
+    def __call__(self, answers: FloatArray, cell: CodeArray) -> FloatArray:
+        """Of some rows in these cells."""
+        line = self.slope * answers
+        line += self.base
+        line *= self.growth[cell]
+        return np.maximum(line, self.least[cell], out=line)
+
+
+class RowsOfCells(ABC):
     """Answers for rows whose variances are a line, and what they say about the totals of their cells."""
 
-    _small: FloatArray  # slope·a + base of the rows that may come to be below 0
-    _of_small: CodeArray  # their cells
-    _small_to: FloatArray  # how large it may be in every cell
-    _are_below: BoolArray  # which of them were below 0 when it was last seen
-    _below: FloatArray  # how many of every cell were
-    _above: FloatArray  # Σ slope·a + base over the other rows of every cell
+    def __init__(self, rows: IntArray, sums: FloatArray, highest: FloatArray, slope: float, base: float) -> None:
+        """By cell: how many rows there are, what their answers add up to, and the highest of these."""
+        self.slope, self.base = slope, base
+        self.sums, self._rows, self._highest = sums, rows, highest
+        self._are_low = slope * highest + base <= 0
 
-    def __init__(self, cells: Cells, answers: FloatArray, slope: float, base: float) -> None:
-        self.answers, self.slope, self.base = answers, slope, base
-        self._of_row, self._count = cells.of_row, cells.count
-        self.sums = sum_by(cells.of_row, answers, cells.count)
-        self._highest = max_by(cells.of_row, answers, cells.count)
-        self._rows: IntArray = np.bincount(cells.of_row, minlength=cells.count)
-        self._are_low = slope * self._highest + base <= 0
-        self._keep_small(np.full(cells.count, SMALL * base))
-        below, above = self._parted(np.zeros(cells.count))
-        self._last = CellsAt(self.sums, below * base + above, np.zeros(cells.count))
+    def start(self) -> None:
+        """Sees which rows are above 0 where the answers are the truth."""
+        below, above = self._parted(np.zeros_like(self.sums))
+        self._last = CellsAt(self.sums, below * self.base + above, np.zeros_like(self.sums))
         self.variances_at_answers = self._last.variances
 
     def at(self, totals: FloatArray) -> CellsAt:
@@ -78,34 +88,66 @@ class RowsOfCells:
         self._last = CellsAt(totals, variances, np.where(self._are_low, 0, multipliers))
         return self._last
 
-    def of_rows(self, at: CellsAt) -> FloatArray:
-        """The variance of every row's answer."""
-        least, growth = self._least_and_growth(at)
-        found = np.empty_like(self.answers)
-        for rows in slices(len(self.answers)):
-            of_row, line = self._of_row[rows], self._line(rows)
-            line *= growth[of_row]
-            np.maximum(line, least[of_row], out=found[rows])
-        return found
-
     def highest(self, at: CellsAt) -> FloatArray:
         """The highest fitted value of a row in every cell: that of its highest answer."""
-        least, growth = self._least_and_growth(at)
-        line = self.slope * self._highest + self.base
-        own = np.maximum(line * growth, least)
+        own = self.each(at)(self._highest, np.arange(len(self._highest), dtype=np.int32))
         return self._highest + (at.totals - self.sums) / at.variances * own
 
-    def _least_and_growth(self, at: CellsAt) -> tuple[FloatArray, FloatArray]:
-        """For every cell what the variance of a row is at least, and how many times slope·a + base it is otherwise."""
+    def each(self, at: CellsAt) -> RowVariances:
+        """How the variance of every row's answer follows."""
         least = np.where(self._are_low, at.variances / self._rows, self.base)
-        return least, np.where(self._are_low, 0, 1 / (1 - self.slope * at.multipliers))
+        growth = np.where(self._are_low, 0, 1 / (1 - self.slope * at.multipliers))
+        return RowVariances(self.slope, self.base, least, growth)
+
+    @abstractmethod
+    def of_rows(self, at: CellsAt) -> FloatArray:
+        """The variances of the rows' answers, of as many together as are one row in the fit."""
+
+    @abstractmethod
+    def seen(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How many rows of every cell have slope·a + base up to its limit; Σ slope·a + base over the others."""
 
     def _parted(self, multipliers: FloatArray) -> tuple[FloatArray, FloatArray]:
         """With these multipliers, how many rows of every cell are not above 0, and Σ slope·a + base over the others."""
-        limit = self.base * (1 - self.slope * multipliers)
+        return self.seen(self.limits(multipliers))
+
+    def limits(self, multipliers: FloatArray) -> FloatArray:
+        """What slope·a + base a row has, at most, that is not above 0."""
+        return self.base * (1 - self.slope * multipliers)
+
+
+class RowsInMemory(RowsOfCells):
+    """All answers at hand. Only rows that may come to be below 0 are looked at from round to round."""
+
+    _small: FloatArray  # slope·a + base of the rows that may come to be below 0
+    _of_small: CodeArray  # their cells
+    _small_to: FloatArray  # how large it may be in every cell
+    _are_below: BoolArray  # which of them were below 0 when it was last seen
+    _below: FloatArray  # how many of every cell were
+    _above: FloatArray  # Σ slope·a + base over the other rows of every cell
+
+    def __init__(self, cells: Cells, answers: FloatArray, slope: float, base: float) -> None:
+        self.answers, self._of_row, self._count = answers, cells.of_row, cells.count
+        rows = np.bincount(cells.of_row, minlength=cells.count)
+        sums, highest = (by(cells.of_row, answers, cells.count) for by in (sum_by, max_by))
+        super().__init__(rows, sums, highest, slope, base)
+        self._keep_small(np.full(cells.count, SMALL * base))
+        self.start()
+
+    def of_rows(self, at: CellsAt) -> FloatArray:
+        """The variance of every row's answer."""
+        each, found = self.each(at), np.empty_like(self.answers)
+        for rows in slices(len(self.answers)):
+            found[rows] = each(self.answers[rows], self._of_row[rows])
+        return found
+
+    def seen(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Moves the few rows that have come to be on the other side of the limit."""
         if (limit > self._small_to).any():
             self._keep_small(np.where(limit > self._small_to, SMALL * limit, self._small_to))
-        is_below = self._small <= limit[self._of_small]
+        is_below = np.empty(len(self._small), dtype=bool)
+        for rows in slices(len(self._small)):
+            np.less_equal(self._small[rows], limit[self._of_small[rows]], out=is_below[rows])
         moved = np.flatnonzero(is_below != self._are_below)
         down, of_cell = np.where(is_below[moved], 1.0, -1.0), self._of_small[moved]
         self._below += sum_by(of_cell, down, self._count)
@@ -117,7 +159,9 @@ class RowsOfCells:
         """Notes slope·a + base of rows where it is at most the limit of the cell; none of them is below 0 at first."""
         small, of_small = [], []
         for rows in slices(len(self.answers)):
-            of_row, line = self._of_row[rows], self._line(rows)
+            of_row = self._of_row[rows]
+            line = self.slope * self.answers[rows]
+            line += self.base
             is_small = line <= limit[of_row]
             small.append(line[is_small])
             of_small.append(of_row[is_small])
@@ -125,41 +169,3 @@ class RowsOfCells:
         self._of_small = np.concatenate([*of_small, np.empty(0, dtype=np.int32)])
         self._are_below = np.zeros(len(self._small), dtype=bool)
         self._below, self._above = np.zeros(self._count), self.slope * self.sums + self.base * self._rows
-
-    def _line(self, rows: slice) -> FloatArray:
-        line = self.slope * self.answers[rows]
-        line += self.base
-        return line
-
-
-@dataclass(frozen=True)
-class PooledNoise(PsiNoise):
-    """The noise of the answers for the rows of every cell together."""
-
-    rows: RowsOfCells = field(kw_only=True)
-
-    def at_answers(self, answers: FloatArray) -> FloatArray:
-        """The variances if every answer for a row were the truth."""
-        return self.rows.variances_at_answers
-
-    def variance(self, x: FloatArray) -> FloatArray:
-        """The variances where the totals are x."""
-        return self.rows.at(x).variances
-
-    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
-        """The highest fitted value of a row in every cell."""
-        return self.rows.highest(self.rows.at(x))
-
-
-def pooled(problem: AttributeProblem) -> tuple[AttributeProblem, RowsOfCells] | None:
-    """The problem with one answer for every cell instead of those for its rows; None where variances are no line."""
-    noise, cells = problem.noise, problem.cells
-    if noise is None or problem.estimates is None or problem.second is not None:
-        return None
-    line = noise.psi.variance_line(float(noise.sigma))
-    if line is None:
-        return None
-    rows = RowsOfCells(cells, problem.estimates, *line)
-    each = Cells(cells.count, np.arange(cells.count, dtype=np.int32), cells.codes)
-    together = PooledNoise(noise.psi, noise.sigma, noise.least, rows=rows)
-    return replace(problem, cells=each, estimates=rows.sums, noise=together), rows

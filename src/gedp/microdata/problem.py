@@ -1,6 +1,6 @@
 """What a release says about one attribute, as a small problem to solve: estimates, answers of groups, their noise."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,6 +10,8 @@ import pyarrow.compute
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
 from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.kinds import RowsOnFile
+from gedp.microdata.pooled import RowsInMemory, RowsOfCells
 from gedp.microdata.second import GroupPrice, SecondAnswers
 from gedp.neighbors import Log, NeighborFunction, Protection
 from gedp.policy import Attribute, Query, pools
@@ -39,6 +41,25 @@ class PsiNoise:
     def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
         """The highest of the values x in every cell."""
         return max_by(of_row, x, cells)
+
+
+@dataclass(frozen=True)
+class PooledNoise(PsiNoise):
+    """The noise of the answers for the rows of every cell together."""
+
+    rows: RowsOfCells = field(kw_only=True)
+
+    def at_answers(self, answers: FloatArray) -> FloatArray:
+        """The variances if every answer for a row were the truth."""
+        return self.rows.variances_at_answers
+
+    def variance(self, x: FloatArray) -> FloatArray:
+        """The variances where the totals are x."""
+        return self.rows.at(x).variances
+
+    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
+        """The highest fitted value of a row in every cell."""
+        return self.rows.highest(self.rows.at(x))
 
 
 @dataclass(frozen=True)
@@ -123,9 +144,18 @@ def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
     for query in asked:
         if query.is_identity:
             noise = noise_of(source, query.name, attribute)
-            omega = source.identity([name + PSI_SUFFIX])[name + PSI_SUFFIX].to_numpy()
             sigma = float(noise.sigma)
-            problem = AttributeProblem(name, cells, groups, PsiAnswers(noise.psi, omega, sigma).estimate(), noise)
+            if public_rows.kinds is None:
+                omega = source.identity([name + PSI_SUFFIX])[name + PSI_SUFFIX].to_numpy()
+                estimates = PsiAnswers(noise.psi, omega, sigma).estimate()
+            else:
+                together = public_rows.kinds.together(name)
+                omega, estimates = together.highest_omega, together.sums
+                line = noise.psi.variance_line(sigma)
+                assert line is not None  # else the rows would not be on file
+                rows = RowsOnFile(public_rows.kinds, name, cells, *line)
+                noise = PooledNoise(noise.psi, sigma, noise.least, rows=rows)
+            problem = AttributeProblem(name, cells, groups, estimates, noise)
             if query.is_individual:
                 return problem.with_second(_second_answers(public_rows, attribute, problem, omega, sigma))
             if attribute.signed or all(group.by_psi.all() for group in groups):
@@ -177,4 +207,18 @@ def _tau(public_rows: PublicRows) -> float:
     """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
     manifest = public_rows.source.manifest
     identities = sum(len(query.attributes) for query in public_rows.spec.queries if query.is_identity)
-    return no_clipping_tau(public_rows.count, identities, manifest.zeta or Fraction(0))
+    return no_clipping_tau(public_rows.listed, identities, manifest.zeta or Fraction(0))
+
+
+def pooled(problem: AttributeProblem) -> tuple[AttributeProblem, RowsOfCells] | None:
+    """The problem with one answer for every cell instead of those for its rows; None where variances are no line."""
+    noise, cells = problem.noise, problem.cells
+    if noise is None or problem.estimates is None or problem.second is not None:
+        return None
+    line = noise.psi.variance_line(float(noise.sigma))
+    if line is None:
+        return None
+    rows = noise.rows if isinstance(noise, PooledNoise) else RowsInMemory(cells, problem.estimates, *line)
+    each = Cells(cells.count, np.arange(cells.count, dtype=np.int32), cells.codes)
+    together = PooledNoise(noise.psi, noise.sigma, noise.least, rows=rows)
+    return replace(problem, cells=each, estimates=rows.sums, noise=together), rows

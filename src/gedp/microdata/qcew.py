@@ -13,8 +13,10 @@ import pyarrow as pa
 from gedp.arrays import CodeArray
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL, ancestor_of
-from gedp.microdata.cells import Cells, PublicRows, combinations
+from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.combining import combinations
 from gedp.microdata.fit import NO_ROWS, Microdata
+from gedp.microdata.qcew_sizes import is_by_size, tabulate_sizes
 from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
 from gedp.microdata.tabulate import estimate_groups
 
@@ -22,6 +24,7 @@ Key = tuple[CodeArray, list[str]]  # of every row the place of its text, and the
 
 #: Aggregation levels of states and of counties: all ownerships, total, domain, supersector, sector, NAICS 3 to 6.
 STATES, COUNTIES = range(50, 59), range(70, 79)
+LEVELS_HINT = "Use 50 to 58 or 70 to 78, or by size 21 to 28 or 61 to 64"
 
 AMOUNTS = {
     "month1_emplvl": "m1emp",
@@ -46,6 +49,8 @@ def tabulate_qcew(
     microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
 ) -> pa.Table:
     """One line for every area, ownership and industry of an aggregation level; `names` as in `find_layout`."""
+    if is_by_size(level):
+        return tabulate_sizes(microdata, level, confidence, names)
     layout = find_layout(microdata.public_rows, level, names)
     of_row, codes = combinations([codes for codes, _ in layout.keys.values()], microdata.public_rows.count)
     groups = Cells(len(codes[0]), of_row, dict(zip(layout.keys, codes, strict=True)))
@@ -79,7 +84,7 @@ def find_layout(public_rows: PublicRows, level: int, names: Mapping[str, str] | 
     names, detail = names or {}, level % 10
     find = _Finder(public_rows, {name: names.get(name, name) for name in NAMES})
     if level not in (*STATES, *COUNTIES):
-        no_table = Fault(f"agglvl {level}", "it is not a level of states or counties", "Use 50 to 58 or 70 to 78")
+        no_table = Fault(f"agglvl {level}", "it is not a level of states or counties", LEVELS_HINT)
         raise FaultsError(public_rows.source.name, [no_table])
     for name in (name for name in names if name not in NAMES):
         find.faults.append(Fault(f"name {name}", "the layout has no such name", f"There are: {', '.join(NAMES)}"))

@@ -19,7 +19,7 @@ from scipy.special import ndtri
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.formulas import parse_formula
+from gedp.policy.formulas import parse_formula
 
 CLEAR = 3.0  # standard errors that a denominator must be away from 0
 
@@ -44,6 +44,11 @@ class Ratio:
     def attributes(self) -> list[str]:
         """The attributes that the ratio is made of, each once."""
         return list(dict.fromkeys((*self.numerator, *self.denominator)))
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether something is taken away from something else."""
+        return any(coefficient < 0 for coefficient in self.numerator.values())
 
 
 #: Of errors, the most certain first.
@@ -97,6 +102,29 @@ def parse_ratios(texts: Sequence[str], names: Mapping[str, str] | None = None) -
     return ratios
 
 
+def formula_of(text: str) -> str:
+    """The formula of a ratio that is given by its built-in name or as `NAME = formula`.
+
+    >>> formula_of("pay = wage / m3emp"), formula_of("change")
+    ('wage / m3emp', 'm3emp - m1emp')
+    """
+    name, written, formula = (part.strip() for part in text.partition("="))
+    return formula if written else BUILT_IN[name]
+
+
+def in_parts(ratio: Ratio, wholes: Mapping[str, Mapping[str, float]]) -> Ratio:
+    """The ratio over gain and loss, where an attribute in it was split into them, or over other such parts."""
+
+    def parted(side: Mapping[str, float]) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for name, coefficient in side.items():
+            for part, sign in wholes.get(name, {name: 1.0}).items():
+                found[part] = found.get(part, 0.0) + sign * coefficient
+        return found
+
+    return Ratio(ratio.name, parted(ratio.numerator), parted(ratio.denominator))
+
+
 def estimate(ratio: Ratio, totals: Mapping[str, Totals], confidence: float) -> Estimates:
     """The ratio of every group, with its error and interval.
 
@@ -108,11 +136,11 @@ def estimate(ratio: Ratio, totals: Mapping[str, Totals], confidence: float) -> E
 
 
 def _estimate(ratio: Ratio, totals: Mapping[str, Totals], z: float) -> Estimates:
-    n, var_n = _sum(ratio.numerator, totals)
+    n, var_n = weighted_sum(ratio.numerator, totals)
     if not ratio.denominator:
         error = np.sqrt(var_n)
         return Estimates(n, error, n - z * error, n + z * error, _kind(ratio, totals, "exact"))
-    d, var_d = _sum(ratio.denominator, totals)
+    d, var_d = weighted_sum(ratio.denominator, totals)
     shared = {name: a * ratio.denominator[name] for name, a in ratio.numerator.items() if name in ratio.denominator}
     cov = sum((ab * totals[name].variance for name, ab in shared.items()), np.zeros_like(n))
     r = _divided(n, d)
@@ -132,7 +160,8 @@ def _kind(ratio: Ratio, totals: Mapping[str, Totals], at_best: str) -> str:
     return max(at_best, *(totals[name].kind for name in ratio.attributes), key=KINDS.index)
 
 
-def _sum(coefficients: Mapping[str, float], totals: Mapping[str, Totals]) -> tuple[FloatArray, FloatArray]:
+def weighted_sum(coefficients: Mapping[str, float], totals: Mapping[str, Totals]) -> tuple[FloatArray, FloatArray]:
+    """A sum of attributes with coefficients, and its variance."""
     value = sum(a * totals[name].estimate for name, a in coefficients.items())
     variance = sum(a * a * totals[name].variance for name, a in coefficients.items())
     return np.asarray(value), np.asarray(variance)

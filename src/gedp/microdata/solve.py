@@ -256,6 +256,14 @@ class CellFit:
     variances: FloatArray  # of the pooled direct answers
     system: MarginalSystem
 
+    @cached_property
+    def incidence(self) -> "sparse.csr_array[np.float64]":
+        """B: which cells are in which groups of the system."""
+        cells = len(self.totals)
+        ones, columns, marginals = np.ones(cells), np.arange(cells), self.system.marginals
+        blocks = [sparse.coo_array((ones, (m.of_cell, columns)), shape=(m.groups, cells)) for m in marginals]
+        return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+
 
 def fit_cells(
     direct: Sequence[tuple[FloatArray, FloatArray]],

@@ -1,17 +1,20 @@
 """Tables of any grouping from the microdata, with errors from the covariance of the fit."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute
 
-from gedp.arrays import sum_by
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where
+from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
+from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
 from gedp.microdata.fit import Microdata
-from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, parse_ratios
-from gedp.microdata.variances import group_variances
-from gedp.policy.model import CONSTRAINTS
+from gedp.microdata.kinds import columns_alone
+from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, in_parts, parse_ratios
+from gedp.microdata.row_totals import totals_of_rows
+from gedp.release import ProtectedAnswers
 
 
 def tabulate(
@@ -20,12 +23,16 @@ def tabulate(
     attributes: str | Sequence[str] | None = None,
     confidence: float | None = None,
     ratios: Sequence[str | Ratio] = (),
+    where: Where | None = None,
 ) -> pa.Table:
     """Estimate, standard error, coefficient of variation and confidence interval for every group that occurs.
 
-    Without `attributes` there are all of them that this grouping can be made for, or none where there are ratios. Where
-    the microdata have values of the rows it can be any grouping, else one whose groups are made of measured groups; the
-    others are refused.
+    `where` has keys and the codes that are let pass, such as {"cnty": ["001", "003"]}; groups are then made of these.
+
+    Without `attributes` there are all of them that this grouping can be made for, or none where there are ratios. An
+    attribute that was split has a line for gain, one for loss, and under its own name one for the difference.
+    Combinations have lines where they are named. Where the microdata have values of the rows it can be any grouping,
+    else one whose groups are made of measured groups; the others are refused.
 
     `variance_kind` says whether the errors are exact, estimated (some variance depends on the truth, and was taken at
     the fitted value), delta (approximate, for a ratio), unconstrained (values were bounded or rounded, and the errors
@@ -33,13 +40,43 @@ def tabulate(
     denominator of a ratio is not clearly different from 0.
     """
     by = list(dict.fromkeys([by] if isinstance(by, str) else by))
-    require_keys(microdata.public_rows, by)
-    asked = _asked(microdata, by, attributes, ratios)
-    confidence = _confidence(microdata, confidence)
+    where = where or NO_FILTER
+    keys_needed = [*by, *where]
+    require_keys(microdata.public_rows, keys_needed)
+    asked = _asked(microdata, keys_needed, attributes, ratios)
+    confidence = microdata.confidence(confidence)
+    if has_classes(microdata.public_rows.spec, keys_needed):
+        return _by_classes(microdata, by, asked, confidence, where)
     needed = _needed(microdata, asked)
-    if refused := [name for name in needed if not microdata.allows(by, name)]:
-        raise _not_determined(microdata, by, refused)
-    keys, totals = _grouped(microdata, by, needed)
+    if refused := [name for name in needed if not microdata.allows(keys_needed, name)]:
+        raise _not_determined(microdata, keys_needed, refused)
+    keys, totals = _grouped(microdata, by, needed, where)
+    public_rows = microdata.public_rows
+    for name in (name for name in _names(asked) if name in public_rows.spec.combinations):
+        totals[name] = combination_totals(public_rows, name, public_rows.cells(by, where), totals)
+    return _lines(asked, keys, totals, confidence)
+
+
+def _by_classes(
+    microdata: Microdata, by: Sequence[str], asked: Sequence[Ratio], confidence: float, where: Where
+) -> pa.Table:
+    """A table by classes; a filter takes lines of it, and adds up none: their errors would be another fit's."""
+    others = [key for key in where if key not in by]
+    if several := [key for key in others if len(where[key]) > 1]:
+        problem = f"several codes of {', '.join(several)} would be added up, which a table by classes does not do"
+        fault = Fault("where", problem, "Let one code pass, or group by the key too")
+        raise FaultsError(microdata.public_rows.source.name, [fault])
+    keys, totals = class_totals(microdata, [*by, *others], _names(asked))
+    lines = _lines(asked, keys, totals, confidence)
+    for key, codes in where.items():
+        lines = lines.filter(pa.compute.is_in(lines[key], value_set=pa.array(list(codes), pa.string())))
+    return lines.drop_columns(others)
+
+
+def _lines(
+    asked: Sequence[Ratio], keys: Mapping[str, pa.Array], totals: Mapping[str, Totals], confidence: float
+) -> pa.Table:
+    """Every ratio for every group."""
     parts = []
     for ratio in asked:
         found = estimate(ratio, totals, confidence)
@@ -48,21 +85,59 @@ def tabulate(
     return pa.concat_tables(parts)
 
 
+def possible_lines(microdata: Microdata, by: Sequence[str]) -> list[str]:
+    """The attributes that a grouping can be made for; a split one after both of its parts.
+
+    With classes, the number of establishments is one of them.
+    """
+    if has_classes(microdata.public_rows.spec, by):
+        possible = possible_by_class(microdata, by)
+    else:
+        possible = [name for name in microdata.attributes if microdata.allows(by, name)]
+    return with_wholes(possible, microdata.public_rows.spec.policy.wholes)
+
+
+def with_wholes(names: Sequence[str], wholes: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """Attributes, and what was split into them after both of its parts."""
+    ends = {max(parts, key=names.index): whole for whole, parts in wholes.items() if parts.keys() <= set(names)}
+    return [line for name in names for line in (name, ends.get(name)) if line is not None]
+
+
 def require_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
     """Refuses names that are not public columns or groupings, all in one error; what they allow is seen later."""
+    if has_classes(public_rows.spec, by):
+        require_class_keys(public_rows if public_rows.has_rows else columns_alone(public_rows.source), by)
+        return
     if public_rows.has_rows:
         public_rows.keys(by)
         return
-    whole = PublicRows(
-        public_rows.source,
-        public_rows.spec,
-        True,
-        True,
-        [pa.table({name: [""] for name in public_rows.spec.data.public})],
-    )
+    whole = columns_alone(public_rows.source)
     faults = [whole.unknown(name) for name in by if not whole.knows(name)]
     if faults:
         raise FaultsError(public_rows.source.name, faults)
+
+
+def knows_key(source: ProtectedAnswers, name: str) -> bool:
+    """Whether a filter can be about it: a public column, a grouping, or classes."""
+    return name in source.manifest.spec.classes or columns_alone(source).knows(name)
+
+
+def parse_where(texts: Sequence[str], knows: Callable[[str], bool]) -> dict[str, list[str]]:
+    """A filter from texts such as `cnty=001`, one for each code that passes; every fault in one error.
+
+    A name may have = in it, if `knows` knows it.
+    """
+    where, faults = dict[str, list[str]](), []
+    for text in texts:
+        places = [place for place, sign in enumerate(text) if sign == "=" and knows(text[:place])]
+        if places:
+            where.setdefault(text[: places[0]], []).append(text[places[0] + 1 :])
+        else:
+            hint = "Write KEY=CODE, with a public column or grouping as KEY"
+            faults.append(Fault(f"where {text!r}", "it does not begin with the name of a key and =", hint))
+    if faults:
+        raise FaultsError("filter", faults)
+    return {name: list(dict.fromkeys(codes)) for name, codes in where.items()}
 
 
 def _asked(
@@ -72,11 +147,16 @@ def _asked(
     attributes = [attributes] if isinstance(attributes, str) else attributes
     wanted = attributes or ()
     if attributes is None and not ratios:
-        possible = [name for name in microdata.attributes if microdata.allows(by, name)]
-        wanted = possible or microdata.attributes  # none: all are refused below
+        spec = microdata.public_rows.spec
+        asked_for = asked_by_class(spec, by) if has_classes(spec, by) else microdata.attributes
+        wanted = possible_lines(microdata, by) or asked_for  # none: all are refused below
     plain = [Ratio(name, {name: 1.0}) for name in dict.fromkeys(wanted)]
     parsed = iter(parse_ratios([item for item in ratios if isinstance(item, str)]))
-    asked = [*plain, *(next(parsed) if isinstance(item, str) else item for item in ratios)]
+    spec = microdata.public_rows.spec
+    written = [next(parsed) if isinstance(item, str) else item for item in ratios]
+    asked = [in_parts(ratio, spec.policy.wholes) for ratio in plain] + [
+        over_attributes(ratio, spec) for ratio in written
+    ]
     if not asked:
         raise DomainError("there is no attribute or ratio to make a table of")
     if repeated := [name for name, times in Counter(ratio.name for ratio in asked).items() if times > 1]:
@@ -85,18 +165,20 @@ def _asked(
 
 
 def _grouped(
-    microdata: Microdata, by: Sequence[str], names: Sequence[str]
+    microdata: Microdata, by: Sequence[str], names: Sequence[str], where: Where
 ) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
     """The keys of every group, and the totals of every attribute in the same order."""
     public_rows, totals = microdata.public_rows, dict[str, Totals]()
     of_rows = [name for name in names if name in microdata.fits]
-    groups = public_rows.cells(by) if of_rows else None
+    groups = public_rows.cells(by, where) if of_rows else None
     for name in of_rows:
-        totals[name] = _totals(microdata, name, public_rows.cells(by))
+        totals[name] = totals_of_rows(microdata, name, public_rows.cells(by, where))
     for name in (name for name in names if name in microdata.measured):
         measured = microdata.measured[name]
-        table = measured.table(by)
-        totals[name] = Totals(table.totals, table.variances, "exact" if measured.exact else "estimated")
+        table = measured.table(by, where)
+        shown = table.groups.asked_for
+        kind = "exact" if measured.exact else "estimated"
+        totals[name] = Totals(table.totals[shown], table.variances[shown], kind)
         if groups is None:
             public_rows, groups = table.public_rows, table.groups
         if table.groups.count != groups.count:
@@ -127,40 +209,31 @@ def estimate_groups(
     microdata: Microdata, groups: Cells, ratios: Sequence[Ratio], confidence: float | None = None
 ) -> list[Estimates]:
     """Each ratio for every group of rows."""
-    confidence = _confidence(microdata, confidence)
+    confidence = microdata.confidence(confidence)
     needed = _needed(microdata, ratios)
     if without := [name for name in needed if name in microdata.measured]:
         problem = f"{', '.join(without)}: the answers determine no rows to add up, only tables of measured groups"
         raise FaultsError(
             microdata.public_rows.source.name, [Fault("attribute", problem, "Tabulate by such a grouping")]
         )
-    totals = {name: _totals(microdata, name, groups) for name in needed}
+    totals = {name: totals_of_rows(microdata, name, groups) for name in needed}
     return [estimate(ratio, totals, confidence) for ratio in ratios]
 
 
-def _confidence(microdata: Microdata, confidence: float | None) -> float:
-    confidence = float(microdata.public_rows.spec.output.confidence) if confidence is None else confidence
-    if not 0 < confidence < 1:
-        raise DomainError("a confidence is between 0 and 1")
-    return confidence
+def _names(ratios: Sequence[Ratio]) -> list[str]:
+    return list(dict.fromkeys(name for ratio in ratios for name in ratio.attributes))
 
 
 def _needed(microdata: Microdata, ratios: Sequence[Ratio]) -> list[str]:
     """The attributes in some ratios, each once."""
-    needed = list(dict.fromkeys(name for ratio in ratios for name in ratio.attributes))
+    needed = parts_of(microdata.public_rows.spec, _names(ratios))
     unknown = [name for name in needed if name not in microdata.attributes]
     if unknown:
-        raise DomainError(f"not fitted: {', '.join(unknown)}. There are: {', '.join(microdata.attributes)}")
+        there = f"There are: {', '.join(microdata.attributes)}"
+        fault = Fault("attribute", f"not fitted: {', '.join(unknown)}", there)
+        raise FaultsError(microdata.public_rows.source.name, [fault])
     return needed
 
 
-def _totals(microdata: Microdata, name: str, groups: Cells) -> Totals:
-    fit, public_rows = microdata.fits[name], microdata.public_rows
-    variance = group_variances(fit, public_rows.cells_of(name), groups)
-    is_changed = any(name in fit.constrained for name in CONSTRAINTS)  # after the fit, from which errors come
-    kind = "unconstrained" if is_changed else "exact" if fit.exact else "estimated"
-    return Totals(sum_by(groups.of_row, fit.values, groups.count), variance, kind)
-
-
 def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:
-    return pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(groups.codes[key]))
+    return pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(groups.codes[key][groups.asked_for]))

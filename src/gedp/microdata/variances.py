@@ -70,7 +70,7 @@ def _of_cell_totals(fit: CellFit, shares: "sparse.csr_array[np.float64]") -> Flo
     size, groups = fit.system.size, shares.shape[1]
     if not size:
         return variance
-    gathered = sparse.csc_array(_incidence(fit) @ carried)
+    gathered = sparse.csc_array(fit.incidence @ carried)
     inverse = fit.system.solve(np.eye(size)) if size < groups and size * size <= BATCH_NUMBERS else None
     at_once = max(BATCH_NUMBERS // size, 1)
     rounding = ROUNDING * variance
@@ -80,11 +80,3 @@ def _of_cell_totals(fit: CellFit, shares: "sparse.csr_array[np.float64]") -> Flo
         product = sparse.csc_array(right.multiply(solved))
         variance[start : start + at_once] -= np.asarray(product.sum(axis=0), dtype=np.float64)
     return np.where(variance > rounding, variance, 0.0)
-
-
-def _incidence(fit: CellFit) -> "sparse.csr_array[np.float64]":
-    """B: which cells are in which groups of the system."""
-    cells = len(fit.totals)
-    ones, columns = np.ones(cells), np.arange(cells)
-    blocks = [sparse.coo_array((ones, (m.of_cell, columns)), shape=(m.groups, cells)) for m in fit.system.marginals]
-    return sparse.csr_array(sparse.vstack(blocks, format="csr"))

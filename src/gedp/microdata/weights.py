@@ -21,8 +21,8 @@ from scipy.sparse.linalg import lsmr
 from gedp.arrays import FloatArray, max_by, sum_by
 from gedp.errors import DomainError
 from gedp.microdata.cells import Cells
-from gedp.microdata.pooled import pooled
-from gedp.microdata.problem import AttributeProblem, is_exact
+from gedp.microdata.pooled import RowVariances
+from gedp.microdata.problem import AttributeProblem, is_exact, pooled
 from gedp.microdata.solve import (
     CellFit,
     ConvergenceError,
@@ -58,6 +58,7 @@ class AttributeFit:
     rounds: int = 0
     change: float = 0.0  # in the last round: the root mean square over the fitted values of the query that moved most
     largest_change: float = 0.0  # of a single fitted value
+    each_row: RowVariances | None = None  # how those of the rows follow from their answers, where rows are on file
     constrained: Mapping[str, Any] = field(default_factory=dict)  # which constraints hold, and what they took
 
 
@@ -67,20 +68,22 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     division = _Division(problem.cells, row_weights)
     if weights == "plug-in" or variances_are_known(problem):
         return _fit(problem, _answers(problem), _plug_in(problem), division)
-    as_released = _answers(problem)
+    as_released, sums, each_row = _answers(problem), None, None
     if (found := pooled(problem)) is None:
         settled = _settle(problem, division)
         answers, variances = settled.weighed.answers, settled.weighed.variances
     else:
         small, rows = found
         settled = _settle(small, _Division(small.cells, None))
-        answers = as_released.each()
-        variances = [rows.of_rows(rows.at(settled.at[0])), *settled.weighed.variances[1:]]
+        answers, sums = as_released.each(), rows.sums
+        at = rows.at(settled.at[0])
+        variances, each_row = [rows.of_rows(at), *settled.weighed.variances[1:]], rows.each(at)
     return replace(
-        _fit(problem, as_released.with_each(answers), as_released.with_each(variances), division),
+        _fit(problem, as_released.with_each(answers), as_released.with_each(variances), division, sums),
         rounds=settled.rounds,
         change=settled.change,
         largest_change=settled.largest_change,
+        each_row=each_row,
     )
 
 
@@ -311,14 +314,22 @@ class _Division:
         return np.asarray(self.row_weights, dtype=np.float64)
 
 
-def _fit(problem: AttributeProblem, answers: _PerAnswer, variances: _PerAnswer, division: _Division) -> AttributeFit:
+def _fit(
+    problem: AttributeProblem,
+    answers: _PerAnswer,
+    variances: _PerAnswer,
+    division: _Division,
+    sums: FloatArray | None = None,
+) -> AttributeFit:
+    """The best fit with these variances. `sums` of the rows' answers over the cells, where they are known already."""
     of_row, cells = problem.cells.of_row, problem.cells.count
     known = variances.groups, variances_are_known(problem)
     groups = zip(problem.groups, answers.groups, variances.groups, strict=True)
     marginals = [Marginal(group.of_cell, a, v) for group, a, v in groups]
     if answers.rows is not None and variances.rows is not None:
         require_variances(variances.rows, f"{problem.name}, answers for establishments")
-        sums, sum_variances = (sum_by(of_row, part, cells) for part in (answers.rows, variances.rows))
+        sums = sum_by(of_row, answers.rows, cells) if sums is None else sums
+        sum_variances = sum_by(of_row, variances.rows, cells)
         fit = fit_cells([(sums, sum_variances)], marginals)
         values = ((fit.totals - sums) / sum_variances)[of_row]
         values *= variances.rows

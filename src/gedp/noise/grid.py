@@ -109,7 +109,7 @@ def grid_for(
         raise DomainError(
             f"no grid: rounding and floating point would add {float(charge / delta):.2g} of the sensitivity (at most "
             f"{float(LARGEST_CHARGE):g}), at mu = {float(loss):g}, {bits} bits and values up to {float(reach):g}. "
-            "Take a larger mu, more bits or a smaller bound; sums of whole numbers have a grid of their own"
+            "Take a larger mu or a smaller bound on the values; sums of whole numbers have a grid of their own"
         )
     if not step <= sigma <= int(LARGEST_SCALE) * step:
         raise DomainError(f"no grid: the noise would be {float(sigma / step):.2g} steps wide; take other bits")

@@ -8,23 +8,14 @@ equal share set aside for it, and only the rest is filled.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtr
 
-from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
-from gedp.individual import (
-    ClippingBounds,
-    Filling,
-    GroupNoise,
-    Partition,
-    Portions,
-    Rows,
-    Terms,
-    clipping_bounds,
-    fill,
-)
+from gedp.arrays import FloatArray
+from gedp.individual import AnswersByCell, Filling, GroupNoise, Partition, Portions, Rows, Terms, fill
 from gedp.individual.filling import (
     CELL_FRACTIONS,
     COARSE_CELL_FRACTIONS,
@@ -32,12 +23,9 @@ from gedp.individual.filling import (
     LEAST_SECOND,
     coarse_to_fine,
     most_fraction,
-    row_variances,
 )
-from gedp.neighbors import NeighborFunction, Signed
 from gedp.planning.prediction import fitted_variances, mean_errors, predicted_variances
-from gedp.policy import Attribute
-from gedp.release.estimates import PsiAnswers, psi_variance
+from gedp.release.estimates import psi_variance
 
 #: Of the standard error of any group's total, the most that clipping is expected to take off it.
 CLIPPED_PART = 0.02
@@ -52,57 +40,6 @@ WORSE = 30.0  # how much a table weighs that would be worse than with equal shar
 WANTED = 0.85
 WANTING = 5.0  # how much a table weighs that has more
 ALLOWED = 1e-9  # by rounding
-
-
-@dataclass(frozen=True, repr=False)
-class FirstAnswers:
-    """The first answers about establishments for one attribute, sorted by cell and within it by answer."""
-
-    attribute: Attribute
-    cell: CodeArray
-    omega: FloatArray
-    terms: Terms
-    most: float  # the largest bound, in units
-    least: float = 0.0  # the least sensitivity, in units
-
-    @property
-    def sigma(self) -> float:
-        """The noise of the answers."""
-        return float(self.terms.sigma(np.array(self.terms.first)))
-
-    @property
-    def psi(self) -> NeighborFunction:
-        """The neighbor function."""
-        return self.terms.psi
-
-    def expected(self) -> FloatArray:
-        """What establishments have, as far as the answers say: never negative, and right on average."""
-        most = MOST_UNITS * float(self.attribute.unit)
-        estimates = np.clip(PsiAnswers(self.psi, self.omega, self.sigma).estimate(), -most, most)
-        if isinstance(self.psi, Signed):
-            return estimates
-        positive = np.maximum(estimates, 0.0)
-        total, kept = float(np.sum(estimates)), float(np.sum(positive))
-        noise = float(np.sqrt(len(estimates) * psi_variance(self.psi, 0.0, self.sigma)))
-        return positive * (min(max(total, noise) / kept, 1.0) if kept > 0 else 1.0)
-
-    def bounds(self, tau: float) -> ClippingBounds:
-        """So many standard deviations above the answers."""
-        return self.clipped_at(PsiAnswers(self.psi, self.omega, self.sigma).upper_bounds(tau))
-
-    def clipped_at(self, upper: FloatArray) -> ClippingBounds:
-        """Bounds in whole units, within what noise can be drawn for."""
-        return clipping_bounds(self.attribute, upper, most=self.most, least=self.least)
-
-    def rows(self, bounds: ClippingBounds) -> Rows:
-        """What each can move below its bound, in the attribute's own measure.
-
-        Where the bound had to be cut down, that counts as endless: such a sum is left to ψ, where there is a choice.
-        """
-        reach = bounds.sensitivity * float(self.attribute.unit)
-        if self.terms.allows_psi:
-            reach = np.where(bounds.bounds < self.most, reach, np.inf)
-        return Rows(self.cell, reach, self.expected())
 
 
 @dataclass(frozen=True)
@@ -132,14 +69,13 @@ class Choice:
     tau: float
     portions: Portions
     filling: Filling
-    bounds: ClippingBounds
     rows: Rows
     errors: Mapping[str, float]  # the predicted mean standard error of every table
     floor: Mapping[str, float]  # with equal shares under the paper's rule
 
 
 def choose(
-    answers: FirstAnswers,
+    answers: AnswersByCell,
     partitions: Sequence[Partition],
     importance: Mapping[str, float],
     tau_of_paper: float,
@@ -151,8 +87,7 @@ def choose(
     `shares` are prices (μ²) to set aside for queries from the start, so that no group can be worse than with them.
     """
     tau = choose_tau(answers, partitions, tau_of_paper)
-    bounds, terms = answers.bounds(tau), answers.terms
-    rows = answers.rows(bounds)
+    rows, terms = answers.rows(tau), answers.each.terms
     aims = Aims(importance, paper_errors(answers, rows, partitions, tau_of_paper))
     attempts = [Portions({})] if shares is None else []
     attempts.append(_set_aside(terms, partitions, shares))
@@ -162,25 +97,21 @@ def choose(
         errors = mean_errors(predicted_variances(rows, partitions, terms, filling))
         if aims.is_met(errors):
             break
-    return Choice(tau, portions, filling, bounds, rows, errors, aims.floor)
+    return Choice(tau, portions, filling, rows, errors, aims.floor)
 
 
-def choose_tau(answers: FirstAnswers, partitions: Sequence[Partition], tau_of_paper: float) -> float:
+def choose_tau(answers: AnswersByCell, partitions: Sequence[Partition], tau_of_paper: float) -> float:
     """The least τ at which clipping is expected to take little off any group, beside its error; at most the paper's.
 
     An establishment loses about σ (φ(τ) − τ Φ(−τ))/ψ'(x) on average; no group is known better than by a clipped sum at
     the price of the whole pool.
     """
-    rows = answers.rows(answers.bounds(tau_of_paper))
-    with np.errstate(divide="ignore"):
-        each = rows.total(answers.sigma / answers.psi.slope(np.abs(rows.expected)))
-    widest = -rows.least(-rows.reach)
+    first = answers.each
+    (lost,) = answers.total(first.clipping_loss)
+    widest, cells = answers.widest(partial(first.reach, tau=tau_of_paper)), len(lost)
     worst = max(
-        (
-            float(np.max(p.total(each) * np.sqrt(answers.terms.pool) / -p.least(-widest)))
-            for p in (*partitions, Partition("", np.arange(rows.cells, dtype=np.int32), rows.cells))
-        ),
-        default=0.0,
+        float(np.max(p.total(lost) * np.sqrt(first.terms.pool) / -p.least(-widest)))
+        for p in (*partitions, Partition("", np.arange(cells, dtype=np.int32), cells))
     )
     low, high = min(LEAST_TAU, tau_of_paper), tau_of_paper
     while high - low > 0.01:
@@ -194,22 +125,17 @@ def expected_excess(tau: float) -> float:
     return float(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) - tau * ndtr(-tau))
 
 
-def paper_errors(answers: FirstAnswers, rows: Rows, partitions: Sequence[Partition], tau: float) -> dict[str, float]:
+def paper_errors(answers: AnswersByCell, rows: Rows, partitions: Sequence[Partition], tau: float) -> dict[str, float]:
     """The mean errors of all tables with equal shares under the paper's rule: ψ, or one bound for a whole group.
 
     First answers at the price of a share would have had less noise: the same draws, scaled down.
     """
-    terms, share = answers.terms, (answers.terms.first + answers.terms.pool) / (len(partitions) + 1)
+    first, terms = answers.each, answers.each.terms
+    share = (terms.first + terms.pool) / (len(partitions) + 1)
     paper = replace(terms, first=share, pool=0.0)
-    sigma = float(terms.sigma(np.array(share)))
-    centre = terms.psi(rows.expected)
-    centre = np.where(np.isfinite(centre), centre, answers.omega)
-    omega = centre + (answers.omega - centre) * (sigma / answers.sigma)
-    upper = PsiAnswers(terms.psi, omega, sigma).upper_bounds(tau)
-    reach = answers.clipped_at(upper).sensitivity * float(answers.attribute.unit)
-    widest = -rows.least(-reach)
+    widest = answers.widest(partial(first.reach_at, tau=tau, price=share))
     noise = {p.query: _of_paper(rows, p, paper, share / p.least(-widest) ** 2) for p in partitions}
-    alone = row_variances(rows, paper, np.zeros(len(rows.cell)))
+    (alone,) = answers.total(partial(first.variance, price=share))
     return mean_errors(fitted_variances(alone, rows.sums, partitions, paper, noise))
 
 

@@ -1,12 +1,11 @@
 """The establishments of an earlier release, for a plan: what it published of them, with the noise that is on it."""
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from gedp.arrays import CodeArray, FloatArray, label_codes
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.files import regular
 from gedp.microdata.cells import PublicRows, read_public_rows
+from gedp.microdata.combining import joined
 from gedp.microdata.on_file import is_on_file, read_description
 from gedp.planning.establishments import Establishments, Keys, Sizes
 from gedp.policy import Grouper, Query, Spec
@@ -14,6 +13,7 @@ from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
 from gedp.release import ReleaseFolder
 from gedp.release.derived import MICRODATA
 from gedp.release.estimates import combined
+from gedp.release.parts import read_columns
 
 
 def from_release(spec: Spec, release: ReleaseFolder) -> Establishments:
@@ -41,7 +41,11 @@ def from_release(spec: Spec, release: ReleaseFolder) -> Establishments:
 def _keys(spec: Spec, rows: PublicRows) -> Keys:
     columns = {name: rows.key(name) for name in spec.data.public}
     for name, grouper in spec.groupers.items():
-        if (found := _grouped(rows, grouper, columns[grouper.column])) is not None:
+        if grouper.columns:
+            columns[name] = joined([columns[column] for column in grouper.columns], rows.count)
+            continue
+        above = columns.get(grouper.column)
+        if above is not None and (found := _grouped(rows, grouper, above)) is not None:
             columns[name] = found
     needed = [key for query in spec.queries if not query.is_identity for key in query.by]
     if missing := dict.fromkeys(key for key in needed if key not in columns):
@@ -81,5 +85,5 @@ def _column(release: ReleaseFolder, name: str) -> FloatArray:
         table = release.identity([name])
     else:
         read_description(release)
-        table = pq.read_table(regular(release.folder / MICRODATA), columns=[name], partitioning=None)
+        table = read_columns(release.folder / MICRODATA, [name])
     return np.asarray(table[name].to_numpy(), dtype=np.float64)

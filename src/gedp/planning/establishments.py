@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
-from gedp.individual import Partition, Terms
-from gedp.microdata.cells import combinations
+from gedp.individual import FirstAnswers, Partition, Terms
+from gedp.microdata.combining import combinations
 from gedp.neighbors import Signed
 from gedp.numbers import short
-from gedp.planning.choice import FirstAnswers
 from gedp.planning.opening import assumed_sizes, even_normals, first_answers_at
 from gedp.policy import Attribute, Spec
 
@@ -70,9 +69,7 @@ class Sizes:
         less = centre + (self.omega - centre) * (wanted / np.maximum(self.sigma, wanted))
         more = np.sqrt(np.maximum(wanted**2 - self.sigma**2, 0.0)) * even_normals(len(cell), 1)
         omega = np.where(self.sigma > wanted, less, self.omega + more)
-        order = np.lexsort((omega, cell))
-        answers = first_answers_at(attribute, cell, np.ones(len(cell)), terms)
-        return replace(answers, cell=cell[order], omega=omega[order])
+        return FirstAnswers.of(attribute, cell, omega, terms, float(MOST_UNITS))
 
 
 @dataclass(frozen=True, repr=False)

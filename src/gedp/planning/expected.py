@@ -86,7 +86,7 @@ class Case:
         """With an identity query: bounds follow from its answers, and it is part of the fit."""
         terms = Terms(self.attribute.protection, mu**2, 0.0)
         answers = self.sizes.first_answers(self.attribute, self.cell, terms)
-        rows = answers.rows(answers.bounds(self.tau))
+        rows = answers.rows(self.tau)
         widest = -rows.least(-rows.reach)
         noise = {p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions}
         nothing = np.zeros(len(rows.cell))

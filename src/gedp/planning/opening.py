@@ -15,8 +15,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
-from gedp.individual import Partition, Terms
-from gedp.planning.choice import Aims, FirstAnswers, choose
+from gedp.individual import FirstAnswers, Partition, Terms
+from gedp.planning.choice import Aims, choose
 from gedp.planning.prediction import mean_errors, predicted_variances
 from gedp.planning.typical import assumed_median
 from gedp.policy import Attribute
@@ -51,14 +51,12 @@ def first_answers_at(
     attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms, most: float = float(MOST_UNITS)
 ) -> FirstAnswers:
     """The first answers as they may come out where establishments have these sizes."""
-    omega, order = _drawn(attribute, cell, sizes, terms)
-    return FirstAnswers(attribute, cell[order], omega[order], terms, most)
+    return FirstAnswers.of(attribute, cell, _drawn(attribute, sizes, terms), terms, most)
 
 
-def _drawn(attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms) -> tuple[FloatArray, IntArray]:
-    """Noisy values of ψ as they may come out, and the order in which `FirstAnswers` has them."""
-    omega = attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
-    return omega, np.lexsort((omega, cell))
+def _drawn(attribute: Attribute, sizes: FloatArray, terms: Terms) -> FloatArray:
+    """Noisy values of ψ as they may come out."""
+    return attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
 
 
 def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArray, list[Partition]]:
@@ -101,7 +99,7 @@ def choose_first(
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
         found = choose(answers, smaller, importance, tau_of_paper, shares, EVALUATIONS)
-        _, order = _drawn(attribute, cell, sizes, terms)
+        order = np.lexsort((_drawn(attribute, sizes, terms), cell))
         rows = replace(found.rows, expected=sizes[order])  # errors where these are the sizes, not their noisy answers
         errors = mean_errors(predicted_variances(rows, smaller, terms, found.filling))
         score = Aims(importance, {}).score(errors)

@@ -1,5 +1,7 @@
 """The policy: what is protected, how strongly, at what price. Read from and written to one TOML spec file."""
 
+from gedp.policy.classes import COUNT, Classes, ClassQuery
+from gedp.policy.combinations import Combination, CombinationQuery, Weights
 from gedp.policy.model import (
     Attribute,
     Closeness,
@@ -11,13 +13,28 @@ from gedp.policy.model import (
     Query,
     Spec,
 )
-from gedp.policy.pricing import PriceLine, PriceList, pools, price, require_within_budget
+from gedp.policy.pricing import (
+    PriceLine,
+    PriceList,
+    class_parts,
+    combination_parts,
+    pools,
+    price,
+    require_within_budget,
+    whole_pools,
+)
 from gedp.policy.reader import make_spec, parse_spec, read_spec
+from gedp.policy.series import for_period
 from gedp.policy.writer import write_spec
 
 __all__ = [
+    "COUNT",
     "Attribute",
+    "ClassQuery",
+    "Classes",
     "Closeness",
+    "Combination",
+    "CombinationQuery",
     "Data",
     "Grouper",
     "MicrodataOptions",
@@ -27,11 +44,16 @@ __all__ = [
     "PriceList",
     "Query",
     "Spec",
+    "Weights",
+    "class_parts",
+    "combination_parts",
+    "for_period",
     "make_spec",
     "parse_spec",
     "pools",
     "price",
     "read_spec",
     "require_within_budget",
+    "whole_pools",
     "write_spec",
 ]

@@ -5,12 +5,13 @@ that no answer costs more than was said, and written back, into the manifest for
 it has to compute it again to the last digit. A budget in ρ stays exact, so that queries whose ρ add up to it fit.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 
 from gedp.accounting.translations import mu_of_epsilon_delta, mu_of_rho
 from gedp.policy.model import Attribute, Policy
 from gedp.policy.section import Section, did_you_mean
+from gedp.policy.series import read_spans
 
 MOST_DELTA = Decimal("0.5")
 _WAYS = ("mu", "rho", "epsilon")
@@ -27,10 +28,12 @@ def read_policy(section: Section, attributes: Mapping[str, Attribute], individua
         section.fault("spend", "every query has a price, so what is spent is their sum", "Remove it, or all the prices")
     elif spend is not None and spend > stated and ("budget", way) not in section.faults.by_path:
         section.fault("spend", f"{spend} is more than the budget of {stated}", "Give at most the budget")
+    spans = read_spans(section)
     section.finish()
     if way == "rho":
-        return Policy(attributes, to_mu(stated), stated, spend)
-    return Policy(attributes, to_mu(stated), spend=None if spend is None else to_mu(spend))
+        return Policy(attributes, to_mu(stated), stated, spend, **spans)
+    in_mu = {span: to_mu(number) for span, number in spans.items()}
+    return Policy(attributes, to_mu(stated), spend=None if spend is None else to_mu(spend), **in_mu)
 
 
 def has_price(section: Section) -> bool:
@@ -38,10 +41,15 @@ def has_price(section: Section) -> bool:
     return sum(section.has(way) for way in _WAYS) > 0  # asks for all of them, so that all are known
 
 
-def read_prices(section: Section, attributes: Mapping[str, Attribute], names: set[str] | None) -> dict[str, Decimal]:
+def read_prices(
+    section: Section,
+    attributes: Mapping[str, Attribute],
+    names: set[str] | None,
+    asked: Iterable[str] | None = None,
+) -> dict[str, Decimal]:
     """The μ of every attribute that a query asks for."""
     way, to_mu = _way(section)
-    return {name: to_mu(stated) for name, stated in read_numbers(section, way, attributes, names).items()}
+    return {name: to_mu(stated) for name, stated in read_numbers(section, way, attributes, names, asked=asked).items()}
 
 
 def read_numbers(
@@ -52,18 +60,25 @@ def read_numbers(
     *,
     default: Decimal | None = None,
     zero: bool = False,
+    asked: Iterable[str] | None = None,
 ) -> dict[str, Decimal]:
-    """One number for every attribute, or a table that names those which the query asks for."""
+    """One number for every attribute, or for all that is `asked`; or a table that names what the query asks for."""
     if not isinstance(section.content.get(key), dict):
         given = section.number(key, zero=zero) if default is None else section.number(key, default, zero=zero)
-        return dict.fromkeys(attributes, given)
+        return dict.fromkeys(attributes if asked is None else asked, given)
     table = section.table(key)
     if not table.content:
         section.fault(key, "it names no attribute", "Give a number for each attribute the query asks for")
+    wholes = Policy(attributes, Decimal(1)).wholes
+    found: dict[str, Decimal] = {}
     for name in table.content:
         if names is not None and name not in names:
             table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(names)))
-    return {name: table.number(name, zero=zero) for name in table.content}
+        for each in wholes.get(name, (name,)):
+            if each in found:
+                table.fault(name, f"{each} has a number already", "Give one for both parts, or one for each")
+            found[each] = table.number(name, zero=zero)
+    return found
 
 
 def _way(section: Section) -> tuple[str, Callable[[Decimal], Decimal]]:

@@ -14,6 +14,12 @@ from gedp import web
 from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.errors import Fault, FaultsError
 from gedp.neighbors import BUILT_IN, Protection, Signed, widen
+from gedp.periods import Period
+from gedp.policy.classes import Classes, ClassQuery
+from gedp.policy.combinations import Combination, CombinationQuery
+from gedp.policy.labels import Label, Publication
+from gedp.policy.places import Path as Place
+from gedp.policy.reading import AS_WRITTEN, DATABASE, Reading
 
 ESTABLISHMENT = "establishment"
 #: The identity query where the spec implies one.
@@ -39,6 +45,10 @@ PSI_SUFFIX = "__psi"
 SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX = "__psi2", "__sigma2"
 OWN_SUFFIXES = (PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX)
 PSI_NAMES = tuple(BUILT_IN)
+#: Between the codes of columns that are joined.
+JOINT = "-"
+#: What an attribute is split into: the part of a value above 0 and the part below, with the sign of each.
+PARTS = {"gain": 1, "loss": -1}
 MECHANISMS = ("auto", "psi", "pnc")  # pnc: probably no clipping
 WEIGHTS = ("quasi", "plug-in")
 #: Of an interval; beyond it they soon have no ends.
@@ -71,6 +81,16 @@ class Attribute:
     person: Decimal | None = None  # what one person typically contributes; for explanations and plans only
     share: Decimal = Decimal(1)  # of what is spent under individual accounting, relative to other attributes
     typical: Decimal | None = None  # what a typical establishment has, as far as the public knows; for plans only
+    part: str | None = None  # of PARTS, where a column of both signs is split
+
+    @property
+    def column(self) -> str:
+        """The column of the table that its values come from."""
+        return self.name if self.part is None else self.name.removesuffix(f"_{self.part}")
+
+    def split(self) -> "tuple[Attribute, ...]":
+        """Gain and loss, two attributes that are never negative, in its place."""
+        return tuple(replace(self, name=f"{self.name}_{part}", part=part) for part in PARTS)
 
     @property
     def protection(self) -> Protection:
@@ -87,6 +107,17 @@ class Policy:
     mu: Decimal
     rho: Decimal | None = None  # where the budget is given so; `mu` is then √(2ρ), rounded down
     spend: Decimal | None = None  # of the budget, in its terms, by individual accounting; all where it is not given
+    year: Decimal | None = None  # the most that the periods of any year may cost together, in the terms of the budget
+    series: Decimal | None = None  # the same of all periods
+
+    @property
+    def wholes(self) -> dict[str, dict[str, int]]:
+        """Of every column that is split, the attributes whose difference it is, with their signs."""
+        found: dict[str, dict[str, int]] = {}
+        for name, attribute in self.attributes.items():
+            if attribute.part is not None:
+                found.setdefault(attribute.column, {})[name] = PARTS[attribute.part]
+        return found
 
     @property
     def budget(self) -> PrivacyLoss:
@@ -96,9 +127,21 @@ class Policy:
     @property
     def spent(self) -> PrivacyLoss:
         """What a release with individual accounting costs every establishment at most."""
-        if self.spend is None:
-            return self.budget
-        return PrivacyLoss.of(self.spend) if self.rho is None else PrivacyLoss.of_rho(self.spend)
+        return self.budget if self.spend is None else self._loss(self.spend)
+
+    @property
+    def year_budget(self) -> PrivacyLoss | None:
+        """The most that the periods of any year may cost together; None where only each period has a budget."""
+        return None if self.year is None else self._loss(self.year)
+
+    @property
+    def series_budget(self) -> PrivacyLoss | None:
+        """The most that all periods may ever cost together; None where that has no limit."""
+        return None if self.series is None else self._loss(self.series)
+
+    def _loss(self, stated: Decimal) -> PrivacyLoss:
+        """A number in the terms of the budget."""
+        return PrivacyLoss.of(stated) if self.rho is None else PrivacyLoss.of_rho(stated)
 
     @property
     def promise(self) -> Promise:
@@ -120,6 +163,7 @@ class Query:
     mu: Mapping[str, Decimal] = field(default_factory=dict)
     mechanism: str = "auto"
     importance: Mapping[str, Decimal] = field(default_factory=dict)
+    title: str | None = None  # what people call its table
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -146,12 +190,29 @@ class Query:
 
 @dataclass(frozen=True)
 class Grouper:
-    """A public grouping derived from a public column: its first characters, or a lookup in a file."""
+    """A public grouping: derived from a public column or another grouping, by first characters or a file's lookup.
+
+    Or it joins several public columns: every combination of their codes is a group.
+    """
 
     name: str
-    column: str
+    column: str  # or grouping; of joined columns "", as there is more than one
     prefix: int | None = None
     map: str | None = None
+    columns: tuple[str, ...] = ()  # that are joined
+
+    @property
+    def source(self) -> str:
+        """What it is derived from: itself, where engines join its columns."""
+        return self.name if self.columns else self.column
+
+
+def steps_to(name: str, groupers: Mapping[str, Grouper]) -> list[Grouper]:
+    """The groupings on the way from a public column to this one: it is the last."""
+    steps = [groupers[name]]
+    while steps[0].column in groupers:
+        steps.insert(0, groupers[steps[0].column])
+    return steps
 
 
 @dataclass(frozen=True)
@@ -162,6 +223,13 @@ class Data:
     public: tuple[str, ...]
     id: str | None = None
     synthetic: bool = False  # made from public figures: nothing in it is confidential
+    reading: Reading = AS_WRITTEN
+    period: Period | None = None  # which of a series of tables it is
+
+    @property
+    def is_database(self) -> bool:
+        """Whether the table is in a database that is reached by a driver, and not in a file."""
+        return self.source is not None and self.source.startswith(DATABASE)
 
 
 @dataclass(frozen=True)
@@ -195,14 +263,23 @@ class Spec:
     groupers: Mapping[str, Grouper] = field(default_factory=dict)
     microdata: MicrodataOptions = MicrodataOptions()
     output: Output = Output()
+    hierarchies: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # groupings that nest, coarse to fine
     zeta: Decimal | None = None  # the chance that any value is clipped; 1/100 where it is not given
+    ledger: str | None = None  # the file; where it is not given, one is found or made beside the data
+    classes: Mapping[str, Classes] = field(default_factory=dict)  # of confidential attributes
+    class_queries: tuple[ClassQuery, ...] = ()  # those that group by classes
+    combinations: Mapping[str, Combination] = field(default_factory=dict)  # of confidential attributes
+    combination_queries: tuple[CombinationQuery, ...] = ()  # those that ask for combinations
+    labels: Mapping[str, Label] = field(default_factory=dict)  # what people call attributes, columns and groupings
+    publication: Publication = field(default_factory=Publication)
     folder: Path = field(default=Path(), compare=False, repr=False)  # where its paths start
+    lines: Mapping[Place, int] = field(default_factory=dict, compare=False, repr=False)  # of its keys in the file
 
     def __repr__(self) -> str:
         source = self.data.source or "a table in memory"
-        queries = ", ".join(query.name for query in self.queries)
+        queries = ", ".join([*(query.name for query in self.queries), *(query.name for query in self.other_queries)])
         spend = "" if self.policy.spend is None else f", of which {self.policy.spend} is spent"
-        return f"Spec({source}: {', '.join(self.asked)} by {queries}; budget {self.policy.mu}{spend})"
+        return f"Spec({source}: {', '.join(self.concerned)} by {queries}; budget {self.policy.mu}{spend})"
 
     def _repr_html_(self) -> str:
         attributes = [[name, str(a.protection), str(a.unit)] for name, a in self.policy.attributes.items()]
@@ -211,6 +288,11 @@ class Spec:
             [query.name, ", ".join(query.by) or "all together", attribute, str(number)]
             for query in self.queries
             for attribute, number in (query.mu or query.importance).items()
+        ]
+        queries += [
+            [query.name, ", ".join(query.by), asked, str(number)]
+            for query in self.other_queries
+            for asked, number in (query.mu or query.importance).items()
         ]
         return (
             f"<p>{escape(repr(self))}</p>"
@@ -227,13 +309,28 @@ class Spec:
             raise FaultsError("the spec", [Fault("data.source", "this key is missing", hint)])
         return self.folder / self.data.source
 
+    def ledger_path(self) -> Path | None:
+        """The ledger that it names."""
+        return None if self.ledger is None else self.folder / self.ledger
+
     @property
     def is_individual(self) -> bool:
         """Whether it is answered by individual accounting: no query has a price of its own."""
         return bool(self.queries) and not any(query.mu for query in self.queries)
 
     @property
+    def other_queries(self) -> tuple[ClassQuery | CombinationQuery, ...]:
+        """Those for anything but sums of attributes by public groups."""
+        return self.class_queries + self.combination_queries
+
+    @property
     def asked(self) -> list[str]:
         """The attributes that some query asks for, in the order of the policy."""
         names = {name for query in self.queries for name in query.attributes}
         return [name for name in self.policy.attributes if name in names]
+
+    @property
+    def concerned(self) -> list[str]:
+        """The attributes on which some answer depends: those asked for, and those by whose classes it is grouped."""
+        names = {name for query in self.class_queries for name in (*query.sums, *query.classed(self.classes))}
+        return [name for name in self.policy.attributes if name in names.union(self.asked)]

@@ -1,19 +1,20 @@
 """What a workload costs, query by query and attribute by attribute, exactly."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 
 from gedp import web
-from gedp.accounting.composition import PrivacyLoss, compose
+from gedp.accounting.composition import NOTHING, PrivacyLoss, compose
 from gedp.errors import BudgetExceededError
 from gedp.numbers import percent
+from gedp.policy.classes import ClassQuery
+from gedp.policy.combinations import CombinationQuery
 from gedp.policy.model import Spec
 
-NOTHING = PrivacyLoss(Fraction(0))
 _EXACT = Context(prec=1000)
 _SHOWN = Context(prec=6, rounding=ROUND_CEILING)
 #: In place of a query's name, where a price is for all of them.
@@ -55,7 +56,7 @@ class PriceList:
     @property
     def answers(self) -> int:
         """For how many queries and attributes there are answers."""
-        return self.shared_by or len(self.lines)
+        return self.shared_by or sum(line.loss != NOTHING for line in self.lines)
 
     def __repr__(self) -> str:
         answers = "1 answer" if self.answers == 1 else f"{self.answers} answers"
@@ -108,13 +109,90 @@ def price(spec: Spec) -> PriceList:
     Under individual accounting queries have no price of their own: what is spent is shared out between attributes.
     """
     if spec.is_individual:
-        pooled = tuple(PriceLine(ALL_ANSWERS, attribute, pool) for attribute, pool in pools(spec).items())
-        return PriceList(pooled, spec.policy.budget, shared_by=sum(len(q.attributes) for q in spec.queries))
-    lines = (PriceLine(q.name, attribute, PrivacyLoss.of(mu)) for q in spec.queries for attribute, mu in q.mu.items())
-    return PriceList(tuple(lines), spec.policy.budget)
+        pooled = tuple(PriceLine(ALL_ANSWERS, attribute, pool) for attribute, pool in whole_pools(spec).items())
+        answers = [len(q.attributes) for q in spec.queries]
+        answers += [len(q.asked) for q in spec.other_queries]
+        return PriceList(pooled, spec.policy.budget, shared_by=sum(answers))
+    lines = [PriceLine(q.name, attribute, PrivacyLoss.of(mu)) for q in spec.queries for attribute, mu in q.mu.items()]
+    by_class = (line for query in spec.class_queries for line in _by_class(query, spec))
+    combined = (line for query in spec.combination_queries for line in _combined(query, spec))
+    return PriceList((*lines, *by_class, *combined), spec.policy.budget)
+
+
+def _by_class(query: ClassQuery, spec: Spec) -> Iterator[PriceLine]:
+    """Whatever it asks for is paid once, though it depends on several attributes: each of these has a line.
+
+    What is priced under one attribute is one line; those that only decide about classes have a price of 0.
+    """
+    paid = _added((query.payer(name, spec.classes), PrivacyLoss.of(mu)) for name, mu in query.mu.items())
+    for attribute in dict.fromkeys((*paid, *query.classed(spec.classes))):
+        yield PriceLine(query.name, attribute, paid.get(attribute, NOTHING))
+
+
+def _combined(query: CombinationQuery, spec: Spec) -> Iterator[PriceLine]:
+    """A combination is paid once. Equal parts of its price are listed under the attributes that it is made of."""
+    parts = (
+        (attribute, PrivacyLoss(PrivacyLoss.of(mu).mu_squared / len(spec.combinations[asked].coefficients)))
+        for asked, mu in query.mu.items()
+        for attribute in spec.combinations[asked].coefficients
+    )
+    for attribute, loss in _added(parts).items():
+        yield PriceLine(query.name, attribute, loss)
 
 
 def pools(spec: Spec) -> dict[str, PrivacyLoss]:
+    """What of each attribute's pool is for its establishments and its sums by public groups: all but what is set aside.
+
+    `class_parts` and `combination_parts` are what is set aside.
+    """
+    parts = _added((attribute, part) for (_, _, attribute), part in _set_aside(spec).items())
+    return {
+        name: PrivacyLoss(pool.mu_squared - parts.get(name, NOTHING).mu_squared)
+        for name, pool in whole_pools(spec).items()
+    }
+
+
+def class_parts(query: ClassQuery, spec: Spec) -> dict[str, PrivacyLoss]:
+    """What of its pool each answer by classes takes, by individual accounting, exactly."""
+    return _added((asked, part) for (name, asked, _), part in _set_aside(spec).items() if name == query.name)
+
+
+def combination_parts(query: CombinationQuery, spec: Spec) -> dict[str, dict[str, PrivacyLoss]]:
+    """What each combination takes of the pools of its attributes, by individual accounting, exactly."""
+    parts: dict[str, dict[str, PrivacyLoss]] = {}
+    for (name, asked, attribute), part in _set_aside(spec).items():
+        if name == query.name:
+            parts.setdefault(asked, {})[attribute] = part
+    return parts
+
+
+def _set_aside(spec: Spec) -> dict[tuple[str, str, str], PrivacyLoss]:
+    """What is taken of pools for answers by classes and of combinations: by query, what is asked, and attribute.
+
+    The pool of an attribute is divided by importance between all answers that draw on it: these one by one; sums by
+    public groups, and with a weight of 1 the establishments, share what is left as they need it. The importance of a
+    combination is divided equally between its attributes.
+    """
+    weights = {
+        (query.name, asked, query.payer(asked, spec.classes)): Fraction(importance)
+        for query in spec.class_queries
+        for asked, importance in query.importance.items()
+    }
+    for query in spec.combination_queries:
+        for asked, importance in query.importance.items():
+            of = spec.combinations[asked].coefficients
+            weights |= {(query.name, asked, attribute): Fraction(importance) / len(of) for attribute in of}
+    whole, others = whole_pools(spec), [query for query in spec.queries if not query.is_identity]
+    shared = {
+        name: 1
+        + sum((Fraction(query.importance.get(name, 0)) for query in others), Fraction(0))
+        + sum((weight for (_, _, attribute), weight in weights.items() if attribute == name), Fraction(0))
+        for name in whole
+    }
+    return {key: PrivacyLoss(whole[key[2]].mu_squared * weight / shared[key[2]]) for key, weight in weights.items()}
+
+
+def whole_pools(spec: Spec) -> dict[str, PrivacyLoss]:
     """What every establishment pays at most for all answers about each attribute, by individual accounting.
 
     The pools are exact, and together exactly what the spec spends.

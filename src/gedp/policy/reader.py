@@ -1,7 +1,6 @@
 """From a spec file to a Spec: every fault in one error, each with its line and a suggestion."""
 
 import tomllib
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -11,12 +10,17 @@ from typing import Any
 import numpy as np
 
 from gedp.errors import Fault, FaultsError
+from gedp.policy.classes import COUNT, Classes, read_classes
+from gedp.policy.combinations import read_combinations
+from gedp.policy.groupings import misspelt_public, read_groupers, read_hierarchies
+from gedp.policy.labels import read_labels, read_publication
 from gedp.policy.losses import read_policy
 from gedp.policy.model import (
     CONSTRAINTS,
     ESTABLISHMENT,
     MOST_CONFIDENCE,
     OWN_SUFFIXES,
+    PARTS,
     PSI_NAMES,
     TABLE_COLUMNS,
     WEIGHTS,
@@ -26,13 +30,16 @@ from gedp.policy.model import (
     Grouper,
     MicrodataOptions,
     Output,
+    Policy,
     Spec,
 )
-from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
+from gedp.policy.names import folded
 from gedp.policy.places import Path as Place
 from gedp.policy.places import lines_of
 from gedp.policy.queries import read_accounting, read_queries
+from gedp.policy.reading import read_reading, read_source
 from gedp.policy.section import Faults, Section, did_you_mean
+from gedp.policy.series import check_spans, read_period
 
 LARGEST_LOG_GAMMA = Decimal(50)
 MOST_CHARACTERS = 10_000_000  # of a spec; a device never ends
@@ -77,9 +84,15 @@ def make_spec(
     budget: Mapping[str, Any],
     queries: Sequence[Mapping[str, Any]],
     groupers: Mapping[str, Any] | None = None,
+    hierarchies: Mapping[str, Any] | None = None,
+    classes: Mapping[str, Any] | None = None,
+    combinations: Mapping[str, Any] | None = None,
     clipping: Mapping[str, Any] | None = None,
+    ledger: Mapping[str, Any] | None = None,
     microdata: Mapping[str, Any] | None = None,
     output: Mapping[str, Any] | None = None,
+    labels: Mapping[str, Any] | None = None,
+    publication: Mapping[str, Any] | None = None,
     folder: str | Path = "",
 ) -> Spec:
     """A spec from Python: each section as a spec file has it, in dictionaries, lists and numbers.
@@ -98,12 +111,18 @@ def make_spec(
     sections = {
         "data": data,
         "groupers": groupers,
+        "hierarchies": hierarchies,
         "attributes": attributes,
+        "classes": classes,
+        "combinations": combinations,
         "budget": budget,
         "queries": queries,
         "clipping": clipping,
+        "ledger": ledger,
         "microdata": microdata,
         "output": output,
+        "labels": labels,
+        "publication": publication,
     }
     content = _plain({name: section for name, section in sections.items() if section is not None})
     return replace(_read(content, Faults({}), "the spec", in_memory=True), folder=Path(folder))
@@ -126,7 +145,7 @@ def _read(content: dict[str, Any], faults: Faults, source: str, in_memory: bool)
     spec = _spec(Section(faults, (), content), in_memory)
     if faults.found:
         raise FaultsError(source, faults.found)
-    return spec
+    return replace(spec, lines=faults.lines)
 
 
 def _spec(root: Section, in_memory: bool) -> Spec:
@@ -134,29 +153,55 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     # What depends on a faulty part is not checked: one mistake, one fault.
     stated = isinstance(root.content.get("data"), dict) and "public" in root.content["data"]
     public = set(data.public) if stated and ("data", "public") not in root.faults.by_path else None
-    groupers = _groupers(root.table("groupers", required=False), public)
+    if public is not None:
+        public |= misspelt_public(root, public)
+    groupers = read_groupers(root.table("groupers", required=False), public)
+    hierarchies = read_hierarchies(root.table("hierarchies", required=False), public, groupers)
     asked = root.tables("queries")
     individual = read_accounting(asked)
     section = root.table("attributes")
     taken = {*data.public, *groupers, data.id or ESTABLISHMENT, ESTABLISHMENT}
     attributes = _attributes(section, taken, individual)
-    _check_columns(root, data, groupers, attributes)
+    _check_missing(root, data.reading.missing, attributes)
+    names = None if section.absent else {*section.content, *attributes}
+    classes = read_classes(root.table("classes", required=False), attributes, names)
+    _check_columns(root, data, groupers, attributes, classes)
+    taken |= {*(names or ()), *attributes, *classes, COUNT}
+    wholes = Policy(attributes, Decimal(1)).wholes
+    combinations = read_combinations(root.table("combinations", required=False), wholes, names, taken)
+    parts = {name: (a.column, PARTS[a.part]) for name, a in attributes.items() if a.part is not None}
+    joined = {name: grouper.columns for name, grouper in groupers.items() if grouper.columns}
+    data = replace(data, reading=replace(data.reading, parts=parts, joined=joined))
     policy = read_policy(root.table("budget"), attributes, individual)
+    check_spans(root.faults, data.period, policy)
     groupings = None if public is None else {*public, *groupers}
-    names = None if section.absent else set(section.content)
-    queries = read_queries(asked, attributes, names, groupings, individual=individual)
+    queries, by_class, combined = read_queries(
+        asked, attributes, names, groupings, classes, combinations, individual=individual
+    )
     microdata = _microdata(root.table("microdata", required=False), attributes)
     clipping = root.table("clipping", required=False)
     zeta = clipping.number("zeta", below=1) if clipping.has("zeta") else None
     clipping.finish()
+    ledger = root.table("ledger", required=False)
+    ledger_file = ledger.text("file") if not ledger.absent else None
+    ledger.finish()
+    if data.is_database and ledger_file is None:
+        problem = "it is missing, and a database has no folder in which a ledger could be found"
+        root.faults.add(("ledger", "file"), problem, 'Give one under [ledger], like file = "register.ledger"')
     output = root.table("output", required=False)
     folder = output.text("dir", Output().dir)
     confidence = output.number("confidence", Output().confidence, below=1)
     if MOST_CONFIDENCE < confidence < 1:
         output.fault("confidence", "intervals of such confidence say nothing", f"Give at most {MOST_CONFIDENCE}")
     output.finish()
+    keys = groupings | classes.keys() if names and groupings is not None else None
+    labels = read_labels(root.table("labels", required=False), names or (), keys)
+    publication = read_publication(root.table("publication", required=False))
     root.finish()
-    return Spec(data, policy, queries, groupers, microdata, Output(folder, confidence), zeta)
+    options = microdata, Output(folder, confidence), hierarchies, zeta, ledger_file
+    return Spec(
+        data, policy, queries, groupers, *options, classes, by_class, combinations, combined, labels, publication
+    )
 
 
 def _data(section: Section, in_memory: bool) -> Data:
@@ -164,39 +209,13 @@ def _data(section: Section, in_memory: bool) -> Data:
         return Data("", ())
     id_column = section.text("id") if section.has("id") else None
     synthetic = section.flag("synthetic", default=False)
-    source = section.text("source") if section.has("source") or not in_memory else None
-    data = Data(source, section.names("public"), id_column, synthetic)
+    source = read_source(section, in_memory)
+    public, reading, period = section.names("public"), read_reading(section), read_period(section)
+    data = Data(source, public, id_column, synthetic, reading, period)
     if id_column and id_column in data.public:
         section.fault("id", "the id is also listed as public", "Remove it from public")
     section.finish()
     return data
-
-
-def _groupers(section: Section, public: set[str] | None) -> dict[str, Grouper]:
-    groupers = {}
-    for name in section.content:
-        entry = section.table(name)
-        if entry.absent:
-            groupers[name] = Grouper(name, "")
-            continue
-        column = entry.text("column")
-        if column and public is not None and column not in public:
-            entry.fault("column", f"{column!r} is not a public column", did_you_mean(column, sorted(public)))
-        if name in (public or ()):
-            section.fault(name, "this name is taken", "Choose another name for the grouping")
-        if entry.has("prefix") == entry.has("map"):
-            section.fault(name, "a grouping needs either prefix or map", "Give one of: prefix = 3, map = 'file.csv'")
-        prefix = entry.whole("prefix", low=1) if entry.has("prefix") else None
-        lookup = entry.text("map") if entry.has("map") else None
-        if lookup and not is_file_name(name):
-            section.fault(name, f"{name!r} cannot be a file name", FILE_NAME_HINT)
-        entry.finish()
-        groupers[name] = Grouper(name, column, prefix, lookup)
-    used = Counter(folded(name) for name, grouper in groupers.items() if grouper.map)
-    for name, grouper in groupers.items():
-        if grouper.map and used[folded(name)] > 1:
-            section.fault(name, "another grouping has almost this name", "Choose names that two files can have")
-    return groupers
 
 
 def _attributes(section: Section, taken: set[str], individual: bool | None) -> dict[str, Attribute]:
@@ -210,17 +229,23 @@ def _attributes(section: Section, taken: set[str], individual: bool | None) -> d
         closeness = _closeness(entry)
         unit = entry.number("unit", Decimal(1))
         _require_few_digits(entry, "unit", unit)
-        signed = entry.flag("signed", default=False)
+        signed, split = (entry.flag(key, default=False) for key in ("signed", "split"))
+        if signed and split:
+            entry.fault("split", "gain and loss have no sign, and signed says that it has", "Remove one of the two")
         at_least = _at_least(entry)
         person, typical = (entry.number(key) if entry.has(key) else None for key in ("person", "typical"))
         share = entry.number("share", Decimal(1))
         if entry.has("share") and individual is False:
             entry.fault("share", "every query has a mu, so nothing is shared out", "Remove it, or every query's mu")
         entry.finish()
-        for part in (closeness, *at_least):
-            if signed and part.psi == "log" and not part.shift:
-                entry.fault("signed", "log without a shift has no value at 0", "Give it a shift, like shift = 1")
-        attributes[name] = Attribute(name, closeness, unit, signed, at_least, person, share, typical)
+        for key in (key for key, given in (("signed", signed), ("split", split)) if given):
+            if any(part.psi == "log" and not part.shift for part in (closeness, *at_least)):
+                entry.fault(key, "log without a shift has no value at 0", "Give it a shift, like shift = 1")
+        attribute = Attribute(name, closeness, unit, signed, at_least, person, share, typical)
+        for each in attribute.split() if split else (attribute,):
+            if split and each.name in {*taken, *section.content}:
+                section.fault(name, f"its part would be called {each.name!r}, which is taken", "Rename the column")
+            attributes[each.name] = each
     if not section.content and not section.absent:
         section.faults.add(
             section.path, "there are no attributes", "Give one, like emp = { psi = 'sqrt', gamma = 0.5 }"
@@ -259,19 +284,29 @@ def _at_least(entry: Section) -> tuple[Closeness, ...]:
     return tuple(result)
 
 
-def _check_columns(root: Section, data: Data, groupers: dict[str, Grouper], attributes: dict[str, Attribute]) -> None:
+def _check_columns(
+    root: Section,
+    data: Data,
+    groupers: dict[str, Grouper],
+    attributes: dict[str, Attribute],
+    classes: dict[str, Classes],
+) -> None:
     """Columns stand beside each other in files and in SQL, where names that differ by case alone are the same."""
     named: list[tuple[Place, str]] = [
         *([(("data", "id"), data.id)] if data.id else []),
         *((("data", "public"), name) for name in data.public),
         *((("groupers", name), name) for name in groupers),
-        *((("attributes", name), name) for name in attributes),
+        *((("attributes", a.column), name) for a in attributes.values() for name in dict.fromkeys((a.column, a.name))),
+        *((("classes", name), name) for name in classes),
     ]
     for path, name in named:
         if not name.isprintable() or not name.strip():
             root.faults.add(path, f"{_shown_name(name)} cannot be printed", "Rename the column")
         elif path[0] != "attributes" and path != ("data", "id") and folded(name) in _RESERVED_COLUMNS:
             root.faults.add(path, f"{name!r} is a reserved name: tables of results have it too", "Rename the column")
+    taken = {name for path, name in named if path[0] != "classes"}
+    for name in taken & classes.keys():
+        root.faults.add(("classes", name), "this name is taken", "Choose another name for the classes")
     first: dict[str, str] = {}
     for path, name in named:
         other = first.setdefault(folded(name), name)
@@ -283,6 +318,18 @@ def _check_columns(root: Section, data: Data, groupers: dict[str, Grouper], attr
             if yours := first.get(folded(own)):
                 problem = f"the release has a column {own!r} of its own, and {yours!r} is one of yours"
                 root.faults.add(("attributes", name), problem, "Rename one of the columns")
+
+
+def _check_missing(root: Section, missing: Mapping[str, Decimal], attributes: dict[str, Attribute]) -> None:
+    """What a null counts as must be a value that the attribute can have."""
+    units = {attribute.column: attribute.unit for attribute in attributes.values()}
+    for name, number in missing.items():
+        path: Place = ("data", "missing", name)
+        if name not in units:
+            root.faults.add(path, f"there is no attribute {name!r}", did_you_mean(name, units))
+        elif number % units[name]:
+            problem = f"it is not a whole multiple of the unit {units[name]}"
+            root.faults.add(path, problem, "Give one that is, like 0")
 
 
 def _shown_name(name: str) -> str:

@@ -120,7 +120,7 @@ class Section:
         for key in self.content:
             if key not in self.known:
                 self.fault(key, "this key is not known", did_you_mean(key, self.known))
-                for meant in get_close_matches(key, [k for k in self.known if k not in self.content], n=1):
+                if meant := nearest(key, [known for known in self.known if known not in self.content]):
                     self.faults.by_path.pop((*self.path, meant), None)  # misspelt, so not missing
 
     def _value(self, key: str, fits: Callable[[Any], bool], wanted: str, default: Any) -> Any:
@@ -137,13 +137,17 @@ class Section:
         return value
 
 
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The known word that a misspelt one is nearest to, whatever its case; None where it is near to none."""
+    by_folded = {name.casefold(): name for name in known}
+    return next((by_folded[close] for close in get_close_matches(word.casefold(), by_folded, n=1)), None)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A suggestion for a misspelt word: the nearest known one, or all of them."""
     known = list(dict.fromkeys(known))
-    by_folded = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), by_folded, n=1)
-    if close:
-        return f"Did you mean {by_folded[close[0]]!r}?"
+    if meant := nearest(word, known):
+        return f"Did you mean {meant!r}?"
     return f"Use one of: {', '.join(map(repr, known))}" if known else "Remove it"
 
 

@@ -2,25 +2,21 @@
 
 Everything here is public. This package and all that comes after it never see the confidential table.
 
-manifest   what anybody may know about a release; individual: how the budget of establishments was spent
+manifest   what anybody may know about a release; individual: how the budget of establishments was spent;
+           formats: its numbers; together, series: what holds for all releases, and for periods
 protected  what a release and a rehearsal have in common
 reader     the release as it lies in its folder; derived: what is made of it there; signing
+labels     what people call its attributes, columns, codes and tables; estimated: tables with errors in notebooks
 rehearsal  answers to be thrown away, in memory alone
 estimates  what a noisy value says: estimate, variance, interval
 writer     a release in the making; rows: in which order
 """
 
 from gedp.folders import PlaceTakenError
+from gedp.release.answered import IDENTITY, MECHANISMS, Answered, AttributeNoise
 from gedp.release.individual import Individual
-from gedp.release.manifest import (
-    IDENTITY,
-    MANIFEST,
-    MAPS,
-    MECHANISMS,
-    Answered,
-    AttributeNoise,
-    Manifest,
-)
+from gedp.release.labels import Labels
+from gedp.release.manifest import MANIFEST, MAPS, Manifest
 from gedp.release.protected import ProtectedAnswers
 from gedp.release.reader import (
     ANSWER_SCHEMA,
@@ -44,6 +40,7 @@ __all__ = [
     "AttributeNoise",
     "DecisionMade",
     "Individual",
+    "Labels",
     "Manifest",
     "PlaceTakenError",
     "ProtectedAnswers",

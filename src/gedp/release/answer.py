@@ -24,6 +24,8 @@ from gedp.release.together import Together, texts, together_content, together_in
 from gedp.tables import Table
 
 FORMAT = 1
+#: With what the periods of a series cost.
+FORMAT_OF_SERIES = 2
 KIND = "answer to a query of one's own"
 
 
@@ -71,8 +73,9 @@ class Answer:
 
 def answer_text(answer: Answer) -> str:
     """The answer as the JSON text that `read_answer` reads."""
+    in_series = answer.together is not None and answer.together.series is not None
     content = {
-        "format": FORMAT,
+        "format": FORMAT_OF_SERIES if in_series else FORMAT,
         "kind": KIND,
         "gedp": answer.gedp,
         "created": answer.created.isoformat(timespec="seconds"),
@@ -98,8 +101,9 @@ def read_answer(path: str | Path) -> Answer:
     except (OSError, ValueError, RecursionError):
         problem = Fault("the file", "it is missing or not an answer", "Name a file that `gedp.ask` wrote")
         raise FaultsError(str(path), [problem]) from None
-    if content.get("format") != FORMAT:
-        raise FaultsError(str(path), [Fault("format", "it is another one", f"This version reads format {FORMAT}")])
+    if content.get("format") not in (FORMAT, FORMAT_OF_SERIES):
+        readable = f"This version reads formats {FORMAT} and {FORMAT_OF_SERIES}"
+        raise FaultsError(str(path), [Fault("format", "it is another one", readable)])
     faults = Faults({})
     answer = _read(Section(faults, (), content))
     if answer is None or faults.found:
@@ -126,7 +130,8 @@ def _read(root: Section) -> Answer | None:
         labels.append(entry.text("label"))
         values.append(entry.converted("value", _finite, "a number"))
         entry.finish()
-    together = None if is_null(root, "together") else together_in(root.table("together"))
+    may_be_series = root.content["format"] == FORMAT_OF_SERIES
+    together = None if is_null(root, "together") else together_in(root.table("together"), may_be_series=may_be_series)
     root.finish()
     if created is None or mu is None or sensitivity is None or largest is None or std_error is None:
         return None

@@ -7,8 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gedp.policy.section import Section
-
-_FRESH = "Get a fresh copy of the release"
+from gedp.release.answered import FRESH
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ def read_individual(section: Section) -> Individual:
         _numbers(section.table("errors_with_equal_shares")),
     )
     if not found.largest_share <= 1:
-        section.fault("largest_share", "somebody paid more than the pool", _FRESH)
+        section.fault("largest_share", "somebody paid more than the pool", FRESH)
     section.finish()
     return found
 

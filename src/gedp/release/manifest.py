@@ -15,62 +15,26 @@ from pathlib import Path
 from typing import Any
 
 from gedp.accounting.translations import translations
-from gedp.errors import DomainError, Fault, FaultsError
+from gedp.errors import Fault, FaultsError
 from gedp.files import regular
-from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
-from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
+from gedp.periods import Period
+from gedp.policy import PriceList, Spec, parse_spec, price, write_spec
 from gedp.policy.section import Faults, Section
+from gedp.release.answered import FRESH, IDENTITY, TABLES, Answered, query_content, read_queries, require_stated
+from gedp.release.classes import ClassesAnswered, classes_content, read_class_tables
+from gedp.release.combinations import CombinationsAnswered, combinations_content, read_combination_tables
+from gedp.release.formats import FORMAT_IN_PARTS, FORMAT_WITH_ALL, FORMAT_WITH_CLASSES, FORMATS, format_of
 from gedp.release.individual import Individual, individual_content, read_individual
 from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"
-IDENTITY = "identity.parquet"  # a file, or a folder of parts
 MAPS = "maps"
-TABLES = "tables"
-FORMAT = 3
-#: The same where the establishments are in parts, which readers of format 3 do not know.
-FORMAT_IN_PARTS = 4
-#: That a query can be answered by; a spec may also leave the choice to "auto".
-MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
+LABELS = "labels"
 ENTROPIES = ("system", "seeded")
 
 _PART = re.compile(rf"{re.escape(IDENTITY)}/part-\d{{5}}\.parquet")
 
 UNREADABLE = (OSError, ValueError, RecursionError)
-
-_FRESH = "Get a fresh copy of the release"
-
-
-@dataclass(frozen=True)
-class AttributeNoise:
-    """How one attribute of a query was answered: σ of its ψ-mechanism, and how many groups each mechanism answered.
-
-    `psi` is the ψ-mechanism, `pnc` (probably no clipping) the sums of clipped values.
-    """
-
-    sigma_psi: float | None  # None for the groups of individual accounting, each of which has its own noise
-    groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
-
-    @property
-    def sigma(self) -> float:
-        """σ where all answers have the same."""
-        if self.sigma_psi is None:
-            raise DomainError("every group has noise of its own")
-        return self.sigma_psi
-
-
-@dataclass(frozen=True)
-class Answered:
-    """One query, the number of its groups, and the noise of each of its attributes."""
-
-    query: Query
-    groups: int
-    noise: Mapping[str, AttributeNoise]
-
-    @property
-    def file(self) -> str:
-        """The Parquet file of the answers, relative to the folder of the release."""
-        return IDENTITY if self.query.is_identity else f"{TABLES}/{self.query.name}.parquet"
 
 
 @dataclass(frozen=True)
@@ -89,11 +53,18 @@ class Manifest:
     together: Together | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     individual: Mapping[str, Individual] = field(default_factory=dict)  # by attribute; empty under the paper's rule
+    class_tables: tuple[ClassesAnswered, ...] = ()
+    combination_tables: tuple[CombinationsAnswered, ...] = ()
 
     @property
     def is_seeded(self) -> bool:
         """Whether the noise can be drawn again by whoever knows the seed, so that nothing is protected."""
         return self.entropy != "system"
+
+    @property
+    def period(self) -> Period | None:
+        """Which of a series of tables it is about; None where that is not said."""
+        return self.spec.data.period
 
     @property
     def prices(self) -> PriceList:
@@ -118,12 +89,10 @@ class Manifest:
 def expected_files(spec: Spec) -> set[str]:
     """The files of a release of this spec besides its manifest."""
     files = {IDENTITY for query in spec.queries if query.is_identity}
-    files |= {
-        f"{TABLES}/{query.name}.{kind}"
-        for query in spec.queries
-        if not query.is_identity
-        for kind in ("parquet", "csv")
-    }
+    names = [q.name for q in spec.queries if not q.is_identity]
+    names += [q.name for q in spec.other_queries]
+    files |= {f"{TABLES}/{name}.{kind}" for name in names for kind in ("parquet", "csv")}
+    files |= {f"{LABELS}/{name}.csv" for name, label in spec.labels.items() if label.codes is not None}
     return files | {f"{MAPS}/{name}.csv" for name, grouper in spec.groupers.items() if grouper.map is not None}
 
 
@@ -157,10 +126,10 @@ def read_manifest(folder: Path) -> Manifest:
     except UNREADABLE:
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
-    if content.get("format") not in (FORMAT, FORMAT_IN_PARTS):
+    if content.get("format") not in FORMATS:
         found = content.get("format")
         stated = f"its format is {found}" if isinstance(found, int) else "it states no format"
-        readable = f"This version reads formats {FORMAT} and {FORMAT_IN_PARTS}"
+        readable = f"This version reads formats {', '.join(map(str, FORMATS[:-1]))} and {FORMATS[-1]}"
         raise FaultsError(str(folder), [Fault(MANIFEST, stated, readable)])
     faults = Faults({})
     manifest = _read(Section(faults, (), content), faults)
@@ -178,8 +147,15 @@ def _raw(folder: Path) -> dict[str, Any]:
 
 def _content(manifest: Manifest) -> dict[str, Any]:
     spec = manifest.spec
+    by_class = {"class_tables": [classes_content(each) for each in manifest.class_tables]}
+    combined = {"combination_tables": [combinations_content(each) for each in manifest.combination_tables]}
     return {
-        "format": FORMAT_IN_PARTS if any(map(is_part, manifest.files)) else FORMAT,
+        "format": format_of(
+            in_series=manifest.together is not None and manifest.together.series is not None,
+            combined=bool(manifest.combination_tables),
+            by_class=bool(manifest.class_tables),
+            in_parts=any(map(is_part, manifest.files)),
+        ),
         "gedp": manifest.gedp,
         "created": manifest.created.isoformat(timespec="seconds"),
         "release": manifest.release,
@@ -192,7 +168,9 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
         "prices": _prices(spec),
         "individual": {name: individual_content(each) for name, each in manifest.individual.items()},
-        "queries": [_query_content(answered) for answered in manifest.queries],
+        "queries": [query_content(answered) for answered in manifest.queries],
+        **(by_class if manifest.class_tables else {}),
+        **(combined if manifest.combination_tables else {}),
         "spec": write_spec(spec),
         "files": dict(manifest.files),
     }
@@ -209,7 +187,7 @@ def _promise(spec: Spec) -> dict[str, Any]:
         "epsilon_by_delta": {f"{delta:g}": epsilon for delta, epsilon in translated.epsilons},
         "missed_by_false_alarms": {f"{alarms:g}": least for alarms, least in translated.trade_off},
         "budget_mu": str(spec.policy.mu),
-        "attributes": {name: str(spec.policy.attributes[name].protection) for name in spec.asked},
+        "attributes": {name: str(spec.policy.attributes[name].protection) for name in spec.concerned},
     }
 
 
@@ -218,31 +196,6 @@ def _prices(spec: Spec) -> list[dict[str, str]]:
         {"query": p.query, "attribute": p.attribute, "mu": p.mu, "mu_squared": str(p.loss.mu_squared)}
         for p in price(spec).lines
     ]
-
-
-def _query_content(answered: Answered) -> dict[str, Any]:
-    query = answered.query
-    return {
-        "name": query.name,
-        "by": list(query.by),
-        "mechanism": "psi" if query.is_identity else query.mechanism,
-        "groups": answered.groups,
-        "file": answered.file,
-        "attributes": {
-            name: {
-                **_asked(query, name),
-                "sigma_psi": noise.sigma_psi,
-                **{f"groups_{mechanism}": count for mechanism, count in noise.groups.items()},
-            }
-            for name, noise in answered.noise.items()
-        },
-    }
-
-
-def _asked(query: Query, name: str) -> dict[str, str]:
-    """What the spec says about one attribute of a query: its price, or how much its errors count."""
-    stated = {"mu": query.mu.get(name), "importance": query.importance.get(name)}
-    return {key: str(number) for key, number in stated.items() if number is not None}
 
 
 def _read(root: Section, faults: Faults) -> Manifest | None:
@@ -259,9 +212,15 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         clipping = root.table("clipping")
         zeta = clipping.converted("zeta", _chance, "a chance like 1/100")
         clipping.finish()
-    together = None if is_null(root, "together") else together_in(root.table("together"))
+    number = root.content["format"]
+    may_have_all = number == FORMAT_WITH_ALL
+    together = None if is_null(root, "together") else together_in(root.table("together"), may_be_series=may_have_all)
     files = texts(root.table("files"))
-    entries = root.tables("queries")
+    entries = [] if root.content.get("queries") == [] and root.has("queries") else root.tables("queries")
+    has_classes = number == FORMAT_WITH_CLASSES or (may_have_all and "class_tables" in root.content)
+    by_class = root.tables("class_tables") if has_classes else []
+    has_combinations = may_have_all and "combination_tables" in root.content
+    combined = root.tables("combination_tables") if has_combinations else []
     terms = root.table("individual")
     individual = {name: read_individual(terms.table(name)) for name in terms.content}
     for name in ("synthetic", "promise", "prices"):
@@ -269,26 +228,30 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     root.finish()
     if spec is None or created is None:
         return None
-    _require(root, "synthetic", spec.data.synthetic)
-    _require(root, "prices", _prices(spec))
+    require_stated(root, "synthetic", spec.data.synthetic)
+    if together is not None and not together.covers(spec.data.period):
+        root.fault("together", "it does not have the period of the spec", FRESH)
+    require_stated(root, "prices", _prices(spec))
     if not _is_promise(root.content.get("promise"), _promise(spec)):
-        root.fault("promise", "it is not that of the spec", _FRESH)
+        root.fault("promise", "it is not that of the spec", FRESH)
     if any(query.is_identity and not query.is_individual for query in spec.queries) == (zeta is None):
-        root.fault("clipping", "it does not fit the queries of the spec", _FRESH)
+        root.fault("clipping", "it does not fit the queries of the spec", FRESH)
     if zeta is not None and spec.zeta is not None and zeta != Fraction(spec.zeta):
-        root.fault("clipping", "it is not that of the spec", _FRESH)
+        root.fault("clipping", "it is not that of the spec", FRESH)
     if individual.keys() != (set(spec.asked) if spec.is_individual else set()):
-        root.fault("individual", "its attributes are not those of the spec", _FRESH)
-    queries = _queries(root, entries, spec)
-    in_parts = root.content["format"] == FORMAT_IN_PARTS
+        root.fault("individual", "its attributes are not those of the spec", FRESH)
+    queries = read_queries(root, entries, spec)
+    class_tables = read_class_tables(root, by_class, spec.class_queries)
+    combination_tables = read_combination_tables(root, combined, spec.combination_queries)
+    in_parts = number == FORMAT_IN_PARTS or (number > FORMAT_IN_PARTS and any(map(is_part, files)))
     listed = {IDENTITY if in_parts and is_part(name) else name for name in files}
     if in_parts and IDENTITY in files:
-        faults.add(("files", IDENTITY), "it is listed beside its parts", _FRESH)
+        faults.add(("files", IDENTITY), "it is listed beside its parts", FRESH)
     for name in sorted(expected_files(spec) ^ listed):
         problem = "it is listed, but is not a file of this release" if name in files else "it is not listed"
-        faults.add(("files", name), problem, _FRESH)
+        faults.add(("files", name), problem, FRESH)
     said = version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files
-    return Manifest(*said, individual)
+    return Manifest(*said, individual, class_tables, combination_tables)
 
 
 def _spec(root: Section) -> Spec | None:
@@ -303,52 +266,9 @@ def _spec(root: Section) -> Spec | None:
         return None
 
 
-def _queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answered, ...]:
-    known = {query.name: query for query in spec.queries}
-    answered = []
-    for entry in entries:
-        query = known.pop(entry.text("name"), None)
-        if query is None:
-            entry.fault("name", "the spec has no such query, or it is listed twice", _FRESH)
-            continue
-        groups = entry.whole("groups", low=1)
-        noise = {}
-        attributes = entry.table("attributes")
-        for name in attributes.content:
-            attribute = attributes.table(name)
-            for key, number in _asked(query, name).items():
-                _require(attribute, key, number)
-            has_own = query.is_individual and not query.is_identity
-            if has_own:
-                _require(attribute, "sigma_psi", None)
-            sigma = None if has_own else attribute.converted("sigma_psi", _positive, "a number above 0") or 1.0
-            by_mechanism = {mechanism: attribute.whole(f"groups_{mechanism}", 0) for mechanism in MECHANISMS}
-            noise[name] = AttributeNoise(sigma, by_mechanism)
-            attribute.finish()
-        found = Answered(query, groups, noise)
-        if noise.keys() != set(query.attributes):
-            entry.fault("attributes", "they are not those of the spec", _FRESH)
-        else:
-            for name in ("by", "mechanism", "file"):
-                _require(entry, name, _query_content(found)[name])
-            if any(sum(n.groups.values()) != (0 if query.is_identity else groups) for n in noise.values()):
-                entry.fault("attributes", "their numbers of groups do not add up", _FRESH)
-        entry.finish()
-        answered.append(found)
-    for name in known:
-        root.fault("queries", f"the query {name!r} of the spec is missing", _FRESH)
-    return tuple(answered)
-
-
 def is_null(section: Section, key: str) -> bool:
     """Whether a key is there and says that there is nothing."""
     return section.has(key) and section.content[key] is None
-
-
-def _require(section: Section, key: str, expected: object) -> None:
-    section.has(key)
-    if section.content.get(key) != expected:
-        section.fault(key, "it is not that of the spec", _FRESH)
 
 
 def _is_promise(found: object, expected: Mapping[str, Any]) -> bool:
@@ -370,10 +290,3 @@ def _chance(value: object) -> Fraction:
     if not 0 < chance < 1:
         raise ValueError
     return chance
-
-
-def _positive(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-    if not 0 < number < float("inf"):
-        raise ValueError
-    return number

@@ -22,8 +22,17 @@ class ProtectedAnswers(Protocol):
     def answers(self, query: str) -> pa.Table:
         """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
 
-    def identity(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate."""
+    def class_answers(self, query: str) -> pa.Table:
+        """The answers of one query by classes, in the same columns: every class of every public group."""
+
+    def combination_answers(self, query: str) -> pa.Table:
+        """The answers of one query for combinations, in the same columns; `attribute` has their names."""
+
+    def identity(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
+        """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate.
+
+        Texts of columns in `coded` may come as dictionaries with codes, which takes less time and memory.
+        """
 
     def map(self, grouping: str) -> dict[str, str]:
         """The group of every code of a grouping that the spec gives a map file."""

@@ -1,8 +1,9 @@
 """Reading a release: every file that is used is listed in the manifest, inside the folder, and as it was written."""
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,10 +13,15 @@ import pyarrow.parquet as pq
 from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, regular, sha256
-from gedp.policy import Query
+from gedp.periods import Period
+from gedp.policy import ClassQuery, CombinationQuery, Query
+from gedp.policy.codelists import CodeList, CodeListError, make_code_list
 from gedp.policy.model import OWN_SUFFIXES, PSI_SUFFIX
-from gedp.release.derived import DERIVED
-from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, MECHANISMS, Answered, Manifest, read_manifest
+from gedp.release.answered import IDENTITY, MECHANISMS, Answered
+from gedp.release.classes import CLASS_MECHANISMS, ClassesAnswered
+from gedp.release.derived import DERIVED, derived_names
+from gedp.release.labels import Labels
+from gedp.release.manifest import LABELS, MANIFEST, MAPS, Manifest, read_manifest
 
 VARIANCE_KINDS = ("exact", "estimated")
 
@@ -38,9 +44,9 @@ ANSWER_SCHEMA = pa.schema(
 NOISE = "noise"
 
 
-def answer_schema(query: Query) -> pa.Schema:
-    """The columns of a table of answers to a query."""
-    own = [(NOISE, pa.float64())] if query.is_individual else []
+def answer_schema(query: Query | ClassQuery | CombinationQuery) -> pa.Schema:
+    """The columns of a table of answers to a query; where there is no ψ, variances say all about noise."""
+    own = [(NOISE, pa.float64())] if isinstance(query, Query) and query.is_individual else []
     return pa.schema([*((key, pa.string()) for key in query.by), *ANSWER_SCHEMA, *own])
 
 
@@ -60,6 +66,11 @@ class ReleaseFolder:
         """What messages call the release: its folder."""
         return str(self.folder)
 
+    @property
+    def period(self) -> Period | None:
+        """Which of a series of tables it is about; None where that is not said."""
+        return self.manifest.period
+
     def answers(self, query: str) -> pa.Table:
         """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
         answered = self._answered(query)
@@ -68,8 +79,32 @@ class ReleaseFolder:
         self._require(answered.file, _is_sound(table, answered), "other rows or values")
         return table
 
-    def identity(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate."""
+    def class_answers(self, query: str) -> pa.Table:
+        """The answers of one query by classes, in the same columns: every class of every public group."""
+        answered = next((each for each in self.manifest.class_tables if each.query.name == query), None)
+        if answered is None:
+            raise self._unknown(query)
+        table = self._table(answered.file)
+        self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
+        self._require(answered.file, _is_sound_by_class(table, answered), "other rows or values")
+        return table
+
+    def combination_answers(self, query: str) -> pa.Table:
+        """The answers of one query for combinations, in the same columns; `attribute` has their names."""
+        answered = next((each for each in self.manifest.combination_tables if each.query.name == query), None)
+        if answered is None:
+            raise self._unknown(query)
+        table = self._table(answered.file)
+        self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
+        rows = dict.fromkeys(answered.query.asked, answered.groups)
+        self._require(answered.file, _has_sound(table, rows, MECHANISMS), "other rows or values")
+        return table
+
+    def identity(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
+        """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate.
+
+        Texts of columns in `coded` come as dictionaries with codes, which takes less time and memory.
+        """
         data = self.manifest.spec.data
         noisy = [
             name
@@ -79,7 +114,8 @@ class ReleaseFolder:
             for name in (*(attribute + s for s in (OWN_SUFFIXES if query.is_individual else [PSI_SUFFIX])), attribute)
         ]
         wanted = [*([data.id] if data.id else []), *data.public, *noisy] if columns is None else list(columns)
-        table = pa.concat_tables([self._table(name, wanted) for name in self.manifest.identity_files or [IDENTITY]])
+        files = self.manifest.identity_files or [IDENTITY]
+        table = pa.concat_tables([self._table(name, wanted, coded) for name in files])
         self._require(IDENTITY, table.column_names == wanted, "other columns")
         floats = all(table.schema.field(name).type == pa.float64() for name in wanted if name in noisy)
         self._require(IDENTITY, floats, "columns of another type")
@@ -91,13 +127,31 @@ class ReleaseFolder:
         """The group of every code of a grouping that the spec gives a map file."""
         name = f"{MAPS}/{grouping}.csv"
         self._require(name, name in self.manifest.files, "no list of groups")
-        try:
-            with regular(self.folder / name).open(encoding="utf-8", newline="") as file:
-                rows = read_rows(file)
-        except (OSError, UnicodeDecodeError, csv.Error):
-            rows = [[]]
+        rows = self._rows(name)
         self._require(name, all(len(row) == 2 for row in rows), "other columns")
         return dict(rows)
+
+    @cached_property
+    def labels(self) -> Labels:
+        """What people call the attributes, columns, groupings, codes and tables."""
+        labelled = [column for column, label in self.manifest.spec.labels.items() if label.codes is not None]
+        return Labels(self.manifest.spec, {column: self._code_list(column) for column in labelled})
+
+    def _code_list(self, column: str) -> CodeList:
+        name, spec = f"{LABELS}/{column}.csv", self.manifest.spec
+        try:
+            return make_code_list(
+                list(enumerate(self._rows(name), 1)), column, {*spec.data.public, *spec.groupers}, name
+            )
+        except CodeListError:
+            raise self._altered(name, "it is not a list of codes and names") from None
+
+    def _rows(self, name: str) -> list[list[str]]:
+        try:
+            with regular(self.folder / name).open(encoding="utf-8", newline="") as file:
+                return read_rows(file)
+        except (OSError, UnicodeDecodeError, csv.Error):
+            return [[]]
 
     def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
         """Refuses to write where a file of the release is, or one of those `made` from it."""
@@ -109,15 +163,19 @@ class ReleaseFolder:
     def _answered(self, query: str) -> Answered:
         answered = self.manifest.query(query)
         if answered is None:
-            known = ", ".join(repr(answered.query.name) for answered in self.manifest.queries)
-            raise FaultsError(
-                str(self.folder), [Fault("query", f"{query!r} is not in this release", f"It has: {known}")]
-            )
+            raise self._unknown(query)
         return answered
 
-    def _table(self, name: str, columns: list[str] | None = None) -> pa.Table:
+    def _unknown(self, query: str) -> FaultsError:
+        spec = self.manifest.spec
+        names = [*(each.name for each in spec.queries), *(each.name for each in spec.other_queries)]
+        known = ", ".join(map(repr, names))
+        return FaultsError(str(self.folder), [Fault("query", f"{query!r} is not in this release", f"It has: {known}")])
+
+    def _table(self, name: str, columns: list[str] | None = None, coded: Sequence[str] = ()) -> pa.Table:
         try:
-            return pq.read_table(regular(self.folder / name), columns=columns, partitioning=None)
+            path = regular(self.folder / name)
+            return pq.read_table(path, columns=columns, partitioning=None, read_dictionary=list(coded))
         except (pa.ArrowException, OSError, ValueError):
             raise self._altered(name, "it cannot be read as Parquet") from None
 
@@ -140,7 +198,7 @@ def read_release(folder: str | Path, *, check: bool = True) -> ReleaseFolder:
 
 def foreign_files(folder: Path, manifest: Manifest) -> list[str]:
     """What lies in the folder of a release and is not part of it: other files, links, pipes."""
-    own = {MANIFEST, *manifest.files, *DERIVED}
+    own = {MANIFEST, *manifest.files, *DERIVED, *derived_names(folder)}
     return sorted(
         name
         for path in folder.rglob("*")
@@ -156,10 +214,22 @@ def wrong_files(folder: Path, manifest: Manifest) -> list[str]:
 
 def _is_sound(table: pa.Table, answered: Answered) -> bool:
     """Whether every attribute has as many groups as the manifest says, and every cell a value that makes sense."""
-    counts = {row["values"]: row["counts"] for row in table["attribute"].value_counts().to_pylist()}
-    if counts != dict.fromkeys(answered.noise, answered.groups) or any(column.null_count for column in table.columns):
+    return _has_sound(table, dict.fromkeys(answered.noise, answered.groups), MECHANISMS)
+
+
+def _is_sound_by_class(table: pa.Table, answered: ClassesAnswered) -> bool:
+    """The same of a table by classes: and at least as many entries as it says are without noise."""
+    if not _has_sound(table, dict.fromkeys(answered.certain, answered.entries), CLASS_MECHANISMS):
         return False
-    known = {"mechanism": MECHANISMS, "variance_kind": VARIANCE_KINDS}
+    certain = table.filter(pa.compute.equal(table["variance"], 0.0))["attribute"].to_pylist()
+    return all(certain.count(name) >= number for name, number in answered.certain.items())
+
+
+def _has_sound(table: pa.Table, rows: Mapping[str, int], mechanisms: Sequence[str]) -> bool:
+    counts = {row["values"]: row["counts"] for row in table["attribute"].value_counts().to_pylist()}
+    if counts != rows or any(column.null_count for column in table.columns):
+        return False
+    known = {"mechanism": mechanisms, "variance_kind": VARIANCE_KINDS}
     numbers = [field.name for field in table.schema if field.type == pa.float64()]
     return (
         all(set(table[name].unique().to_pylist()) <= set(texts) for name, texts in known.items())

@@ -25,8 +25,16 @@ class Rehearsal:
         """The answers of one query, as of a release."""
         return self.tables[query]
 
-    def identity(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The protected establishments, as of a release."""
+    def class_answers(self, query: str) -> pa.Table:
+        """The answers of one query by classes, as of a release."""
+        return self.tables[query]
+
+    def combination_answers(self, query: str) -> pa.Table:
+        """The answers of one query for combinations, as of a release."""
+        return self.tables[query]
+
+    def identity(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
+        """The protected establishments, as of a release; no text is coded."""
         if self.establishments is None:
             raise GedpError("no query asks for establishments")
         return self.establishments if columns is None else self.establishments.select(list(columns))

@@ -21,7 +21,7 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.files import WriteError
-from gedp.sql import quoted_name, quoted_text
+from gedp.sql import draw_no_progress, quoted_name, quoted_text
 
 ROWS_A_GROUP = 1_000_000
 MEMORY = "1GB"  # for sorting; beyond it sorted parts wait on disk, in the private folder
@@ -120,7 +120,7 @@ class SortedRows:
         files = ", ".join(quoted_text(glob.escape(str(path))) for path in self._waiting)
         columns, order = (", ".join(map(quoted_name, names)) for names in (self._schema.names, self._keys))
         with duckdb.connect(config={"temp_directory": str(spill), "memory_limit": MEMORY}) as connection:
-            connection.execute("SET enable_progress_bar = false")
+            draw_no_progress(connection)
             source = f"read_parquet([{files}], hive_partitioning = false)"
             yield from connection.sql(f"SELECT {columns} FROM {source} ORDER BY {order}").to_arrow_reader(ROWS_A_GROUP)
 

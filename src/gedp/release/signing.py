@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from gedp.errors import Fault, FaultsError
 from gedp.files import WriteError, regular, replacing, sha256, write_text, writing
-from gedp.release.derived import DERIVED, SIGNATURE, SUMS
+from gedp.release.derived import SIGNATURE, SUMS, derived_names
 from gedp.release.manifest import MANIFEST, Manifest
 from gedp.release.reader import ReleaseFolder, TamperedReleaseError, foreign_files, read_release
 
@@ -46,6 +46,12 @@ def sign(release: ReleaseFolder, key: Path, passphrase: str | None = None) -> li
         temporary.write_bytes(private.sign(text.encode()))
         write_text(release.folder / SUMS, text)
     return names
+
+
+def sign_sums(folder: Path, key: Path, passphrase: str | None = None) -> None:
+    """Signs the list of checksums that is in a folder already."""
+    with replacing(folder / SIGNATURE) as temporary:
+        temporary.write_bytes(_private_key(key, passphrase).sign((folder / SUMS).read_bytes()))
 
 
 def verify(folder: Path, key: Path) -> ReleaseFolder:
@@ -83,7 +89,7 @@ def read_passphrase(path: Path) -> str:
 
 def _names(folder: Path, manifest: Manifest) -> list[str]:
     """The files of a release, and those that were made from it."""
-    made = [name for name in DERIVED if name not in (SUMS, SIGNATURE) and (folder / name).exists()]
+    made = [name for name in derived_names(folder) if name not in (SUMS, SIGNATURE)]
     return sorted([MANIFEST, *manifest.files, *made])
 
 

@@ -4,7 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gedp.accounting.series import SeriesLoss
+from gedp.periods import Period
 from gedp.policy.section import Section
+from gedp.release.series import series_content, series_in
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,11 @@ class Together:
     mu: str  # rounded up
     attributes: Mapping[str, str]
     decisions: tuple[DecisionMade, ...] = ()
+    series: SeriesLoss | None = None  # what each period of a series costs
+
+    def covers(self, period: Period | None) -> bool:
+        """Whether it is about a series that has this period, or about none where there is no period."""
+        return period is None if self.series is None else period in self.series.of_period
 
 
 def together_content(together: Together) -> dict[str, Any]:
@@ -35,11 +43,12 @@ def together_content(together: Together) -> dict[str, Any]:
         "mu": together.mu,
         "attributes": dict(together.attributes),
         "decisions": decisions,
+        **({} if together.series is None else {"series": series_content(together.series)}),
     }
 
 
-def together_in(section: Section) -> Together:
-    """What `together_content` wrote; faults are collected."""
+def together_in(section: Section, *, may_be_series: bool = False) -> Together:
+    """What `together_content` wrote, with what a series costs where it is one; faults are collected."""
     decisions = []
     if section.content.get("decisions"):
         for entry in section.tables("decisions"):
@@ -48,9 +57,9 @@ def together_in(section: Section) -> Together:
             entry.finish()
     else:
         section.has("decisions")
-    together = Together(
-        section.whole("releases", low=1), section.text("mu"), texts(section.table("attributes")), tuple(decisions)
-    )
+    attributes = texts(section.table("attributes"))
+    series = series_in(section.table("series")) if may_be_series and "series" in section.content else None
+    together = Together(section.whole("releases", low=1), section.text("mu"), attributes, tuple(decisions), series)
     section.finish()
     return together
 

@@ -1,7 +1,7 @@
 """Writing a release: collected in a private folder beside its place, which gets its name at the end, all at once."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace as with_changes
@@ -16,8 +16,10 @@ from gedp.csvfiles import write_csv, write_rows
 from gedp.errors import FaultsError, Refused
 from gedp.files import WriteError, real, sha256, swap, writing
 from gedp.folders import Claim
-from gedp.release.derived import DERIVED
-from gedp.release.manifest import IDENTITY, MANIFEST, MAPS, TABLES, Manifest, manifest_text, read_manifest
+from gedp.policy.codelists import CodeList
+from gedp.release.answered import IDENTITY, TABLES
+from gedp.release.derived import derived_names
+from gedp.release.manifest import LABELS, MANIFEST, MAPS, Manifest, manifest_text, read_manifest
 from gedp.release.reader import ReleaseFolder, foreign_files, wrong_files
 from gedp.release.rows import SortedRows, Ties
 
@@ -59,13 +61,14 @@ class ReleaseWriter:
         self.target = target
         self.replace = replace
         self._place = _followed(target)
-        with writing(target):
-            self._place.parent.mkdir(parents=True, exist_ok=True)
-            self._claim = Claim(self._place, consequence="nothing was spent")
-            if self._place.exists():
-                self._claim.also(self._place)  # it must be free at the end too
+        self._claim = Claim(self._place, consequence="nothing was spent")
         self.folder = self._claim.folder
         try:
+            with writing(target):
+                self._place.parent.mkdir(parents=True, exist_ok=True)
+                self._claim.take()
+                if self._place.exists():
+                    self._claim.also(self._place)  # it must be free at the end too
             require_free(target, replace=replace, keep=keep)  # another process may have finished before the claim
             with writing(target):
                 (self.folder / TABLES).mkdir()
@@ -120,10 +123,18 @@ class ReleaseWriter:
 
     def write_map(self, grouping: str, groups: Mapping[str, str]) -> None:
         """Writes the group of every code of a grouping: all of a public map file, whatever codes occur."""
+        self._write_rows(f"{MAPS}/{grouping}.csv", groups.items())
+
+    def write_code_list(self, codes: CodeList) -> None:
+        """Writes the names of the codes of a column: all of a public file, whatever codes occur."""
+        self._write_rows(f"{LABELS}/{codes.column}.csv", codes.rows())
+
+    def _write_rows(self, name: str, rows: Iterable[Sequence[str]]) -> None:
+        path = self.folder / name
         with writing(self.target):
-            (self.folder / MAPS).mkdir(exist_ok=True)
-            with (self.folder / MAPS / f"{grouping}.csv").open("w", encoding="utf-8", newline="") as file:
-                write_rows(groups.items(), file)
+            path.parent.mkdir(exist_ok=True)
+            with path.open("w", encoding="utf-8", newline="") as file:
+                write_rows(rows, file)
 
     def finish(self, manifest: Manifest) -> ReleaseFolder:
         """Writes the manifest with the checksum of every file, and gives the folder its name."""
@@ -189,7 +200,7 @@ def _obstacle(folder: Path, keep: Sequence[Path]) -> str | None:
 def _names_of(folder: Path) -> list[str]:
     """The files of a release, as far as they are known."""
     with suppress(FaultsError):
-        return [*read_manifest(folder).files, *DERIVED, MANIFEST]
+        return [*read_manifest(folder).files, *derived_names(folder), MANIFEST]
     return []
 
 

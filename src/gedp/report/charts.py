@@ -8,18 +8,18 @@ from html import escape
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp.numbers import short
+from gedp.numbers import in_words
 from gedp.report.errors import Curve, ErrorsOfAlike, curve
 from gedp.report.totals import Amount
 from gedp.web import Html
 
 WIDTH, HEIGHT = 440, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 18, 10, 44  # on the left there is room for 100,000%
+LEFT, RIGHT, TOP, BOTTOM = 64, 34, 10, 44  # on the left there is room for 100,000%
 MOST_RELATIVE = 3  # decades above 1; figures beyond are drawn at the edge
 COLORS = ("#0b62a4", "#c2410c", "#2f7d32", "#7b3fa0", "#8a6d00", "#00838f")
 DASHES = ("", "7 3", "2 3", "9 3 2 3")
 MOST_DOTS = 150  # of one table
-MOST_TICKS = 6
+MOST_TICKS = 5
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _axes(across: LogScale, upwards: LogScale) -> Iterable[str]:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
     for tick, x in zip(across.ticks(), across.at(np.array(across.ticks())), strict=True):
         yield f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{bottom}"/>'
-        yield f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{short(tick)}</text>'
+        yield f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{in_words(tick)}</text>'
     for tick, y in zip(upwards.ticks(), upwards.at(np.array(upwards.ticks())), strict=True):
         yield f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>'
         yield f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{100 * tick:,.9g}%</text>'

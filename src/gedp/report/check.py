@@ -35,16 +35,24 @@ def checksums(release: ReleaseFolder, described: Mapping[str, Any] | None) -> st
         "one that the publisher gives; <code>gedp tabulate .</code> then refuses files that are not as released.</p>"
         f"<p>Where the publisher has signed the release, {SUMS} and {SIGNATURE} are among its files. With the "
         "publisher’s public key, <code>gedp verify . --key publisher.pub</code> checks every file. Without gedp, use "
-        f"this:</p><pre><code>{escape(CHECK)}</code></pre>"
+        f'this:</p><pre tabindex="0"><code>{escape(CHECK)}</code></pre>'
     )
     return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
+
+
+def title_of_release(release: ReleaseFolder) -> str:
+    """What people call what is published: as the spec says, or what it is about."""
+    said = release.manifest.spec.publication.title
+    return said or f"Statistics on {release.manifest.establishments:,} establishments"
 
 
 def citation(title: str, release: ReleaseFolder) -> str:
     """How to refer to this release and no other."""
     manifest = release.manifest
     named = f" Release {manifest.release}," if manifest.release else ""
-    return f"{title}.{named} {manifest.created:%Y-%m-%d}, manifest SHA-256 {manifest_sha256(release)[:16]}…"
+    publisher = manifest.spec.publication.publisher
+    by = f"{publisher}: " if publisher else ""
+    return f"{by}{title}.{named} {manifest.created:%Y-%m-%d}, manifest SHA-256 {manifest_sha256(release)[:16]}…"
 
 
 def manifest_sha256(release: ReleaseFolder) -> str:

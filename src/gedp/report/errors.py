@@ -26,6 +26,7 @@ class TableErrors:
     """The figures of one table that are not 0 or less: their sizes, and their relative standard errors."""
 
     query: str
+    title: str  # what people call the table
     sizes: FloatArray
     relative: FloatArray
     others: int  # figures of 0 or less, which have no relative error
@@ -53,11 +54,7 @@ class ErrorsOfAlike:
     attributes: tuple[Attribute, ...]
     tables: tuple[TableErrors, ...]
     sigma: float | None  # of ψ in the identity query
-
-    @property
-    def names(self) -> str:
-        """The names of the attributes, separated by commas."""
-        return ", ".join(attribute.name for attribute in self.attributes)
+    names: str  # of the attributes as people call them, separated by commas
 
     def edges(self) -> tuple[float, ...]:
         """Powers of ten that part the figures into classes of size; figures below the first are a class too."""
@@ -85,13 +82,16 @@ def release_errors(release: ReleaseFolder, spec: Spec) -> tuple[ErrorsOfAlike, .
         if a.name in spec.asked:
             groups.setdefault((a.closeness, a.at_least, a.signed, a.unit, a.share, terms), []).append(a)
     tables = {query.name: release.answers(query.name) for query in spec.queries if not query.is_identity}
-    found = []
+    labels, found = release.labels, []
     for alike in groups.values():
         name = alike[0].name
         asked = [query for query in spec.queries if name in query.attributes]
         sigmas = [a.noise[name].sigma for a in release.manifest.queries if a.query.is_identity and name in a.noise]
-        errors = tuple(_table_errors(q.name, tables[q.name], alike) for q in asked if not q.is_identity)
-        found.append(ErrorsOfAlike(tuple(alike), errors, sigmas[0] if sigmas else None))
+        errors = tuple(
+            _table_errors(q.name, labels.of_query(q), tables[q.name], alike) for q in asked if not q.is_identity
+        )
+        names = ", ".join(labels.title(each.name) for each in alike)
+        found.append(ErrorsOfAlike(tuple(alike), errors, sigmas[0] if sigmas else None, names))
     return tuple(found)
 
 
@@ -109,10 +109,10 @@ def curve(table: TableErrors) -> Curve:
     return Curve(sizes, low, median, high)
 
 
-def _table_errors(query: str, table: pa.Table, alike: Sequence[Attribute]) -> TableErrors:
+def _table_errors(query: str, title: str, table: pa.Table, alike: Sequence[Attribute]) -> TableErrors:
     names = pa.array([attribute.name for attribute in alike], pa.string())
     table = table.filter(pa.compute.is_in(table["attribute"], value_set=names))
     estimates, errors = (table[column].to_numpy() for column in ("estimate", "std_error"))
     sizes = np.abs(estimates) if alike[0].signed else estimates
     usable = (sizes > 0) & np.isfinite(sizes) & np.isfinite(errors)
-    return TableErrors(query, sizes[usable], errors[usable] / sizes[usable], int(usable.size - usable.sum()))
+    return TableErrors(query, title, sizes[usable], errors[usable] / sizes[usable], int(usable.size - usable.sum()))

@@ -7,16 +7,19 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
-from gedp.numbers import short
-from gedp.policy import Spec, price
-from gedp.release import MECHANISMS, Manifest
+from gedp.numbers import in_words
+from gedp.policy import COUNT, Spec, price
+from gedp.release import MECHANISMS, Labels, Manifest
+from gedp.release.classes import ClassesAnswered
+from gedp.release.combinations import CombinationsAnswered
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
-from gedp.report.numbers import relative, with_margin
+from gedp.report.maps import map_of
 from gedp.report.sharing import shared_budget
-from gedp.report.totals import ReportedTotals, TotalsByGroup, main_totals
+from gedp.report.totals import Amount, ReportedTotals, TotalsByGroup, main_totals
 from gedp.web import Html, asset, fill, page
 from gedp.web import table as html_table
 
@@ -37,31 +40,37 @@ SYNTHETIC = (
 
 
 def report_page(
-    microdata: Microdata, described: Mapping[str, Any] | None, *, title: str | None = None, links: bool
+    microdata: Microdata,
+    described: Mapping[str, Any] | None,
+    *,
+    title: str | None = None,
+    links: bool,
+    totals: ReportedTotals | None = None,
 ) -> str:
     """The whole page as HTML.
 
     `described` is the content of microdata.json, None where there are no microdata. `links` says whether the page lies
-    beside the files of the release, so that it can link to them.
+    beside the files of the release, so that it can link to them. `totals` are worked out unless they are given.
     """
     release, spec = microdata.release, microdata.public_rows.spec
     manifest = release.manifest
-    title = title or f"Statistics on {manifest.establishments:,} establishments"
-    prices, totals, errors = price(spec), main_totals(microdata), release_errors(release, spec)
+    title, labels = title or check.title_of_release(release), release.labels
+    totals = main_totals(microdata) if totals is None else totals
+    prices, errors = price(spec), release_errors(release, spec)
     body = fill(
         "report.html",
         title=escape(title),
         kicker="Not protected" if manifest.is_seeded else "Protected statistics",
-        made=escape(check.made(manifest)),
+        made=escape(" ".join([*_publisher(spec), check.made(manifest)])),
         banners=_banners(manifest),
-        tiles=_tiles(manifest, totals, strength.attacker_chance(prices)),
+        tiles=_tiles(manifest, labels, totals, strength.attacker_chance(prices)),
         totals_from=_totals_from(microdata),
         sums="; sums of the microdata are usually more accurate" if microdata.fits else "",
         confidence=f"{100 * totals.confidence:g}%",
         of_hundred=f"{100 * totals.confidence:g}",
-        totals=_totals(totals, errors),
+        totals=_totals(microdata, totals, errors),
         noise=_noise(manifest),
-        shared=shared_budget(manifest),
+        shared=shared_budget(manifest, labels),
         errors="".join(map(_errors, errors[:MOST_CHARTS])) + _more(errors),
         tables=_tables(microdata, errors, links),
         check=check.checksums(release, described),
@@ -70,7 +79,7 @@ def report_page(
         nav=_NAV[bool(microdata.fits)],
         use=_use(microdata),
         together=strength.together(manifest),
-        **strength.texts(spec, prices, microdata.public_rows.lists_establishments),
+        **strength.texts(labels, prices, microdata.public_rows.lists_establishments),
     )
     return page(title, body, style=asset("report.css"))
 
@@ -81,6 +90,16 @@ def _totals_from(microdata: Microdata) -> str:
         return "From the tables that say most about them; since there are many tables, they may not add up exactly."
     source = "the microdata, which combine all tables" if microdata.fits else "all tables together"
     return f"From {source}, so they add up and are closer to the truth than the tables alone."
+
+
+def scaled(amount: Amount, scale: int) -> tuple[str, str]:
+    """An amount and its margin as they are shown, in so many units."""
+    return with_margin(amount.estimate / scale, None if amount.margin is None else amount.margin / scale)
+
+
+def _publisher(spec: Spec) -> list[str]:
+    publisher = spec.publication.publisher
+    return [f"Published by {publisher}."] if publisher else []
 
 
 def _notes(texts: Sequence[str]) -> str:
@@ -113,55 +132,72 @@ def _banners(manifest: Manifest) -> str:
     return seeded + (f'<p class="note">{SYNTHETIC}</p>' if manifest.spec.data.synthetic else "")
 
 
-def _tiles(manifest: Manifest, totals: ReportedTotals, chance: str) -> str:
-    tables = manifest.tables
-    figures = sum(answered.groups * len(answered.noise) for answered in tables)
+def _tiles(manifest: Manifest, labels: Labels, totals: ReportedTotals, chance: str) -> str:
+    tables = len(manifest.tables) + len(manifest.class_tables) + len(manifest.combination_tables)
+    figures = sum(answered.groups * len(answered.noise) for answered in manifest.tables)
+    figures += sum(each.entries * len(each.certain) for each in manifest.class_tables)
+    figures += sum(each.groups * len(each.query.asked) for each in manifest.combination_tables)
     name, amount = next(iter(totals.all_together.items()))
-    whole, margin = with_margin(amount.estimate, amount.margin)
+    whole, margin = scaled(amount, labels.scale(name))
     alone = " from this release alone" if manifest.together and manifest.together.releases > 1 else ""
     tiles = [
         (f"{manifest.establishments:,}", "establishments, each protected"),
-        (f"{figures:,}", f"figures in {_counted(len(tables), 'table')}, none withheld"),
-        (f"{whole} ± {margin}", f"{name} in total"),
+        (f"{figures:,}", f"figures in {_counted(tables, 'table')}, none withheld"),
+        (f"{whole} ± {margin}", f"{labels.heading(name)}, all together"),
         (chance, f"is an attacker’s chance of telling two close records apart{alone}, at 5% false alarms"),
     ]
     return "".join(f"<div><dt>{escape(what)}</dt><dd>{escape(number)}</dd></div>" for number, what in tiles)
 
 
-def _totals(totals: ReportedTotals, errors: tuple[ErrorsOfAlike, ...]) -> str:
-    rows = []
+def _totals(microdata: Microdata, totals: ReportedTotals, errors: tuple[ErrorsOfAlike, ...]) -> str:
+    labels, rows = microdata.release.labels, []
     for name, amount in totals.all_together.items():
-        rows.append([name, *with_margin(amount.estimate, amount.margin), relative(amount.relative)])
+        rows.append([labels.heading(name), *scaled(amount, labels.scale(name)), relative(amount.relative)])
     parts = [html_table("All establishments together", ["", "total", "margin ±", "relative standard error"], rows)]
     charted = [alike.attributes[0].name for alike in errors][:MOST_CHARTS]
     for grouping in totals.groupings:
         shown = [name for name in charted if name in grouping.of_attribute]
-        bars = "".join(_bars(grouping, name, totals.confidence) for name in shown)
-        parts.append(f'<h3>By {escape(grouping.name)}</h3><div class="side">{bars}</div>')
-        others = [name for name in grouping.of_attribute if name not in charted]
-        if others:
-            tables = "".join(_bars(grouping, name, totals.confidence) for name in others)
-            summary = f"<summary>{escape(', '.join(others))} by {escape(grouping.name)}</summary>"
-            parts.append(f'<details>{summary}<div class="side">{tables}</div></details>')
+        bars = "".join(_bars(labels, grouping, name, totals.confidence) for name in shown)
+        drawn = map_of(microdata, grouping, charted[0])
+        parts.append(f'<h3>By {escape(grouping.name)}</h3>{drawn}<div class="side">{bars}</div>')
+        if len(grouping.of_attribute) > len(shown):
+            parts.append(_all_attributes(labels, grouping))
     if totals.too_many:
         listed = ", ".join(totals.too_many)
         parts.append(f"<p>Too many groups to show here, but in the tables: {escape(listed)}.</p>")
     return "".join(parts)
 
 
-def _bars(grouping: TotalsByGroup, name: str, confidence: float) -> str:
+def _all_attributes(labels: Labels, grouping: TotalsByGroup) -> str:
+    """A line for each of the largest groups of the first attribute, with the figures of all attributes."""
+    rows = [
+        [label, *(_with_margin(amount, labels.scale(name)) for name, amount in of_group.items())]
+        for label, of_group in grouping.lines
+    ]
+    which = "all groups" if len(rows) == grouping.groups else f"the largest {len(rows)} of {grouping.groups:,} groups"
+    headings = [grouping.name, *map(labels.heading, grouping.of_attribute)]
+    return f'<div class="known">{html_table(f"By {grouping.name}: {which}", headings, rows)}</div>'
+
+
+def _with_margin(amount: Amount, scale: int) -> str:
+    """A figure in a cell."""
+    number, margin = scaled(amount, scale)
+    return Html(f'{escape(number)} <span class="margin">± {escape(margin)}</span>')
+
+
+def _bars(labels: Labels, grouping: TotalsByGroup, name: str, confidence: float) -> str:
     """The largest groups: label, number and bar in every row, so that the figure is a table too."""
     amounts = grouping.of_attribute[name]
     scale = bar_scale(amount for _, amount in amounts)
     rows = []
     for label, amount in amounts:
-        number, margin = with_margin(amount.estimate, amount.margin)
+        number, margin = scaled(amount, labels.scale(name))
         text = Html(f'{escape(number)} <span class="margin">± {escape(margin)}</span>')
         rows.append([label, text, bar(amount, *scale)])
     which = "all" if len(amounts) == grouping.groups else f"the largest {len(amounts)} of {grouping.groups:,} groups"
-    caption = f"{name} by {grouping.name}: {which}"
+    caption = f"{labels.heading(name)} by {grouping.name}: {which}"
     label = f"Bars of {caption}, with {100 * confidence:g}% confidence intervals. The numbers are beside the bars."
-    table = html_table(caption, [grouping.name, f"{name} ± margin", ""], rows)
+    table = html_table(caption, [grouping.name, f"{labels.title(name)} ± margin", ""], rows)
     return f'<figure class="bars" role="group" aria-label="{escape(label)}">{table}</figure>'
 
 
@@ -170,12 +206,12 @@ def _errors(errors: ErrorsOfAlike) -> str:
     heading = f"<h3>{escape(errors.names)}</h3>"
     if not errors.edges():
         return heading + "<p>No table of this release has a figure above 0 here.</p>"
-    items = [f"<li>{mark(at)}{escape(table.query)}</li>" for at, table in enumerate(errors.tables)]
+    items = [f"<li>{mark(at)}{escape(table.title)}</li>" for at, table in enumerate(errors.tables)]
     if errors.sigma is not None:
         items.append(f"<li>{SINGLE_MARK}a single establishment</li>")
     explained = (
         "Lines: the median at that size; shading: the middle 80% of figures; dots: some single figures. Both scales "
-        "are logarithmic; k is a thousand, M a million, bn a thousand million."
+        "are logarithmic."
     )
     label = f"Relative standard error of {errors.names} by size of the figure. {_summary(errors)}"
     figure = (
@@ -187,7 +223,7 @@ def _errors(errors: ErrorsOfAlike) -> str:
 
 def _summary(errors: ErrorsOfAlike) -> str:
     """What the figure shows, in a sentence."""
-    said = [f"{table.query} {relative(table.typical())}" for table in errors.tables if table.sizes.size]
+    said = [f"{table.title} {relative(table.typical())}" for table in errors.tables if table.sizes.size]
     return f"Half of the figures of each table have a relative standard error below: {'; '.join(said)}."
 
 
@@ -198,11 +234,11 @@ def _size_table(errors: ErrorsOfAlike) -> str:
     if any(table.others for table in errors.tables):
         rows.append(["0 or less", *(_count(table.others) for table in errors.tables), *_single(errors, 0.0, 0.0)])
     for low, high in bounds:
-        size = f"{short(low)} to {short(high)}" if low else f"below {short(high)}"
-        size = size if high < math.inf else f"{short(low)} or more"
+        size = f"{in_words(low)} to {in_words(high)}" if low else f"below {in_words(high)}"
+        size = size if high < math.inf else f"{in_words(low)} or more"
         cells = [_typical(table, low, high) for table in errors.tables]
         rows.append([size, *cells, *_single(errors, low, high)])
-    headings = ["size", *(table.query for table in errors.tables), *_single(errors, None, None)]
+    headings = ["size", *(table.title for table in errors.tables), *_single(errors, None, None)]
     table = html_table("Typical relative standard error, and number of figures", headings, rows)
     return f'<div class="sizes">{table}</div>'
 
@@ -236,13 +272,14 @@ def _more(errors: tuple[ErrorsOfAlike, ...]) -> str:
 
 def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool) -> str:
     release, spec = microdata.release, microdata.public_rows.spec
+    labels = release.labels
     alike = errors[:MOST_CHARTS]
     typical = {(table.query, i): table.typical() for i, group in enumerate(alike) for table in group.tables}
     entries = {answered.query.name: answered for answered in release.manifest.queries}
     rows = []
     for query in spec.queries:
         entry = entries[query.name]
-        by = "establishment" if query.is_identity else " × ".join(query.by) or "all together"
+        by = "establishment" if query.is_identity else " × ".join(map(labels.title, query.by)) or "all together"
         errors_shown = [
             relative(typical[query.name, i]) if (query.name, i) in typical else "" for i in range(len(alike))
         ]
@@ -250,7 +287,9 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         noises = entry.noise.values()
         kinds = {name: sum(noise.groups[name] for noise in noises) for name in MECHANISMS}
         noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
-        rows.append([query.name, by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
+        rows.append([labels.of_query(query), by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
+    rows += [_by_class(each, len(alike), links) for each in release.manifest.class_tables]
+    rows += [_combined(each, len(alike), links) for each in release.manifest.combination_tables]
     headings = [
         "table",
         "one row for each",
@@ -259,13 +298,43 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         *(f"typical error of {e.names}" for e in alike),
         "file",
     ]
-    count = len([query for query in spec.queries if not query.is_identity])
+    count = len([query for query in spec.queries if not query.is_identity]) + len(spec.other_queries)
     caption = f"{_counted(count, 'table')}, also as .parquet"
     return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
 
 
+def _by_class(answered: ClassesAnswered, errors: int, links: bool) -> list[str]:
+    """The line of a table by classes. Its errors depend on the class, and are in the table."""
+    query = answered.query
+    kinds = {name: answered.entries - certain for name, certain in answered.certain.items()}
+    of_sums = sum(count for name, count in kinds.items() if name != COUNT)
+    noise = [f"count {kinds[COUNT]:,}"] if COUNT in kinds else []
+    noise += [f"pnc {of_sums:,}"] if query.sums else []
+    file = _file(f"tables/{query.name}.csv", links)
+    return [query.name, " × ".join(query.by), f"{answered.entries:,}", ", ".join(noise), *[""] * errors, file]
+
+
+def _combined(answered: CombinationsAnswered, errors: int, links: bool) -> list[str]:
+    """The line of a table of combinations. Its errors are in the table."""
+    query = answered.query
+    asked = f"{query.name} ({', '.join(query.asked)})"
+    noise, file = f"pnc {answered.groups * len(query.asked):,}", _file(f"tables/{query.name}.csv", links)
+    return [asked, " × ".join(query.by) or "all together", f"{answered.groups:,}", noise, *[""] * errors, file]
+
+
+def _of_counts(manifest: Manifest) -> str:
+    """What numbers of establishments by class carry."""
+    if not any(COUNT in each.certain for each in manifest.class_tables):
+        return ""
+    return " Numbers of establishments by class carry whole-number noise of known size (<code>count</code>)."
+
+
 def _noise(manifest: Manifest) -> str:
     """Which kinds of noise the figures of the tables carry, in words."""
+    return _of_sums(manifest) + _of_counts(manifest)
+
+
+def _of_sums(manifest: Manifest) -> str:
     noises = [noise for answered in manifest.tables for noise in answered.noise.values()]
     with_psi, with_pnc = (any(noise.groups[name] for noise in noises) for name in ("psi", "pnc"))
     psi = f"<code>psi</code> noise, which {escape(_growth(manifest.spec))}"

@@ -3,21 +3,22 @@
 import math
 from html import escape
 
-from gedp.release import Manifest
-from gedp.report.numbers import significant
+from gedp.margins import significant
+from gedp.release import Labels, Manifest
 from gedp.web import table
 
 HEADINGS = ("attribute", "table", "standard error, as predicted", "with equal shares", "less by")
 
 
-def shared_budget(manifest: Manifest) -> str:
+def shared_budget(manifest: Manifest, labels: Labels) -> str:
     """A section for the public: who paid at most how much, what was chosen, and what it was chosen for."""
     if not manifest.individual:
         return ""
+    titles = {query.name: labels.of_query(query) for query in manifest.spec.queries}
     rows = [
         (
-            name,
-            query,
+            labels.title(name),
+            titles[query],
             significant(error),
             significant(chosen.floor[query]) if query in chosen.floor else "",
             _less(error, chosen.floor.get(query)),

@@ -12,13 +12,15 @@ from gedp.explain.facts import (
     person_rows,
     power_rows,
     protection_groups,
+    titled,
     warnings,
     without_existence,
 )
 from gedp.explain.wording import existence_sentence, pool_sentence, promise_sentence
+from gedp.explain.words import in_titles
 from gedp.numbers import bound, chance, interval, size, strength
-from gedp.policy import PriceList, Spec
-from gedp.release import Manifest
+from gedp.policy import PriceList
+from gedp.release import Labels, Manifest
 from gedp.web import table
 from gedp.web import warnings as html_warnings
 
@@ -32,15 +34,16 @@ def attacker_chance(prices: PriceList) -> str:
     return bound(_power(prices))
 
 
-def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str, str]:
+def texts(labels: Labels, prices: PriceList, lists_establishments: bool) -> dict[str, str]:
     """The parts of the page about the promise, as HTML."""
-    asked = replace(spec.policy, attributes={name: spec.policy.attributes[name] for name in spec.asked})
+    spec = labels.spec
+    asked = replace(spec.policy, attributes={name: spec.policy.attributes[name] for name in spec.concerned})
     spec = replace(spec, policy=asked)  # of the others nothing was released, and nothing is promised
-    groups = protection_groups(spec.policy)
+    groups = titled_groups(labels)
     mu = prices.total.mu
     return {
         "warnings": html_warnings(warnings(spec, prices.total)),
-        "public": _public(spec, lists_establishments),
+        "public": _public(labels, lists_establishments),
         "examples": "".join(f"<li>{escape(example(group))}</li>" for group in groups),
         "intervals": "".join(map(_intervals, groups)),
         "people": "".join(f"<p>{escape(person)}</p>" for group in groups if (person := _person(group, prices))),
@@ -50,7 +53,8 @@ def texts(spec: Spec, prices: PriceList, lists_establishments: bool) -> dict[str
         "promise": escape(promise_sentence(mu, _power(prices))),
         "spent": escape(
             f"This release spent μ = {strength(mu)} of a budget of {prices.budget.mu:.6g}, which is for everything "
-            "ever published from these data." + (f" {pool_sentence(prices)}" if prices.is_individual else "")
+            "ever published from these data."
+            + (f" {pool_sentence(prices, in_titles(labels))}" if prices.is_individual else "")
         ),
     }
 
@@ -69,6 +73,8 @@ def together(manifest: Manifest) -> str:
         f"The ledger of these data counts {counted}. Together they promise μ = {said.mu}: at 5% false alarms, an "
         f"attacker who has them all recognises a true difference with a chance of {reached}."
     ]
+    if said.series is not None:
+        parts += said.series.sentences
     if narrower:
         parts.append(f"For all of them together these narrower intervals hold: {'; '.join(narrower)}.")
     parts += [
@@ -89,17 +95,31 @@ def example(group: ProtectionGroup) -> str:
     )
 
 
-def _public(spec: Spec, lists_establishments: bool) -> str:
-    public, secret = _listed(spec.data.public), _listed(tuple(spec.policy.attributes))
-    own = _listed((*((spec.data.id,) if spec.data.id else ()), *spec.data.public))
+def titled_groups(labels: Labels) -> tuple[ProtectionGroup, ...]:
+    """What is protected alike, of what was asked for, by the names that people know."""
+    policy = labels.spec.policy
+    asked = replace(policy, attributes={name: policy.attributes[name] for name in labels.spec.asked})
+    return tuple(titled(group, labels.title) for group in protection_groups(asked))
+
+
+def protected_and_public(labels: Labels, lists_establishments: bool) -> tuple[str, str]:
+    """What is protected, and what is not because it is public, as both stand in a sentence."""
+    data = labels.spec.data
+    titles = tuple(map(labels.title, data.public))
+    own = _listed((*((data.id,) if data.id else ()), *titles))
     known = (
         f"that an establishment is in the data, and its {own}"
         if lists_establishments
-        else f"how many establishments there are, and which groups of {public} have any; no establishment is listed"
+        else f"how many establishments there are, and which groups of {_listed(titles)} have any; no establishment is "
+        "listed"
     )
+    return f"{_listed(tuple(map(labels.title, labels.spec.asked)))} of every establishment", known
+
+
+def _public(labels: Labels, lists_establishments: bool) -> str:
+    secret, known = map(escape, protected_and_public(labels, lists_establishments))
     return (
-        f"<p><strong>Protected:</strong> {escape(secret)} of every establishment. <strong>Not protected, because it is "
-        f"public:</strong> {escape(known)}.</p>"
+        f"<p><strong>Protected:</strong> {secret}. <strong>Not protected, because it is public:</strong> {known}.</p>"
     )
 
 

@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute
 from scipy.special import ndtri
 
+from gedp.arrays import IntArray
 from gedp.microdata import Microdata
+from gedp.microdata.tabulate import possible_lines
 from gedp.policy import Spec
 
 MOST_SHOWN = 18  # groups
@@ -36,13 +38,10 @@ class TotalsByGroup:
     """The groups of one grouping, for every attribute that has errors the largest first; as many as are shown."""
 
     by: tuple[str, ...]
+    name: str  # of the grouping, as a heading
     groups: int
     of_attribute: Mapping[str, tuple[tuple[str, Amount], ...]]
-
-    @property
-    def name(self) -> str:
-        """The keys of the grouping, as a heading."""
-        return " × ".join(self.by)
+    lines: tuple[tuple[str, Mapping[str, Amount]], ...]  # all attributes of the largest groups of the first one
 
 
 @dataclass(frozen=True)
@@ -62,12 +61,17 @@ def main_totals(microdata: Microdata) -> ReportedTotals:
     most = MOST_GROUPS[_is_direct(microdata)]
     counts = {by: _count(microdata, by) for by in _groupings(spec)}
     few = (by for by, count in counts.items() if 1 < count <= most)
-    known = (TotalsByGroup(by, counts[by], found) for by in few if (found := _amounts(microdata, by, confidence)))
+    named = {by: " × ".join(map(microdata.release.labels.title, by)) for by in counts}
+    known = (
+        TotalsByGroup(by, named[by], counts[by], *found)
+        for by in few
+        if (found := _amounts(microdata, by, confidence))[0]
+    )
     return ReportedTotals(
         confidence,
-        {name: amounts[0][1] for name, amounts in _amounts(microdata, (), confidence).items()},
+        {name: amounts[0][1] for name, amounts in _amounts(microdata, (), confidence)[0].items()},
         tuple(islice(known, MOST_GROUPINGS)),
-        tuple(" × ".join(by) for by, count in counts.items() if count > most),
+        tuple(named[by] for by, count in counts.items() if count > most),
     )
 
 
@@ -91,14 +95,17 @@ def _groupings(spec: Spec) -> list[tuple[str, ...]]:
     return list(dict.fromkeys([*(by for by in queries if len(by) == 1), *(by[:1] for by in finer), *finer]))
 
 
-def _amounts(microdata: Microdata, by: tuple[str, ...], confidence: float) -> dict[str, tuple[tuple[str, Amount], ...]]:
-    """The largest groups of every attribute that has errors for them."""
-    names = [name for name in microdata.attributes if microdata.allows(by, name)]
+def _amounts(
+    microdata: Microdata, by: tuple[str, ...], confidence: float
+) -> tuple[dict[str, tuple[tuple[str, Amount], ...]], tuple[tuple[str, Mapping[str, Amount]], ...]]:
+    """The largest groups of every attribute that has errors for them, and those of the first with all attributes."""
+    names = possible_lines(microdata, by)
     if not names:
-        return {}
-    table = microdata.tabulate(by, names, confidence).arrow
+        return {}, ()
+    named, table = microdata.release.labels, microdata.tabulate(by, names, confidence).arrow
     reach = float(ndtri((1 + confidence) / 2))
-    found = {}
+    found, lines = dict[str, tuple[tuple[str, Amount], ...]](), list[tuple[str, dict[str, Amount]]]()
+    first: IntArray | None = None
     for name in names:
         rows = table.filter(pa.compute.equal(table["attribute"], name))
         estimates = rows["estimate"].to_numpy()
@@ -106,10 +113,15 @@ def _amounts(microdata: Microdata, by: tuple[str, ...], confidence: float) -> di
         if not np.isfinite(errors).all():
             continue
         order = np.argsort(-np.abs(estimates), kind="stable")[:MOST_SHOWN]
-        labels = [BETWEEN_KEYS.join(row.values()) for row in rows.select(by).take(pa.array(order)).to_pylist()]
+        largest = rows.take(pa.array(order))
+        labels = [BETWEEN_KEYS.join(keys) for keys in zip(*(named.names(key, largest) for key in by), strict=True)]
         amounts = [_amount(float(estimates[i]), float(errors[i]), reach) for i in order]
         found[name] = tuple(zip(labels or [""], amounts, strict=True))
-    return found
+        if first is None:
+            first, lines = order, [(label, {}) for label in labels or [""]]
+        for (_, amounts_of), i in zip(lines, first, strict=True):
+            amounts_of[name] = _amount(float(estimates[i]), float(errors[i]), reach)
+    return found, tuple(lines)
 
 
 def _amount(estimate: float, error: float, reach: float) -> Amount:

@@ -16,7 +16,7 @@ def texts(microdata: Microdata) -> dict[str, str]:
         "establishment" if public_rows.lists_establishments else "combination of groups (no establishments are listed)"
     )
     rows = (
-        f"{MICRODATA} has {public_rows.count:,} rows, one for each {what}, with the public columns and a protected "
+        f"{MICRODATA} has {public_rows.listed:,} rows, one for each {what}, with the public columns and a protected "
         f"value of {attributes}. The values are those that fit all tables of this release best, so any sum of rows is "
         "an estimate of the true sum, even for groups that have no table."
     )
@@ -94,5 +94,5 @@ def _example(microdata: Microdata) -> tuple[list[str], str]:
     """Up to two public columns, and an attribute."""
     public_rows = microdata.public_rows
     columns = [name for name in public_rows.table.column_names if name != public_rows.spec.data.id and name != "cell"]
-    several = [name for name in columns if public_rows.cells([name]).count > 1] or columns
+    several = [name for name in columns if len(public_rows.key(name)[1]) > 1] or columns
     return several[:2], next(iter(microdata.fits))

@@ -9,12 +9,20 @@ from gedp.microdata import Microdata
 from gedp.microdata.on_file import read_description
 from gedp.release.derived import MICRODATA, MICRODATA_JSON, REPORT, drop_signature
 from gedp.report.page import report_page
+from gedp.report.totals import ReportedTotals
 
 
-def write_report(microdata: Microdata, path: str | Path | None = None, *, title: str | None = None) -> Path:
+def write_report(
+    microdata: Microdata,
+    path: str | Path | None = None,
+    *,
+    title: str | None = None,
+    totals: ReportedTotals | None = None,
+) -> Path:
     """Writes the report of microdata that are on file, into the folder of their release unless told otherwise.
 
-    Where the answers determine no microdata it is about the tables alone.
+    Where the answers determine no microdata it is about the tables alone. `totals` are its main totals, where they are
+    worked out already.
     """
     release = microdata.release
     path = release.folder / REPORT if path is None else Path(path)
@@ -24,7 +32,7 @@ def write_report(microdata: Microdata, path: str | Path | None = None, *, title:
     if real(path) == real(release.folder / REPORT):
         with writing(path):
             drop_signature(release.folder)
-    write_text(path, report_page(microdata, described, title=title, links=links))
+    write_text(path, report_page(microdata, described, title=title, links=links, totals=totals))
     return path
 
 

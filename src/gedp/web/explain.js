@@ -52,21 +52,21 @@ function cellError({ psi, gamma, shift, mu }, x) {
 
 // One chart: lines over axes that are logarithmic or plain.
 function chart(figure, { lines, xLog, yLog, xRange, yRange, xName, yName, label, format, diagonal }) {
-  const width = 340, height = 240, left = 52, right = 20, top = 10, bottom = 36;
+  const width = 340, height = 240, left = 84, right = 34, top = 10, bottom = 36;
   const scale = (log, [a, b], from, to) => (v) => from + (to - from) *
     (log ? (Math.log(v) - Math.log(a)) / (Math.log(b) - Math.log(a)) : (v - a) / (b - a));
   const X = scale(xLog, xRange, left, width - right), Y = scale(yLog, yRange, height - bottom, top);
-  const ticks = (log, [a, b]) => {
+  const ticks = (log, [a, b], most) => {
     if (!log) return [0, 0.25, 0.5, 0.75, 1].map((t) => a + t * (b - a));
     const first = Math.ceil(Math.log10(a) - 1e-9), last = Math.floor(Math.log10(b) + 1e-9);
-    const step = Math.max(1, Math.ceil((last - first) / 6)), list = [];
+    const step = Math.max(1, Math.ceil((last - first) / most)), list = [];
     for (let e = first; e <= last; e += step) list.push(10 ** e);
     return list;
   };
   let svg = `<svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${label}"><title>${label}</title>`;
-  for (const t of ticks(xLog, xRange)) svg += `<line class="grid" x1="${X(t)}" x2="${X(t)}" y1="${top}" y2="${height - bottom}"/>` +
+  for (const t of ticks(xLog, xRange, 3)) svg += `<line class="grid" x1="${X(t)}" x2="${X(t)}" y1="${top}" y2="${height - bottom}"/>` +
     `<text x="${X(t)}" y="${height - bottom + 14}" text-anchor="middle">${format.x(t)}</text>`;
-  for (const t of ticks(yLog, yRange)) svg += `<line class="grid" y1="${Y(t)}" y2="${Y(t)}" x1="${left}" x2="${width - right}"/>` +
+  for (const t of ticks(yLog, yRange, 6)) svg += `<line class="grid" y1="${Y(t)}" y2="${Y(t)}" x1="${left}" x2="${width - right}"/>` +
     `<text x="${left - 6}" y="${Y(t) + 4}" text-anchor="end">${format.y(t)}</text>`;
   svg += `<line class="axis" x1="${left}" x2="${width - right}" y1="${height - bottom}" y2="${height - bottom}"/>` +
     `<line class="axis" x1="${left}" x2="${left}" y1="${top}" y2="${height - bottom}"/>` +
@@ -165,7 +165,7 @@ function draw() {
 
   byId("cell-errors").innerHTML = group.cells.map(([x, spec]) => {
     const now = asInSpec && setting.mu === data.mu ? spec : cellError(setting, x);
-    const show = (e) => Number.isFinite(e) ? short(+e.toPrecision(3)) : "∞";
+    const show = (e) => Number.isFinite(e) ? inWords(+e.toPrecision(3)) : "∞";
     return `<tr><td>${size(+x.toPrecision(3))}</td><td class="now">${show(now)}</td><td class="now">${show(100 * now / x)}%</td>` +
       `<td class="spec">${show(spec)} (${show(100 * spec / x)}%)</td></tr>`;
   }).join("");
@@ -183,19 +183,20 @@ function draw() {
   const describe = (what, points, text) => `${what}: ${text(points[0][1])} at size ${size(points[0][0])}, ` +
     `${text(points[points.length - 1][1])} at size ${size(points[points.length - 1][0])}. The dashed line is the spec.`;
   chart(byId("absolute"), { xLog: true, yLog: true, xRange, yRange: around([...absolute, ...specAbsolute].map((p) => p[1])),
-    lines: [{ points: specAbsolute, kind: "spec" }, { points: absolute, kind: "now" }], xName: "size", yName: "width",
-    label: describe("Width of the interval by size", absolute, (width) => intervalTexts(0, width)[2]), format: { x: short, y: short } });
+    lines: [{ points: specAbsolute, kind: "spec" }, { points: absolute, kind: "now" }], xName: "size of the establishment", yName: "width of the interval",
+    label: describe("Width of the interval by size", absolute, (width) => intervalTexts(0, width)[2]), format: { x: inWords, y: inWords } });
   chart(byId("relative"), { xLog: true, yLog: true, xRange, yRange: around([...relative, ...specRelative].map((p) => p[1])),
-    lines: [{ points: specRelative, kind: "spec" }, { points: relative, kind: "now" }], xName: "size", yName: "width / size",
-    label: describe("Width relative to size", relative, percent), format: { x: short, y: (t) => short(100 * t) + "%" } });
+    lines: [{ points: specRelative, kind: "spec" }, { points: relative, kind: "now" }], xName: "size of the establishment", yName: "width relative to the size",
+    label: describe("Width relative to size", relative, percent), format: { x: inWords, y: (t) => inWords(100 * t) + "%" } });
   const alphas = Array.from({ length: 101 }, (_, i) => Math.min(Math.max(i / 100, 1e-4), 1 - 1e-4));
   const curve = (mu) => alphas.map((alpha) => [alpha, power(mu, alpha)]);
   chart(byId("power"), { xRange: [0, 1], yRange: [0, 1],
     lines: [{ points: curve(data.mu), kind: "spec" }, { points: curve(setting.mu), kind: "now" }],
-    xName: "chance of a false alarm", yName: "chance of a true one",
+    xName: "chance of a false alarm", yName: "chance of noticing a difference",
     label: `The attacker's power: ${bound(power(setting.mu, 0.05))} at 5% false alarms. The dashed line is the spec.`,
     diagonal: true, format: { x: (t) => 100 * t + "%", y: (t) => 100 * t + "%" } });
 
+  document.body.classList.toggle("as-in-spec", asInSpec && setting.mu === data.mu);
   byId("powers").innerHTML = data.changes.map(([what, steps]) => `<tr><td>${what}</td>` +
     [0.01, 0.05, 0.1].map((alpha) => `<td class="now">${chance(power(steps * setting.mu, alpha))}</td>`).join("") +
     [0.01, 0.05, 0.1].map((alpha) => `<td class="spec">${chance(power(steps * data.mu, alpha))}</td>`).join("") + "</tr>").join("");

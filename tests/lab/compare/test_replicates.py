@@ -118,6 +118,7 @@ def test_gaussian_dp_is_off_by_its_noise_and_the_oracle_is_possible(spec: Spec, 
         workflows=["gdp", "auto", "auto+oracle"],
         attributes=["emp"],
         by=[()],
+        seed=2,
         workers=1,
     )
     assert (

@@ -6,6 +6,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from gedp.confidential.measure import rehearse
@@ -15,6 +16,7 @@ from gedp.lab.compare.rehearsals import prepare_replicates, replicate
 from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
 from gedp.release.estimates import ZETA, no_clipping_tau
+from tests.helpers.canaries import CANARY, sings
 from tests.helpers.runs import small_table, write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')
@@ -59,6 +61,15 @@ def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path)
     draws = np.array([rehearse(table, made).answers("county")["estimate"] for _ in range(200)])
     spread = draws.std(axis=0) / np.sqrt(variances)
     assert np.all((spread > 0.75) & (spread < 1.3))  # 5 standard errors
+
+
+def test_noise_for_a_largest_establishment_beyond_all_grids_is_refused_without_its_size(tmp_path: Path) -> None:
+    table = small_table()
+    giant = table.set_column(4, "wage", pa.array([float(CANARY), *[1.0] * (table.num_rows - 1)]))
+    plan = make_plan(read_spec(write_case(tmp_path, table=giant)), str(tmp_path / "t.parquet"), attributes=["wage"])
+    with pytest.raises(FaultsError, match="workflow gdp: no grid carries the noise") as raised:
+        prepare_replicates(plan, plan.open_table())
+    assert not sings(f"{raised.value} {raised.value.faults} {raised.value.__notes__}")
 
 
 def test_attributes_may_be_left_out_at_unchanged_prices_and_bounds(spec: Spec) -> None:
@@ -116,5 +127,17 @@ def test_a_workflow_that_some_query_cannot_have_is_refused_before_any_replicate(
 def test_the_workflows_that_work_without_establishments_do(tmp_path: Path) -> None:
     path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
     plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"), workflows=["psi", "auto", "gdp"])
+    table = plan.open_table()
+    assert replicate(plan, table, prepare_replicates(plan, table), 0).num_rows > 0
+
+
+def test_where_none_is_named_those_that_can_answer_the_spec_are_compared(tmp_path: Path) -> None:
+    path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
+    plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"))
+    assert [workflow.name for workflow in plan.workflows] == ["psi", "auto", "gdp"]
+    assert plan.left_out == ("pnc: the sums of emp need the identity query for emp, and there is none",)
+    signed = write_case(tmp_path, SYNTHETIC, ("gamma = 0.5 }", "gamma = 0.5, signed = true }"), ('"psi"', '"auto"'))
+    plan = make_plan(read_spec(signed), str(tmp_path / "t.parquet"))
+    assert [workflow.name for workflow in plan.workflows] == ["pnc", "auto"]
     table = plan.open_table()
     assert replicate(plan, table, prepare_replicates(plan, table), 0).num_rows > 0

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from gedp.completing import Completed
     from gedp.microdata import Microdata
-    from gedp.publish import Published
 
 TABLE_BY, TABLE_OF = ["cnty", "naics3"], "wage"
 
@@ -29,8 +29,8 @@ TABLE_BY, TABLE_OF = ["cnty", "naics3"], "wage"
 def command(out: Path, seed: int, details: bool) -> None:
     """Run the whole chain on a synthetic state of about 20,000 establishments, and sum it up in five lines.
 
-    Makes a policy, a release, microdata, a custom table, a report and a picture, in well under a minute. The noise is
-    real, so the figures differ a little each time.
+    Makes a policy, a release, microdata, a custom table, a report, a package for the public and a picture, in well
+    under a minute. The noise is real, so the figures differ a little each time.
 
     \b
     Examples:
@@ -51,6 +51,7 @@ def command(out: Path, seed: int, details: bool) -> None:
     done("The protected release", published.microdata.release.folder)
     done("Microdata, and a report", *published.files)
     done(f"A custom table: {TABLE_OF}s", write_table(published.microdata, out))
+    done("The package for the public", write_package(published.microdata, out))
     done("A picture", picture.draw(published.microdata, establishments, out / "totals.png"))
     shape = describe(establishments)
     if details:
@@ -75,22 +76,26 @@ def make_state(folder: Path, seed: int) -> Path:
 
 
 def write_policy(folder: Path) -> Path:
-    """Writes the spec for the demonstration state: the example `individual`, the data declared synthetic.
+    """Writes the spec for the demonstration state: the example `individual`, with labels, the data declared synthetic.
 
     It is the first file, and marks the folder as a demonstration's: only such a folder is filled again.
     """
     from gedp.errors import Refused
     from gedp.files import write_text
     from gedp.folders import make_folder
+    from gedp.lab.synth.demo import STATE
+    from gedp.lab.synth.demo_labels import LABELS, write_code_lists
     from gedp.policy.examples import example_text
 
     path = folder / "policy.toml"
     source = 'source = "establishments.parquet"\n'
-    text = example_text("individual").replace(source, source + "synthetic = true\n")
+    text = example_text("individual").replace(source, source + "synthetic = true\n") + LABELS
     make_folder(folder)
     if any(folder.iterdir()) and not (path.is_file() and path.read_bytes() == text.encode()):
         raise Refused(f"{folder} holds something other than a demonstration. Choose another folder with --out")
     write_text(path, text)
+    make_folder(folder / "labels")
+    write_code_lists(folder / "labels", STATE)
     return path
 
 
@@ -103,17 +108,17 @@ def write_policy_page(policy: Path) -> None:
     write_text(policy.with_suffix(".html"), explain_page(read_spec(policy), "demo"))
 
 
-def release(policy: Path) -> "Published":
+def release(policy: Path) -> "Completed":
     """Measures, fits and reports. An earlier demonstration's release is replaced, since its data are synthetic."""
     from gedp.cli.progress import steps
+    from gedp.completing import complete
     from gedp.confidential.run import plan_run, run
     from gedp.policy import read_spec
-    from gedp.publish import publish
 
     with steps() as at:
         at.step("checking the table")
         released = run(plan_run(read_spec(policy), replace=True, keep=(policy,)), progress=at.reach)
-        return publish(released, step=at.step)
+        return complete(released, step=at.step)
 
 
 def write_table(microdata: "Microdata", folder: Path) -> Path:
@@ -125,6 +130,14 @@ def write_table(microdata: "Microdata", folder: Path) -> Path:
     with replacing(path) as temporary:
         write_csv(microdata.tabulate(TABLE_BY, [TABLE_OF]).arrow, temporary)
     return path
+
+
+def write_package(microdata: "Microdata", folder: Path) -> Path:
+    """Writes the package of the release for the public; that of an earlier demonstration is replaced."""
+    from gedp.publication import PackageOptions
+    from gedp.publication import write_package as write
+
+    return write(microdata, folder / "package", PackageOptions(added=(tuple(TABLE_BY),)), replace=True).folder
 
 
 def show_details(establishments: Path, policy: Path) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 from gedp.accounting.composition import power
 from gedp.cli.demo.truth import beside_truth
 from gedp.lab.synth.shape import Shape
+from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
 from gedp.numbers import bound, interval, strength
 from gedp.policy import price
-from gedp.report.numbers import relative, with_margin
 
 JOBS, EXAMPLE = "m3emp", 36
 FEW = 2  # establishments: a cell with so few is blanked today, almost always
@@ -38,6 +38,7 @@ def five_lines(microdata: Microdata, establishments: Path, shape: Shape, out: Pa
         f"cells ({few.mean():.0%}) with {FEW} establishments or fewer. Here every cell has a figure and an error: half "
         f"of all are within {relative(cells.typical())} of the truth, half of those small ones within "
         f"{relative(cells.typical(few))}.",
-        f"Look: {out / 'out' / 'report.html'} for the public, {out / 'policy.html'} for a policy meeting, "
-        f"{out / 'totals.png'}, and ask for tables of your own: gedp tabulate {out / 'out'} --by cnty,naics4",
+        f"Look: {out / 'package'} for the public, with {out / 'out' / 'report.html'}, {out / 'policy.html'} for a "
+        f"policy meeting, {out / 'totals.png'}, and make tables of your own, in a browser: "
+        f"gedp desk {out / 'out'} --open, or here: gedp tabulate {out / 'out'} --by cnty,naics4",
     )

@@ -8,6 +8,7 @@ COMMANDS = {
     "cbp": "Make establishments from County Business Patterns (CBP), QWI and the imputed CBP.",
     "publish": "Write establishments as CBP, QWI and imputed CBP files, to try `gedp synth cbp` on.",
     "qcew": "Make establishments from the published QCEW.",
+    "series": "Make establishments over several quarters, from the published QCEW.",
     "sizes": "Compare establishment sizes with published size classes.",
 }
 
@@ -19,5 +20,6 @@ def command() -> None:
     \b
     Examples:
       gedp synth qcew --qcew 2016_qtrly_singlefile.zip --quarter 1 --state NJ --out nj.parquet
+      gedp synth series --qcew 2016_qtrly_singlefile.zip --state NJ --out nj/
       gedp synth sizes ri.parquet --zbp zbp.parquet --state RI
     """

@@ -1,29 +1,29 @@
-"""Where confidential tables are read: passes, and the engines that run them.
+"""Where confidential tables are read: engines, which run passes and know nothing of privacy.
 
-A pass is a function from a batch of rows to partial results. An engine divides the rows as it likes and puts the
-results together; it knows nothing of privacy. Nothing that a pass finds may depend on how rows are divided or ordered.
-
-lookup      the cell of every row, from its public columns
-sources     files that hold tables
+sources     where tables come from: files of many kinds, databases
 part        some rows of a table, in DuckDB: the whole of it here, or what one worker has
 local       one machine
+twice       drawing rows a second time, by place
 tasks       what a worker does with the rows it is given
 spark       many machines
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
-import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import CodeArray, FloatArray, IntArray
-from gedp.confidential.engines.lookup import Lookup
+from gedp.arrays import IntArray
 from gedp.errors import Refused
 from gedp.noise.entropy import Entropy, Words
+from gedp.passes import Batch, ByPlace, Pass, PlacedRows, Reads, Rewriting
+from gedp.passes.lookup import Lookup
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
@@ -35,67 +35,12 @@ class ColumnCounts:
 
     nulls: int
     not_numbers: int
+    with_commas: int  # of those that are not numbers
     not_finite: int
     negatives: int
     zeros: int
     not_whole: int
     total: int  # of the magnitudes, in units
-
-
-@dataclass(frozen=True, repr=False)
-class Reads:
-    """What a pass reads of every row: amounts, with their units; columns as they are; and its cell."""
-
-    amounts: Mapping[str, Fraction] = field(default_factory=dict)
-    plain: tuple[str, ...] = ()
-    cells: Lookup | None = None
-
-    def __or__(self, other: "Reads") -> "Reads":
-        """What both read, in one go."""
-        plain = tuple(dict.fromkeys((*self.plain, *other.plain)))
-        return Reads({**self.amounts, **other.amounts}, plain, self.cells or other.cells)
-
-
-@dataclass(frozen=True, repr=False)
-class Batch:
-    """Some rows: codes of public columns, whole numbers, columns as they are, and the cells of the rows."""
-
-    codes: Mapping[str, CodeArray]
-    amounts: Mapping[str, IntArray]
-    plain: pa.RecordBatch
-    rows: int
-    cells: CodeArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # where they were asked for
-
-
-Key = str | tuple[str, str]
-
-
-@dataclass(frozen=True, repr=False)
-class ByPlace:
-    """By place, such as a cell: whole numbers that are added up, and numbers whose extremes are kept."""
-
-    added: Mapping[Key, IntArray] = field(default_factory=dict)
-    highest: Mapping[Key, FloatArray] = field(default_factory=dict)
-    lowest: Mapping[Key, FloatArray] = field(default_factory=dict)
-
-    def __or__(self, other: "ByPlace") -> "ByPlace":
-        """The results of the rows of both."""
-        return ByPlace(
-            {name: values + other.added[name] for name, values in self.added.items()},
-            {name: np.maximum(values, other.highest[name]) for name, values in self.highest.items()},
-            {name: np.minimum(values, other.lowest[name]) for name, values in self.lowest.items()},
-        )
-
-
-class Pass(Protocol):
-    """A pure function from a batch of rows to partial results; of no rows, it gives what nothing adds up to."""
-
-    @property
-    def reads(self) -> Reads:
-        """What it needs of every row."""
-
-    def __call__(self, batch: Batch) -> ByPlace:
-        """The results of these rows."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -133,6 +78,17 @@ class Drawing(Protocol):
         """The rows, with noise of their own."""
 
 
+@dataclass(frozen=True, repr=False)
+class Second:
+    """How rows are drawn a second time, once it is known what came out first: both may read the columns of the first.
+
+    The pass is over the rows of the table.
+    """
+
+    drawing: Drawing
+    of_rows: Pass
+
+
 class RowWriter(Protocol):
     """What takes rows as they are drawn."""
 
@@ -165,6 +121,15 @@ class Engine(Protocol):
 
     def files(self) -> list[Path]:
         """The files that are read, where this machine has them; none for a table in memory."""
+
+    def origins(self) -> list[Path]:
+        """The files that the rows come from: those that are read, or those behind a table in memory, if it tells."""
+
+    def identities(self) -> list[str]:
+        """What the table, or each that it is made of, is called in its database, or elsewhere; none for files here."""
+
+    def content_digest(self, key: bytes) -> str | None:
+        """A keyed digest of the rows of a table in memory, which has no other name; None for any other table."""
 
     def require_unchanged(self) -> None:
         """Refuses a table whose files are no longer those that were opened."""
@@ -207,6 +172,12 @@ class Engine(Protocol):
     def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass over all rows."""
 
+    def placed(self, reads: Reads) -> PlacedRows:
+        """The same rows for several passes that read no more than this: their cells may be looked up once for all."""
+
+    def rewrite(self, run: Rewriting, target: Path) -> None:
+        """Writes other rows in the place of these, in no order that says more: a file, or a folder of parts."""
+
     def require_place(self, writer: RowWriter) -> None:
         """Refuses, before anything is spent, a place where drawn rows could not be written."""
 
@@ -222,6 +193,24 @@ class Engine(Protocol):
         """Draws every row once, into the writer: the results of a pass over the rows, and of one over what was drawn.
 
         `progress` hears how many rows are done.
+        """
+
+    def require_known_again(self, key: str | None) -> None:
+        """Refuses, before anything is spent, rows that could not be drawn twice: nothing tells which is which."""
+
+    def draw_twice(
+        self,
+        first: Drawing,
+        of_rows: Pass,
+        then: Callable[[PlacedRows, ByPlace], Second],
+        entropy: Entropy,
+        writer: RowWriter,
+        progress: tuple[Callable[[int], None], Callable[[int], None]],
+    ) -> ByPlace:
+        """Draws every row, lets `then` see what came out, with the results of a pass over the rows, and draws again.
+
+        What is drawn first is kept to itself; the rows of the second drawing go into the writer. Returns the results of
+        the pass of the second one.
         """
 
 
@@ -240,12 +229,11 @@ class OrderedRows(Protocol):
         """All rows in batches, always in the same order; `amounts` maps columns to their units."""
 
 
-def nothing(run: Pass) -> ByPlace:
-    """What a pass finds in no rows."""
-    none = np.zeros(0)
-    amounts = {name: none.astype(np.int64) for name in run.reads.amounts}
-    plain = pa.RecordBatch.from_arrays([pa.array(none) for _ in run.reads.plain], names=list(run.reads.plain))
-    return run(Batch({}, amounts, plain, 0))
+class Mapped(Protocol):
+    """A function of every item, in order, perhaps of several at a time."""
+
+    def __call__(self, function: Callable[[S], T], items: Iterable[S], /) -> Iterator[T]:
+        """The results."""
 
 
 def in_order(engine: Engine) -> OrderedRows:
@@ -253,6 +241,6 @@ def in_order(engine: Engine) -> OrderedRows:
     if isinstance(engine, OrderedRows):
         return engine
     raise Refused(
-        "rows of Spark come in no order, which individual accounting, queries of one's own and plans need. Nothing was "
-        "spent. Use the local engine or, in the spec, give every query its mu"
+        "rows of Spark come in no order, which queries of one's own and plans need. Nothing was spent. Use the local "
+        "engine"
     )

@@ -1,25 +1,29 @@
-"""The engine for one machine: DuckDB over Parquet or CSV files or an Arrow table, in batches of bounded size."""
+"""The engine for one machine: DuckDB over whatever source a table has, in batches of bounded size."""
 
-import glob
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
-from gedp.confidential.engines import ArrowStream, Batch, ByPlace, Drawing, Drawn, Pass, RowWriter, nothing
+from gedp.confidential.engines import ArrowStream, Drawing, Drawn, RowWriter, Second
 from gedp.confidential.engines.part import Part
-from gedp.confidential.engines.sources import Stamp, delimiter_of, is_csv, require_readable, stamps_of, unread
-from gedp.errors import Fault, FaultsError, TableChangedError
+from gedp.confidential.engines.sources import TableSource
+from gedp.confidential.engines.sources.in_memory import InMemory
+from gedp.confidential.engines.sources.opening import open_files
+from gedp.confidential.engines.twice import draw_in_order
+from gedp.errors import Fault
 from gedp.noise.entropy import Entropy
-from gedp.sql import quoted_text
+from gedp.passes import Batch, ByPlace, Pass, PlacedRows, Reads, Rewriting, nothing
+from gedp.policy.reading import AS_WRITTEN, Reading
 
-IN_MEMORY = "a table in memory"
 #: Batches that are worked on at a time, at most: more would take more memory than they save time.
 MOST_WORKERS = 4
 
@@ -30,32 +34,40 @@ T = TypeVar("T")
 class LocalEngine(Part):
     """A table that DuckDB can read, as one part; its batches are worked on side by side."""
 
-    def __init__(self, source: str | Path | ArrowStream) -> None:
-        self._stamps: dict[Path, Stamp] | None = None
+    def __init__(
+        self, source: str | Path | ArrowStream | TableSource, reading: Reading = AS_WRITTEN, wanted: Sequence[str] = ()
+    ) -> None:
         if isinstance(source, str | Path):
-            super().__init__(str(source))
-            self._stamps = stamps_of(self.name)
-            if not self._stamps:
-                raise FaultsError(self.name, [unread(self.name)])
-            require_readable(self.name, self.files())
-            view = self._censored(lambda: _reader(self.files()))
-            self._execute(f"CREATE VIEW source AS SELECT * FROM {view}")
-            self._describe()
-            self._has_own_names = all(map(self._are_own, self._headers()))
-        else:
-            super().__init__(IN_MEMORY)
-            in_memory = _arrow_table(source)
-            self.hold(in_memory)
-            self._has_own_names = self._are_own(in_memory.column_names)
+            source = open_files(str(source), reading, wanted)
+        elif not isinstance(source, TableSource):
+            source = InMemory(source)
+        self._source = source
+        super().__init__(source.name, amounts=reading)
+        offered = self._censored(lambda: source.offered(self._connection))
+        self._execute(f"CREATE VIEW source AS SELECT * FROM {offered}")
+        self._describe()
+        self._has_own_names = all(map(self._are_own, self._censored(lambda: source.headers(self._execute))))
 
     def files(self) -> list[Path]:
         """The files that are read; none for a table in memory."""
-        return list(self._stamps or ())
+        return self._source.files()
+
+    def origins(self) -> list[Path]:
+        """The same: a table in memory does not tell what it was read from."""
+        return self.files()
+
+    def identities(self) -> list[str]:
+        """What the table is called in its database; nothing for files."""
+        return self._source.identities()
+
+    def content_digest(self, key: bytes) -> str | None:
+        """A keyed digest of the rows, if they are in memory."""
+        return self._source.content_digest(key)
 
     @property
     def has_schema(self) -> bool:
-        """Whether names of columns come from a schema: of Parquet files. A DataFrame may have been read from a text."""
-        return bool(self.files()) and not any(map(is_csv, self.files()))
+        """Whether names of columns come from a schema. A DataFrame may have been read from a text."""
+        return self._source.has_schema
 
     @property
     def has_own_names(self) -> bool:
@@ -69,6 +81,21 @@ class LocalEngine(Part):
     def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass, batches side by side."""
         return reduce(or_, _mapped(run, self.batches(run.reads)), nothing(run))
+
+    def placed(self, reads: Reads) -> PlacedRows:
+        """The same: looking up cells takes little of a pass."""
+        return self
+
+    def rewrite(self, run: Rewriting, target: Path) -> None:
+        """Writes a file, with the rows in their order."""
+        with ExitStack() as closing:
+            file: pq.ParquetWriter | None = None
+            for rows in _mapped(run, self.batches(run.reads)):
+                if file is None:
+                    repeated = [name for name in run.kept if not pa.types.is_floating(rows.schema.field(name).type)]
+                    made = pq.ParquetWriter(target, rows.schema, compression="zstd", use_dictionary=repeated)
+                    file = closing.enter_context(made)
+                file.write_table(rows)
 
     def require_place(self, writer: RowWriter) -> None:
         """Rows are written by the writer, here."""
@@ -99,18 +126,28 @@ class LocalEngine(Part):
         writer.finish_identity()
         return result
 
-    def require_unchanged(self) -> None:
-        """Refuses files that are not the ones that were opened."""
-        if self._stamps is not None and stamps_of(self.name) != self._stamps:
-            raise TableChangedError
+    def require_known_again(self, key: str | None) -> None:
+        """Rows have places, by which they are known again."""
 
-    def _headers(self) -> list[list[str]]:
-        """The names of columns as the files have them: of each Parquet file, or in the first line of the first text."""
-        if self.has_schema:
-            parts = "SELECT name, num_children FROM parquet_schema"
-            return [_outermost(self._execute(f"{parts}({_quoted(path)})")) for path in self.files()]
-        first = self._execute(f"SELECT * FROM {_reader(self.files()[:1], header=False)} LIMIT 1")
-        return [[(name or "").strip() for name in line] for line in first]  # as DuckDB takes them
+    def draw_twice(
+        self,
+        first: Drawing,
+        of_rows: Pass,
+        then: Callable[[PlacedRows, ByPlace], Second],
+        entropy: Entropy,
+        writer: RowWriter,
+        progress: tuple[Callable[[int], None], Callable[[int], None]],
+    ) -> ByPlace:
+        """Two passes over the table in one order, batches side by side; a seed gives its words to rows in order."""
+        mapped = _mapped if entropy.kind == "system" else map
+        return draw_in_order(self, first, of_rows, then, entropy, writer, progress, mapped)
+
+    def require_unchanged(self) -> None:
+        """Refuses a table that is not the one that was opened."""
+        self._source.require_unchanged()
+
+    def _why(self, kind: str) -> Fault:
+        return self._source.why() or super()._why(kind)
 
     def _are_own(self, names: Sequence[str]) -> bool:
         """Whether columns of these names keep them; of one file among several, as far as its names alone decide."""
@@ -130,46 +167,3 @@ def _mapped(function: Callable[[S], T], items: Iterable[S], most: int = MOST_WOR
                 yield waiting.popleft().result()
         while waiting:
             yield waiting.popleft().result()
-
-
-def _arrow_table(source: object) -> pa.Table:
-    """Rows of another library; its messages can quote them, so only the kind of an error gets through."""
-    if not isinstance(source, ArrowStream):
-        hint = "Give a path, or a DataFrame or table of pandas, polars, pyarrow or DuckDB"
-        raise FaultsError(IN_MEMORY, [Fault("the table", f"{type(source).__name__} is not a table", hint)])
-    try:
-        table = pa.table(source)
-    except Exception as error:
-        problem = f"its columns cannot be read ({type(error).__name__})"
-    else:
-        return table
-    raise FaultsError(IN_MEMORY, [Fault("the table", problem, "Give every column a name of its own, and one type")])
-
-
-def _reader(files: Sequence[Path], *, header: bool = True) -> str:
-    """DuckDB's table function for these files. CSV columns stay text, so that codes keep their zeros.
-
-    Nothing about a CSV file is guessed from its rows: a guess can drop a line that does not fit, or take it for the
-    header.
-    """
-    quoted = ", ".join(map(_quoted, files))
-    if not is_csv(files[0]):  # folders called key=value are not columns
-        by_name = f"union_by_name = {len(files) > 1}"  # else the first file's types round others
-        return f"read_parquet([{quoted}], {by_name}, hive_partitioning = false)"
-    dialect = f"delim = {quoted_text(delimiter_of(files[0]))}, quote = '\"', escape = '\"', comment = '', skip = 0"
-    return f"read_csv([{quoted}], all_varchar = true, header = {header}, hive_partitioning = false, {dialect})"
-
-
-def _quoted(path: Path) -> str:
-    """A path in SQL: absolute, lest DuckDB expands what pathlib does not."""
-    return quoted_text(glob.escape(str(path.absolute())))
-
-
-def _outermost(parts: Sequence[tuple[Any, ...]]) -> list[str]:
-    """The names of columns in the schema of a Parquet file, which lists what is inside a column right after it."""
-    names, inside = [], 0
-    for name, children in parts[1:]:  # the first is the file
-        if not inside:
-            names.append(str(name))
-        inside += (children or 0) - bool(inside)
-    return names

@@ -4,9 +4,11 @@ Texts and decimals are taken apart digit by digit and never pass through floats.
 written as a whole number of 10^-d, which it must be, and that number must be a multiple of the unit's.
 """
 
+import re
 from fractions import Fraction
 
 from gedp.errors import DomainError
+from gedp.sql import quoted_text
 
 INTEGERS = {"TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}  # fit into 64 bits
 FLOATS = {"FLOAT", "DOUBLE"}
@@ -15,7 +17,29 @@ OTHER_NUMBERS = {"UBIGINT", "HUGEINT", "UHUGEINT", "DECIMAL"}
 MOST_DECIMALS = 18  # that a decimal of 38 digits has room for beside 18 before the point
 _NUMBER = r"'\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*'"
 _NOT_FINITE = r"'\s*[+-]?(?i:nan|inf|infinity)\s*'"
+_WITH_COMMAS = r"'\s*[+-]?[0-9.]*,[0-9.,]*[0-9][0-9.,]*\s*'"
 _PARTS = r"'([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]+))?', ['sign', 'whole', 'part', 'exponent']"
+
+
+def standard(name: str, decimal: str, thousands: str | None) -> str:
+    """SQL for a text with a decimal point and no separators, if it was a number with other signs.
+
+    Nothing else becomes a number: separators stand between groups of three digits, or nowhere.
+    """
+    sign, between = re.escape(decimal), re.escape(thousands or "")
+    grouped = f"[0-9]{{1,3}}({between}[0-9]{{3}})+|" if thousands else ""
+    number = rf"\s*[+-]?(({grouped}[0-9]+)({sign}[0-9]*)?|{sign}[0-9]+)([eE][+-]?[0-9]+)?\s*"
+    plain = f"replace({name}, {quoted_text(thousands)}, '')" if thousands else name
+    pointed = plain if decimal == "." else f"replace({plain}, {quoted_text(decimal)}, '.')"
+    return (
+        f"CASE WHEN regexp_full_match({name}, {quoted_text(number)}) THEN {pointed} "
+        f"WHEN regexp_full_match({name}, {_NOT_FINITE}) THEN {name} WHEN {name} IS NOT NULL THEN 'not a number' END"
+    )
+
+
+def has_comma(name: str) -> str:
+    """SQL for whether a text is a number but for its commas."""
+    return f"regexp_full_match({name}, {_WITH_COMMAS})"
 
 
 def is_number(name: str, kind: str) -> str:

@@ -1,5 +1,6 @@
 """Some rows of a table, in DuckDB: the whole of it on one machine, or what a worker of many has at a time."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
@@ -10,11 +11,16 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from gedp.accounting.composition import exact
 from gedp.arrays import IntArray
-from gedp.confidential.engines import Batch, ColumnCounts, Reads, numbers
-from gedp.confidential.engines.lookup import Lookup
+from gedp.confidential.engines import ColumnCounts, numbers
 from gedp.errors import Fault, FaultsError, TableChangedError
-from gedp.sql import quoted_name
+from gedp.passes import Batch, Reads
+from gedp.passes.lookup import Lookup
+from gedp.policy.model import JOINT
+from gedp.policy.reading import AS_WRITTEN, Reading
+from gedp.release.rows import Order
+from gedp.sql import draw_no_progress, quoted_name, quoted_text
 
 BATCH_ROWS = 1_000_000
 #: A set of ids takes about 50 bytes each; larger tables are searched for repeated ids part by part.
@@ -38,10 +44,12 @@ class Part:
     on disk. None grows with the table: rows are streamed, and sums and sets of ids are bounded.
     """
 
-    def __init__(self, name: str, rows: pa.Table | None = None) -> None:
-        self.name = name
+    name = "a table"  # until it is known which
+
+    def __init__(self, name: str, rows: pa.Table | None = None, amounts: Reading = AS_WRITTEN) -> None:
+        self.name, self._amounts = name, amounts
         self._connection = duckdb.connect(config={"preserve_insertion_order": "true", "temp_directory": ""})
-        self._connection.execute("SET enable_progress_bar = false")
+        draw_no_progress(self._connection)
         self._codes: dict[str, list[str]] = {}
         if rows is not None:
             self.hold(rows)
@@ -69,20 +77,41 @@ class Part:
         """Whether the type of a column is one of numbers or of texts."""
         return self._kind(column) in _AMOUNT_TYPES
 
+    def is_number(self, column: str) -> bool:
+        """Whether the type of a column is one of numbers."""
+        return self.can_be_amount(column) and self._kind(column) not in ("VARCHAR", _NOTHING)
+
+    def decimals(self, column: str) -> int | None:
+        """How many decimals the type of a column has: none for whole numbers; None where the type does not say."""
+        if self._kind(column) in {*numbers.INTEGERS, "UBIGINT", "HUGEINT", "UHUGEINT"}:
+            return 0
+        scale = re.fullmatch(r"DECIMAL\(\d+,\s*(\d+)\)", self._types[column])
+        return int(scale[1]) if scale else None
+
     def rows(self) -> int:
         """The number of rows."""
         return self._numbers(["count(*)"])[0]
 
     def blanks(self, columns: Sequence[str]) -> dict[str, int]:
         """The number of nulls and empty texts in each column, in one pass."""
-        counts = [f"count(*) FILTER ({quoted_name(c)} IS NULL OR {quoted_name(c)}::VARCHAR = '')" for c in columns]
+        empty = {column: f" OR {quoted_name(column)} = ''" for column in columns if self._kind(column) == "VARCHAR"}
+        counts = [f"count(*) FILTER ({quoted_name(c)} IS NULL{empty.get(c, '')})" for c in columns]
         return dict(zip(columns, self._numbers(counts), strict=True))
 
     def duplicates(self, column: str) -> int:
-        """Rows beyond the first of each value."""
+        """Rows beyond the first of each value. Where each is above the one before, as ids often are, there are none."""
+        if self._increases(column):
+            return 0
         name, parts = quoted_name(column), 1 + self.rows() // IDS_AT_ONCE
         repeated = f"count({name}) - count(DISTINCT {name})"
         return sum(self._numbers([repeated], f"hash({name}) % {parts} = {part}")[0] for part in range(parts))
+
+    def _increases(self, column: str) -> bool:
+        """Whether no value is null, and each is above the one before; not looked at for types of other orders."""
+        if self._kind(column) not in {*numbers.INTEGERS, "VARCHAR"}:
+            return False
+        order, records = Order(column), self._records(f"SELECT {quoted_name(column)} FROM source")
+        return all(not r.column(0).null_count and order.goes_on(pa.Table.from_batches([r])) for r in records)
 
     def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
         """What is wrong with each column, counted in one pass over the rows."""
@@ -92,14 +121,22 @@ class Part:
 
     def _fault_counts(self, column: str, unit: Fraction) -> list[str]:
         """SQL for each field of ColumnCounts, in order."""
-        name, kind = quoted_name(column), self._kind(column)
+        name, kind, null_as = self._standard(column), self._kind(column), self._amounts.missing.get(column)
+        if kind in numbers.INTEGERS and unit == 1 and null_as is None:  # the usual case, in a fraction of the time
+            below, at_zero = (f"count(*) FILTER ({name} {sign} 0)" for sign in "<=")
+            size = f"coalesce(sum(abs({name}::HUGEINT)), 0)"
+            return [f"count(*) FILTER ({name} IS NULL)", "0", "0", "0", below, at_zero, "0", size]
         whole, value = f"({self._whole(column, unit)})", f"TRY_CAST({name} AS DOUBLE)"
+        value = value if null_as is None else f"coalesce({value}, {null_as})"
+        nulls = f"count(*) FILTER ({name} IS NULL)" if null_as is None else "0"
         # Nearly all values are whole, so the patterns are for the few that are not.
         number = f"CASE WHEN {whole} IS NOT NULL THEN true ELSE {numbers.is_number(name, kind)} END"
         not_finite = f"CASE WHEN {whole} IS NOT NULL THEN false ELSE {numbers.is_not_finite(name, kind)} END"
+        comma = "false" if kind != "VARCHAR" else numbers.has_comma(quoted_name(column))
         return [
-            f"count(*) FILTER ({name} IS NULL)",
+            nulls,
             f"count(*) FILTER (NOT ({number}) AND NOT ({not_finite}))",
+            f"count(*) FILTER (NOT ({number}) AND {comma})",
             f"count(*) FILTER ({not_finite})",
             f"count(*) FILTER (({number}) AND {value} < 0)",
             f"count(*) FILTER (({number}) AND {value} = 0)",
@@ -110,14 +147,14 @@ class Part:
     def distinct(self, column: str) -> list[str]:
         """The distinct texts, sorted."""
         if column not in self._codes:
-            texts = f"SELECT DISTINCT {quoted_name(column)}::VARCHAR AS text FROM source"
+            texts = f"SELECT DISTINCT {self._text(column)} AS text FROM source"
             found = self._execute(f"SELECT text FROM ({texts}) WHERE text IS NOT NULL ORDER BY 1")
             self._make_codes(column, [text for (text,) in found])
         return self._codes[column]
 
     def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
         """The combinations of texts that occur, and the number of rows of each."""
-        named = [f"{quoted_name(c)}::VARCHAR AS {quoted_name(f'text {i}')}" for i, c in enumerate(columns)]
+        named = [f"{self._text(c)} AS {quoted_name(f'text {i}')}" for i, c in enumerate(columns)]
         sql = f"SELECT {', '.join([*named, 'count(*)'])} FROM source GROUP BY ALL"
         table: pa.Table = self._censored(lambda: self._connection.sql(sql).to_arrow_table())
         texts = {column: table.column(place).to_pylist() for place, column in enumerate(columns)}
@@ -137,8 +174,8 @@ class Part:
             self._make_codes(column, values)
         amounts = amounts or {}
         columns = [
-            *(f"enum_code(TRY_CAST({quoted_name(c)}::VARCHAR AS {_enum(c)}))::INTEGER" for c in texts),
-            *(f"({self._whole(c, unit)})::BIGINT" for c, unit in amounts.items()),
+            *(f"enum_code(TRY_CAST({self._text(c)} AS {_enum(c)}))::INTEGER" for c in texts),
+            *(f"({self._amount(name, unit)})::BIGINT" for name, unit in amounts.items()),
             *map(quoted_name, plain),
         ]
         for record in self._records(f"SELECT {', '.join(columns or ['NULL'])} FROM source"):
@@ -171,9 +208,32 @@ class Part:
             self._connection.unregister("texts")
             self._codes[column] = texts
 
+    def _text(self, name: str) -> str:
+        """SQL for a public column as text, or for several that are joined."""
+        columns = self._amounts.joined.get(name, (name,))
+        return f" || {quoted_text(JOINT)} || ".join(f"{quoted_name(column)}::VARCHAR" for column in columns)
+
+    def _amount(self, name: str, unit: Fraction) -> str:
+        """SQL for an attribute in units: a column, or its part above or below 0."""
+        column, sign = self._amounts.parts.get(name, (name, 0))
+        whole = f"({self._whole(column, unit)})"
+        beyond = whole if sign >= 0 else f"-{whole}"
+        return f"CASE WHEN {beyond} > 0 THEN {beyond} WHEN {beyond} <= 0 THEN 0 END" if sign else whole
+
     def _whole(self, column: str, unit: Fraction) -> str:
         """SQL for the column in units, NULL where it is not a whole multiple of the unit."""
-        return numbers.in_units(quoted_name(column), self._kind(column), unit)
+        name, whole = quoted_name(column), numbers.in_units(self._standard(column), self._kind(column), unit)
+        null_as = self._amounts.missing.get(column)
+        return (
+            whole if null_as is None else f"CASE WHEN {name} IS NULL THEN {int(exact(null_as) / unit)} ELSE {whole} END"
+        )
+
+    def _standard(self, column: str) -> str:
+        """SQL for a column of amounts; texts as `numbers` reads them, with a decimal point."""
+        name = quoted_name(column)
+        if self._kind(column) != "VARCHAR" or (self._amounts.decimal, self._amounts.thousands) == (".", None):
+            return name
+        return f"({numbers.standard(name, self._amounts.decimal, self._amounts.thousands)})"
 
     def _kind(self, column: str) -> str:
         """The type without its parameters, which for an enumeration are values."""
@@ -203,7 +263,11 @@ class Part:
         if interrupted:  # DuckDB puts an error of its own in the place of this one
             raise KeyboardInterrupt
         self.require_unchanged()
-        raise FaultsError(self.name, [Fault("the table", f"it cannot be read ({kind})", "Check the file")])
+        raise FaultsError(self.name, [self._why(kind)])
+
+    def _why(self, kind: str) -> Fault:
+        """What can be told of an error of this kind."""
+        return Fault("the table", f"it cannot be read ({kind})", "Check the file")
 
     def _numbers(self, aggregates: Sequence[str], condition: str = "true") -> list[int]:
         """Whole numbers from one pass over the rows."""

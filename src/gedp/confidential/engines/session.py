@@ -7,12 +7,12 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gedp.errors import Refused
+from gedp.errors import GedpError, Refused
 
 JAVA = 17
 #: All cores of this machine; a task is tried up to four times.
@@ -32,6 +32,10 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS_A_RECORD),
 }
+
+
+class SparkEndedError(GedpError):
+    """The process behind a session is gone."""
 
 
 @contextmanager
@@ -54,10 +58,29 @@ def new_session(master: str | None = None, more: Mapping[str, str] | None = None
         warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
         session = _started(builder)
         session.sparkContext.setLogLevel("OFF")
-        try:
+        session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # a traceback where Java has died
+        with until_left(session):
             yield session
-        finally:
+
+
+@contextmanager
+def until_left(session: Any) -> Iterator[None]:
+    """Stops a session at the end. Whatever fails once its Java has died is told as that, with all notes."""
+    failure = None
+    try:
+        yield
+    except Exception as error:
+        if session.sparkContext._gateway.proc.poll() is None:
+            raise
+        failure = error
+    finally:
+        with suppress(Exception):  # there may be nothing left to stop
             session.stop()
+    if failure is not None:
+        ended = SparkEndedError("Spark has ended: its Java was killed, or had too little memory")
+        for note in getattr(failure, "__notes__", ()):  # such as that budget is spent
+            ended.add_note(note)
+        raise ended from None
 
 
 def _started(builder: Any) -> Any:

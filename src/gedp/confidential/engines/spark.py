@@ -6,6 +6,7 @@ written first, by tasks of which Spark commits one attempt each, and whatever co
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, fields
 from fractions import Fraction
 from itertools import islice
@@ -18,33 +19,38 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.arrays import IntArray
-from gedp.confidential.engines import ByPlace, ColumnCounts, Drawing, Pass, Reads, RowWriter, nothing
+from gedp.confidential.engines import ColumnCounts, Drawing, RowWriter, Second
 from gedp.confidential.engines.part import Part
 from gedp.confidential.engines.spark_table import SparkTable, arrow_schema, quoted, read_at
 from gedp.confidential.engines.tasks import (
     PLACE,
     ROWS,
+    Keyed,
     Records,
     Task,
     combined_names,
     combining,
     drawing_rows,
+    placing,
     received,
     reducing,
+    reducing_placed,
+    rewriting_rows,
     sealed_task,
     travelling,
 )
 from gedp.errors import Refused, TableChangedError
-from gedp.files import writing
+from gedp.files import WriteError, writing
 from gedp.noise.entropy import Entropy
+from gedp.passes import ByPlace, Pass, PlacedRows, Reads, Rewriting, nothing
 from gedp.release.manifest import part_name
 from gedp.release.rows import ROWS_A_GROUP
 
 #: How results of tasks are put together, in Spark's words.
-REDUCTIONS = {"added": "sum", "highest": "max", "lowest": "min"}
+REDUCTIONS = {"added": "sum", "highest": "max", "lowest": "min", "summed": "sum"}
 #: What a task wrote comes to the folder when Spark commits the whole job, and only then.
 COMMITTED = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
-TYPES = {"added": "long", "highest": "double", "lowest": "double"}
+TYPES = {"added": "long", "highest": "double", "lowest": "double", "summed": "double"}
 
 
 class SparkEngine(SparkTable):
@@ -98,24 +104,51 @@ class SparkEngine(SparkTable):
         """The results of a pass, put together by Spark: as many rows as there are places come here."""
         return self._reduced(self._frame, run)
 
+    def placed(self, reads: Reads) -> PlacedRows:
+        """The same with cells in the place of public columns, kept in Spark's local folders while it is used."""
+        return self._placed(self._frame, reads)
+
+    def _placed(self, frame: Any, reads: Reads) -> "SparkPlaced":
+        from pyspark import StorageLevel
+        from pyspark.sql.types import IntegerType, StructField, StructType
+
+        fields = [frame.schema[name] for name in reads.plain]
+        numbered = [StructField(f"column{number}", field.dataType) for number, field in enumerate(fields)]
+        schema = StructType([StructField(PLACE, IntegerType()), *numbered])
+        task = placing(reads, arrow_schema(self._session, schema))
+        tasks = max(int(self._session.sparkContext.defaultParallelism), 1)
+        rows = self._mapped(frame.coalesce(tasks), reads, task, schema)
+        return SparkPlaced(self, rows.persist(StorageLevel.DISK_ONLY), reads.plain)
+
+    def rewrite(self, run: Rewriting, target: Path) -> None:
+        """Writes a folder of parts."""
+        schema = self._schema(run.kept, run.numbers)
+        task = rewriting_rows(run, arrow_schema(self._session, schema))
+        self._write(self._mapped(self._frame, run.reads, task, schema), target)
+        with writing(target):
+            _tidied(target)
+
     def require_place(self, writer: RowWriter) -> None:
-        """Refuses a folder that the workers do not see: what they draw must come to one place."""
-        mark = writer.identity_parts().with_name(f"seen-{uuid4().hex}")
-        with writing(mark):
-            mark.touch()
+        """Refuses a folder in which the workers cannot write: what they draw must come to one place."""
+        marks = writer.identity_parts().with_name(f"seen-{uuid4().hex}")
+        with writing(marks):
+            marks.mkdir()
 
         def task(records: Records) -> Any:
             for _ in records:
-                yield pa.RecordBatch.from_arrays([pa.array([mark.exists()])], ["seen"])
+                with suppress(OSError):
+                    (marks / uuid4().hex).touch()
+                yield pa.RecordBatch.from_arrays([pa.array([True])], ["done"])
 
         session, tasks = self._session, max(int(self._session.sparkContext.defaultParallelism), 1)
-        rows = session.range(0, tasks, 1, tasks).mapInArrow(sealed_task(task), "seen boolean")
-        seen = self._censored(lambda: [row.seen for row in rows.collect()])
-        mark.unlink()
-        if not all(seen):
+        rows = session.range(0, tasks, 1, tasks).mapInArrow(sealed_task(task), "done boolean")
+        self._censored(rows.collect)
+        seen = len(list(marks.iterdir())) if marks.exists() else 0
+        shutil.rmtree(marks, ignore_errors=True)
+        if seen < tasks:
             raise Refused(
-                f"the workers of Spark do not see {mark.parent.parent}, so nothing was spent. Choose a folder for the "
-                "release that is on a file system which this machine and all workers share"
+                f"the workers of Spark do not see {marks.parent.parent}, or may not write there, so nothing was spent. "
+                "Choose a folder for the release that is on a file system which this machine and all workers share"
             )
 
     def draw(
@@ -129,54 +162,146 @@ class SparkEngine(SparkTable):
     ) -> tuple[ByPlace, ByPlace]:
         """Draws in the workers, each from a source of its own; a seed takes one worker, and the order of its rows."""
         of_table, target = self.reduce(of_rows), writer.identity_parts()
-        waiting = target.with_name("rows")
-        ties = [f"tie{'_' * max(map(len, drawing.columns))}{number}" for number in range(drawing.ties)]
-        schema = self._layout(drawing, ties)
-        task = drawing_rows(drawing, entropy.elsewhere(), arrow_schema(self._session.createDataFrame([], schema)))
-        frame = self._frame if entropy.kind == "system" else self._frame.coalesce(1)
-        self._write(self._mapped(frame, drawing.reads, task, schema), waiting)
-        drawn = self._censored(lambda: self._session.read.schema(schema).parquet(read_at(waiting)))
-        of_published, count = self._reduced(drawn, of_drawn), self._censored(drawn.count)
-        # Which part a row goes to, and its place there, follow from public columns and from words that were drawn.
-        order = [quoted(name) for name in (*drawing.keys, *ties)]
+        drawn = self._drawn(self._frame, drawing, entropy, target.with_name("rows"))
+        of_published = self._reduced(drawn, of_drawn)
+        progress(self._publish(drawn, drawing, target))
+        return of_table, of_published
+
+    def require_known_again(self, key: str | None) -> None:
+        """Rows come in no order, so they are known again by their ids."""
+        if key is None:
+            raise Refused(
+                "with Spark, individual accounting knows establishments again by their ids, and the spec names none. "
+                "Nothing was spent. Name an id, use the local engine or, in the spec, give every query its mu"
+            )
+
+    def draw_twice(
+        self,
+        first: Drawing,
+        of_rows: Pass,
+        then: Callable[[PlacedRows, ByPlace], Second],
+        entropy: Entropy,
+        writer: RowWriter,
+        progress: tuple[Callable[[int], None], Callable[[int], None]],
+    ) -> ByPlace:
+        """First answers are written with their ids, and read back beside the rows with the same ids."""
+        of_table, target = self.reduce(of_rows), writer.identity_parts()
+        cells, (key,) = of_rows.reads.cells, first.keys
+        public = tuple(cells.texts) if cells else ()
+        answered = self._drawn(self._frame, Keyed(first, (key, *public)), entropy, target.with_name("first"))
+        progress[0](self._censored(answered.count))
+        second = then(self._placed(answered, Reads(plain=tuple(first.columns), cells=cells)), of_table)
+        both = self._beside(answered, key, first.columns)
+        drawn = self._drawn(both, second.drawing, entropy, target.with_name("rows"))
+        found = self._reduced(both, second.of_rows)
+        progress[1](self._publish(drawn, second.drawing, target))
+        with writing(target):
+            shutil.rmtree(target.with_name("first"))
+        return found
+
+    def _beside(self, answered: Any, key: str, columns: Sequence[str]) -> Any:
+        """The rows of the table, each with what was drawn for its id."""
+        from pyspark.sql import functions as sql
+
+        other = f"{key} of the first answer"
+        answers = answered.select(sql.col(quoted(key)).alias(other), *map(quoted, columns))
+        return self._frame.join(answers, sql.col(quoted(key)) == sql.col(quoted(other)))
+
+    def _drawn(self, frame: Any, drawing: Drawing, entropy: Entropy, folder: Path) -> Any:
+        """Draws every row of a frame, writes what came out, and returns that: nothing after this draws it again."""
+        schema = self._layout(drawing)
+        task = drawing_rows(drawing, entropy.elsewhere(), arrow_schema(self._session, schema))
+        rows = frame if entropy.kind == "system" else frame.coalesce(1)
+        self._write(self._mapped(rows, drawing.reads, task, schema), folder)
+        return self._censored(lambda: self._session.read.schema(schema).parquet(read_at(folder)))
+
+    def _publish(self, drawn: Any, drawing: Drawing, target: Path) -> int:
+        """Writes drawn rows as parts of the release, and gives up the place where they waited; returns their number.
+
+        Which part a row goes to, and its place there, follow from public columns and from words that were drawn.
+        """
+        count = int(self._censored(drawn.count))
+        order = [quoted(name) for name in (*drawing.keys, *_ties(drawing))]
         ordered = drawn.repartition(count // ROWS_A_GROUP + 1, *order).sortWithinPartitions(*order)
         self._write(ordered.select(*map(quoted, drawing.columns)), target)
         with writing(target):
-            shutil.rmtree(waiting)
+            shutil.rmtree(target.with_name("rows"))
             if _tidied(target) != count:
                 raise TableChangedError
-        progress(count)
-        return of_table, of_published
+        return count
 
-    def _layout(self, drawing: Drawing, ties: Sequence[str]) -> Any:
+    def _layout(self, drawing: Drawing) -> Any:
         """The columns of drawn rows, in Spark's words."""
-        from pyspark.sql.types import DoubleType, LongType, StructField, StructType
+        from pyspark.sql.types import LongType, StructField, StructType
 
-        kept = {field.name: field for field in self._frame.schema.fields if field.name in drawing.reads.plain}
-        table = [kept.get(name) or StructField(name, DoubleType()) for name in drawing.columns]
-        return StructType([*table, *(StructField(name, LongType()) for name in ties)])
+        own = set(self._frame.columns)
+        kept = [name for name in drawing.columns if name in drawing.reads.plain and name in own]
+        table = self._schema(kept, [name for name in drawing.columns if name not in kept])
+        return StructType([*table.fields, *(StructField(name, LongType()) for name in _ties(drawing))])
+
+    def _schema(self, kept: Sequence[str], numbers: Sequence[str]) -> Any:
+        """Columns of the table, then numbers, in Spark's words."""
+        from pyspark.sql.types import DoubleType, StringType, StructField, StructType
+
+        types = {field.name: field.dataType for field in self._frame.schema.fields}  # without comments and collations
+        types = {name: StringType() if isinstance(kind, StringType) else kind for name, kind in types.items()}
+        return StructType(
+            [*(StructField(n, types[n]) for n in kept), *(StructField(name, DoubleType()) for name in numbers)]
+        )
 
     def _write(self, frame: Any, folder: Path) -> None:
         """Computes rows once and writes them, one attempt of every task."""
-        self._censored(lambda: frame.write.options(**COMMITTED).parquet(f"file:{folder}", compression="zstd"))
+        self._censored(
+            lambda: frame.write.options(**COMMITTED).parquet(f"file:{folder.absolute()}", compression="zstd"),
+            lambda reason: WriteError(f"cannot write the rows of the release: {reason}"),
+        )
 
     def _reduced(self, frame: Any, run: Pass) -> ByPlace:
+        return self.put_together(run, lambda schema: self._mapped(frame, run.reads, reducing(run), schema))
+
+    def put_together(self, run: Pass, results: Callable[[str], Any]) -> ByPlace:
+        """The results of all tasks of a pass, whose rows have this schema."""
         from pyspark.sql import functions as sql
 
         empty = nothing(run)
         columns = [(f"{kind}{number}", kind) for kind, number in travelling(empty)]
         schema = ", ".join([f"{PLACE} long", *(f"{name} {TYPES[kind]}" for name, kind in columns)])
-        parts = self._mapped(frame, run.reads, reducing(run), schema).groupBy(PLACE)
-        whole = parts.agg(*(getattr(sql, REDUCTIONS[kind])(name).alias(name) for name, kind in columns))
+        by_place = results(schema).groupBy(PLACE)
+        whole = by_place.agg(*(getattr(sql, REDUCTIONS[kind])(name).alias(name) for name, kind in columns))
         return received(self._censored(whole.toArrow), empty)
 
     def _asked(self, columns: Sequence[str], question: Callable[[Part], Sequence[int]]) -> list[int]:
-        return self._counted(self._frame, columns, question) if columns else []
+        """The answers to a question about some columns; those of no rows where there are none."""
+        if not columns:
+            return []
+        return self._counted(self._frame, columns, question) or list(question(self._empty))
 
     def _mapped(self, frame: Any, reads: Reads, task: Task, schema: object) -> Any:
         """What a task makes of rows with all that is read of them."""
         columns = (*reads.amounts, *reads.plain, *(reads.cells.texts if reads.cells else ()))
         return self._tasks(frame, list(dict.fromkeys(columns)), task, schema)
+
+
+class SparkPlaced:
+    """Rows whose cells are known. Where a worker loses some, they are computed again, and are the same."""
+
+    def __init__(self, engine: SparkEngine, frame: Any, columns: Sequence[str]) -> None:
+        self._engine, self._frame, self._columns = engine, frame, list(columns)
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # the session may have ended
+            self._frame.unpersist()
+
+    def reduce(self, run: Pass) -> ByPlace:
+        """The results of a pass."""
+        rows = self._frame.select(PLACE, *(f"column{self._columns.index(name)}" for name in run.reads.plain))
+        task = sealed_task(reducing_placed(run))
+        return self._engine.put_together(run, lambda schema: rows.mapInArrow(task, schema))
+
+
+def _ties(drawing: Drawing) -> list[str]:
+    """What the columns of random words are called: as no other column is."""
+    return [f"tie{'_' * max(map(len, drawing.columns))}{number}" for number in range(drawing.ties)]
 
 
 def _tidied(folder: Path) -> int:

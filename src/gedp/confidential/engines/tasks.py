@@ -4,6 +4,7 @@ A task may be done twice, by one worker after another or by two at once: whoever
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -11,17 +12,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gedp.confidential.engines import ByPlace, Drawing, Key, Pass, nothing, part
+from gedp.confidential.engines import Drawing, Drawn, part
 from gedp.confidential.engines.part import Part
 from gedp.noise.entropy import Entropy
+from gedp.passes import EMPTY, Batch, ByPlace, Key, Pass, Reads, Rewriting, nothing
 
 Records = Iterable[pa.RecordBatch]
 NDArray = npt.NDArray[Any]
 Task = Callable[[Records], Iterator[pa.RecordBatch]]
 
 PLACE, ROWS = "place", "rows"
-#: What nothing adds up to, for each way in which results are put together.
-EMPTY = {"added": 0, "highest": -np.inf, "lowest": np.inf}
 
 
 class TaskFailedError(Exception):
@@ -29,6 +29,45 @@ class TaskFailedError(Exception):
 
     def __init__(self, kind: str) -> None:
         super().__init__(f"<gedp {kind}>")
+
+
+@dataclass(frozen=True, repr=False)
+class Keyed:
+    """A drawing whose rows also have public columns, by which they are known again."""
+
+    drawing: Drawing
+    known_by: tuple[str, ...]
+
+    @property
+    def reads(self) -> Reads:
+        """These columns too."""
+        return self.drawing.reads | Reads(plain=self.known_by)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """These, and then what is drawn."""
+        return [*self.known_by, *self.drawing.columns]
+
+    @property
+    def ties(self) -> int:
+        """None: these rows are not published."""
+        return 0
+
+    @property
+    def public(self) -> Sequence[str]:
+        """All but what is drawn."""
+        return self.known_by
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """As the drawing itself."""
+        return self.drawing.keys
+
+    def __call__(self, batch: Batch, entropy: Entropy) -> Drawn:
+        """What is drawn, behind these columns."""
+        known = pa.Table.from_batches([batch.plain]).select(list(self.known_by))
+        drawn = self.drawing(batch, entropy).table
+        return Drawn(pa.Table.from_arrays([*known.columns, *drawn.columns], list(self.columns)))
 
 
 def sealed_task(task: Task) -> Task:
@@ -45,6 +84,15 @@ def sealed_task(task: Task) -> Task:
         raise TaskFailedError(kind)  # after the handler, so that nothing from inside hangs on as its context
 
     return sealing
+
+
+def named(columns: Sequence[str], task: Task) -> Task:
+    """The same for rows whose columns come under other names, since Spark does not take every name."""
+
+    def naming(records: Records) -> Iterator[pa.RecordBatch]:
+        return task(record.rename_columns(list(columns)) for record in records)
+
+    return naming
 
 
 def counting(question: Callable[[Part], Sequence[int]]) -> Task:
@@ -87,6 +135,30 @@ def reducing(run: Pass) -> Task:
     return task
 
 
+def placing(reads: Reads, schema: pa.Schema) -> Task:
+    """The cell of every row, and the columns that are read as they are."""
+
+    def task(records: Records) -> Iterator[pa.RecordBatch]:
+        for held in _held(records):
+            for batch in held.batches(reads):
+                yield pa.RecordBatch.from_arrays([pa.array(batch.cells), *batch.plain.columns], schema=schema)
+
+    return task
+
+
+def reducing_placed(run: Pass) -> Task:
+    """The results of a pass over rows whose cells are known."""
+
+    def task(records: Records) -> Iterator[pa.RecordBatch]:
+        found, names = nothing(run), list(run.reads.plain)
+        for record in records:
+            plain = pa.RecordBatch.from_arrays(record.columns[1:], names)
+            found |= run(Batch({}, {}, plain, record.num_rows, record.column(0).to_numpy()))
+        yield sent(found)
+
+    return task
+
+
 def drawing_rows(drawing: Drawing, source: Callable[[], Entropy], schema: pa.Schema) -> Task:
     """The drawn rows and their ties, with noise from a source of the worker's own."""
 
@@ -97,6 +169,17 @@ def drawing_rows(drawing: Drawing, source: Callable[[], Entropy], schema: pa.Sch
                 drawn = drawing(batch, entropy)
                 ties = [pa.array(tie.view(np.int64)) for tie in drawn.ties]
                 yield from pa.Table.from_arrays([*drawn.table.columns, *ties], schema.names).cast(schema).to_batches()
+
+    return task
+
+
+def rewriting_rows(run: Rewriting, schema: pa.Schema) -> Task:
+    """The rows in the place of those that come."""
+
+    def task(records: Records) -> Iterator[pa.RecordBatch]:
+        for held in _held(records):
+            for batch in held.batches(run.reads):
+                yield from run(batch).cast(schema).to_batches()
 
     return task
 

@@ -1,8 +1,13 @@
 """What agencies do today, to compare with.
 
 suppression   which cells the published QCEW leaves blank
+suppress      cell suppression of a table of our own, and what an attacker makes of it
+ezs           multiplicative noise with permanent factors
+formal        mechanisms of others with a formal guarantee
+translation   their parameters in terms of ours
+workflows     those with noise as workflows of `gedp compare`
 
-A new one is a module here that implements `Baseline`, and an option of `gedp evaluate`.
+One that is read from published files is a module here that implements `Baseline`, and an option of `gedp evaluate`.
 """
 
 from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ from gedp.lab.evaluate.levels import COUNTY, STATE
 from gedp.lab.evaluate.metrics import errors_of
 from gedp.microdata.cells import PublicRows
 from gedp.numbers import short_share
-from gedp.sql import quoted_text
+from gedp.sql import draw_no_progress, quoted_text
 
 ERRORS = ("median_relative_withheld", "within_10_withheld", "median_relative_disclosed", "within_10_disclosed")
 PRIVATE, WITHHELD, EMPTY = 5, "N", "-"
@@ -125,7 +125,7 @@ class PublishedQcew:
         options = ", all_varchar = true" if reader == "read_csv" else ""
         with duckdb.connect(config={"temp_directory": ""}) as connection:
             try:
-                connection.execute("SET enable_progress_bar = false")
+                draw_no_progress(connection)
                 path = quoted_text(str(self.path))
                 columns = f"{', '.join(COLUMNS)}, coalesce(disclosure_code, '') AS disclosure"  # empty is null in CSV
                 connection.execute(f"CREATE VIEW published AS SELECT {columns} FROM {reader}({path}{options})")

@@ -21,6 +21,7 @@ from scipy.special import stdtrit
 from gedp.arrays import FloatArray
 from gedp.confidential.sealing import sealed
 from gedp.errors import GedpError
+from gedp.lab.baselines.workflows import BASELINES
 from gedp.lab.evaluate.folder import Stamp, filling
 
 CONFIDENCE = 0.95  # of "beyond chance"
@@ -156,8 +157,8 @@ class Comparison:
         return pa.Table.from_pylist([asdict(winner) for winner in self.winners])
 
     @sealed
-    def write(self) -> Path:
-        """Writes tables and a page into the folder of the replicates; returns the page."""
+    def write(self, pages: Mapping[str, str] | None = None) -> Path:
+        """Writes tables and a page into the folder of the replicates, and further `pages`; returns the page."""
         from gedp.lab.compare.page import comparison_page
 
         with filling(self.folder, self.stamp) as results:
@@ -166,7 +167,8 @@ class Comparison:
                 results.write_parquet(f"{name}.parquet", table)
                 results.write_csv(f"{name}.csv", table)
             results.write_parquet("groups.parquet", self.per_group)
-            results.write_text(PAGE, comparison_page(self))
+            for name, text in {PAGE: comparison_page(self), **(pages or {})}.items():
+                results.write_text(name, text)
         return self.folder / f"{self.stamp.prefix}{PAGE}"
 
     @cached_property
@@ -182,7 +184,8 @@ class Comparison:
         return found
 
     def _winner(self, lines: Sequence[Line]) -> Winner:
-        private = [line for line in lines if not line.workflow.endswith("+oracle")] or lines
+        ours = [line for line in lines if line.workflow.partition("+")[0] not in BASELINES] or lines
+        private = [line for line in ours if not line.workflow.endswith("+oracle")] or ours
         best, *others = sorted(private, key=lambda line: (np.isnan(line.mean_absolute), line.mean_absolute))
         where = (best.setting, best.attribute, best.level, best.workflow)
         if not others:

@@ -52,7 +52,7 @@ def comparison_page(comparison: Comparison) -> str:
     rows = [[workflow, f"{seconds:.2g}"] for workflow, seconds in times(comparison)]
     parts.append('<h2 id="time">Time</h2>')
     parts.append(html_table("Seconds for one replicate: drawing and fitting", ["workflow", "seconds"], rows))
-    parts.append(_about(comparison))
+    parts.append(about_section(comparison))
     return stamped_page("comparison of workflows", "\n".join(parts), comparison.stamp)
 
 
@@ -152,7 +152,7 @@ def _legend(comparison: Comparison) -> str:
     return f'<ul class="keys">{"".join(keys)}</ul>'
 
 
-def _about(comparison: Comparison) -> str:
+def about_section(comparison: Comparison) -> str:
     """What the comparison is of: everything that it takes to repeat it, but the table."""
     about = {"replicates": comparison.replicates, "gedp": __version__, **comparison.about}
     said = [(heading, _said(about[name])) for name, heading in ABOUT.items() if name in about]

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from gedp._version import __version__
-from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines.choice import engine_like
 from gedp.confidential.preparing import require_sound
-from gedp.confidential.table import ConfidentialTable, open_table
+from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.lab.compare.sweeps import Setting, settings_of
-from gedp.lab.compare.workflows import ORACLE, Workflow, parse_workflows, usual_workflows, with_attributes
+from gedp.lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_for, usual_workflows, with_attributes
 from gedp.lab.evaluate.folder import Stamp
 from gedp.ledger.digests import fingerprint
 from gedp.policy import Spec, price, require_within_budget, write_spec
@@ -37,6 +37,7 @@ class ComparisonPlan:
     folder: Path  # of the map files that the spec names
     zeta: Fraction
     seed: int | None = None
+    left_out: tuple[str, ...] = ()  # of the usual workflows, those that cannot answer the spec, with the reason
 
     @property
     def spec(self) -> Spec:
@@ -55,8 +56,7 @@ class ComparisonPlan:
 
     def open_table(self) -> ConfidentialTable:
         """Opens the table and refuses one that cannot be released."""
-        spec = self.spec
-        return open_table(engine_for(self.source), spec.data, spec.policy.attributes, spec.groupers, self.folder)
+        return open_table_of(self.spec, engine_like(self.spec, self.source), self.folder)
 
     def described(self) -> dict[str, Any]:
         """What is compared, for the index and the page, in words that need no other file."""
@@ -66,6 +66,7 @@ class ComparisonPlan:
             "settings": [setting.name for setting in self.settings],
             "workflows": [workflow.name for workflow in self.workflows],
             "attributes": list(self.attributes),
+            "left_out": list(self.left_out),
             "seed": self.seed,
             "spec": write_spec(self.whole),
         }
@@ -75,7 +76,7 @@ class ComparisonPlan:
 
         Keyed, since a plain hash of the table could confirm a guess. The key stays in the folder of the comparison.
         """
-        files = engine_for(self.source).files()
+        files = engine_like(self.spec, self.source).files()
         maps = [self.folder / grouper.map for grouper in self.spec.groupers.values() if grouper.map]
         parts = [
             __version__,
@@ -103,6 +104,7 @@ def make_plan(
     seed: int | None = None,
 ) -> ComparisonPlan:
     """Plans a comparison, or raises why it is refused. Map files are looked up from `folder`."""
+    spec = replace(spec, class_queries=(), combination_queries=())  # workflows differ in sums by public groups
     chosen = parse_workflows(workflows or usual_workflows(spec))
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):
@@ -120,7 +122,23 @@ def make_plan(
     settings = [Setting(each.name, with_attributes(each.spec, names)) for each in whole]
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
     zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
-    return ComparisonPlan(spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed)
+    chosen, left_out = (chosen, []) if workflows else _answering(chosen, settings)
+    return ComparisonPlan(
+        spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed, tuple(left_out)
+    )
+
+
+def _answering(usual: Sequence[Workflow], settings: Sequence[Setting]) -> tuple[list[Workflow], list[str]]:
+    """Of the usual workflows those that can answer the spec, and why the others cannot; all where none can."""
+    able, left_out = [], []
+    for workflow in usual:
+        try:
+            for spec in (setting.spec for setting in settings):
+                require_sound(spec_for(spec, workflow.mechanism, dict.fromkeys(spec.policy.attributes, Fraction(1))))
+            able.append(workflow)
+        except FaultsError as error:
+            left_out.append(f"{workflow.name}: {error.faults[0].problem}")
+    return (able, left_out) if able else (list(usual), [])
 
 
 def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:

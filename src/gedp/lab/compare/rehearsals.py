@@ -11,15 +11,17 @@ import pyarrow.compute
 from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
-from gedp.arrays import sum_by
 from gedp.confidential.engines import in_order
 from gedp.confidential.individual import Shares
+from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measure import rehearse
-from gedp.confidential.preparing import psi_mechanisms, require_sound
+from gedp.confidential.preparing import require_sound
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
-from gedp.errors import Fault, FaultsError
+from gedp.errors import DomainError, Fault, FaultsError
+from gedp.lab.baselines.workflows import BASELINES, FITTED, BaselineDraw, Truths, require_affordable
 from gedp.lab.compare.accounts import shares_of
+from gedp.lab.compare.estimates import FittedEstimates, GroupEstimates, RowEstimates
 from gedp.lab.compare.plan import ComparisonPlan
 from gedp.lab.compare.sweeps import Setting
 from gedp.lab.compare.workflows import FLOORS, GDP, ORACLE, Workflow, spec_for
@@ -27,10 +29,9 @@ from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
 from gedp.lab.evaluate.truth import Truth, truth_of
 from gedp.microdata.cells import Cells, PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain
-from gedp.microdata.problem import attribute_problem
-from gedp.microdata.variances import group_variances
-from gedp.microdata.weights import AttributeFit, fit_at, fit_attribute
-from gedp.noise.entropy import SeededEntropy
+from gedp.microdata.problem import AttributeProblem, attribute_problem
+from gedp.microdata.weights import fit_at, fit_attribute
+from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from gedp.policy import Spec
 from gedp.release.rehearsal import Rehearsal
 
@@ -52,10 +53,13 @@ class Preparation:
         for level in self.levels:
             yield level, self.public_rows.cells(level.by)
 
+    def labels(self) -> pa.Array:
+        """The keys of every group, all levels one after the other."""
+        return pa.concat_arrays([_codes(self.public_rows, level, cells) for level, cells in self.cells()])
+
     def described(self, attributes: tuple[str, ...]) -> pa.Table:
         """Every group with its keys and its true value."""
-        codes = pa.concat_arrays([_codes(self.public_rows, level, cells) for level, cells in self.cells()])
-        parts = []
+        codes, parts = self.labels(), []
         for name in attributes:
             truth = np.concatenate([self.truth.sums(name, cells) for _, cells in self.cells()])
             columns = {"level": self.level_of_group, "group": self.group, "keys": codes, "truth": pa.array(truth)}
@@ -70,8 +74,6 @@ def prepare_replicates(plan: ComparisonPlan, table: ConfidentialTable) -> Prepar
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
     shares = {s.name: shares_of(s.spec) for s in plan.settings if FLOORS in plan.mechanisms}
     _require_possible(plan, specs)
-    for spec in specs.values():
-        psi_mechanisms(spec)
     first = next(iter(specs.values()))
     public_rows = read_public_rows(_rehearsed(plan, table, first, 0))
     levels = default_levels(public_rows) if plan.by is None else chosen_levels(public_rows, plan.by)
@@ -103,11 +105,17 @@ def _require_possible(plan: ComparisonPlan, specs: Mapping[tuple[str, str], Spec
     """Refuses workflows that cannot answer the queries, and names those that can."""
     faults: dict[Fault, str] = {}
     for (_, mechanism), spec in specs.items():
+        place = f"workflow {', '.join(w.name for w in plan.workflows if w.mechanism == mechanism)}"
         try:
             require_sound(spec)
+            _require_grids(mechanism, spec)
+            if mechanism in BASELINES:
+                for attribute in plan.attributes:
+                    require_affordable(mechanism, spec, attribute)
         except FaultsError as error:
-            place = f"workflow {', '.join(w.name for w in plan.workflows if w.mechanism == mechanism)}"
             faults.update({Fault(place, each.problem, each.suggestion): mechanism for each in error.faults})
+        except DomainError as error:
+            faults[Fault(place, str(error), "Leave it out, or spend more")] = mechanism
     if not faults:
         return
     refusal = FaultsError("the comparison", list(faults))
@@ -117,39 +125,76 @@ def _require_possible(plan: ComparisonPlan, specs: Mapping[tuple[str, str], Spec
     raise refusal
 
 
+def _require_grids(mechanism: str, spec: Spec) -> None:
+    """Refuses noise that no grid carries; in words alone where it follows from the largest establishment."""
+    try:
+        psi_mechanisms(spec)
+    except FaultsError:
+        if mechanism != GDP:
+            raise
+        raise DomainError("no grid carries the noise that hides the largest establishment at this price") from None
+
+
 def _compared(
     plan: ComparisonPlan, table: ConfidentialTable, prepared: Preparation, setting: Setting, mechanism: str, number: int
 ) -> Iterator[pa.Table]:
     """One rehearsal, fitted with the weights of each workflow that has this mechanism."""
     spec = prepared.specs[setting.name, mechanism]
+    if mechanism in BASELINES:
+        yield from _beside(plan, prepared, setting, mechanism, number)
+        return
     started = time.perf_counter()
     shares = prepared.shares[setting.name] if mechanism == FLOORS else None
     source = _rehearsed(plan, table, spec, number, shares)
-    public_rows = replace(prepared.public_rows, source=source, spec=spec)
+    public_rows = prepared.public_rows.answered_by(source, spec)
     drawn = (time.perf_counter() - started) / len(plan.attributes)
     for attribute in plan.attributes:
         for workflow in plan.workflows:
             if workflow.mechanism == mechanism:
                 started = time.perf_counter()
-                fit = _fitted(prepared, public_rows, workflow, attribute)
+                estimates = _fitted(prepared, attribute_problem(public_rows, attribute), public_rows, workflow)
                 seconds = drawn + time.perf_counter() - started
-                yield _errors(prepared, public_rows, fit, setting, workflow, attribute, seconds)
+                yield _errors(prepared, estimates, setting, workflow, attribute, seconds)
 
 
-def _fitted(prepared: Preparation, public_rows: PublicRows, workflow: Workflow, attribute: str) -> AttributeFit:
+def _beside(
+    plan: ComparisonPlan, prepared: Preparation, setting: Setting, mechanism: str, number: int
+) -> Iterator[pa.Table]:
+    """One drawing of a baseline, for all attributes."""
+    spec = prepared.specs[setting.name, mechanism]
+    public_rows = replace(prepared.public_rows, spec=spec)
+    values = {name: prepared.truth.values(name) for name in plan.attributes}
+    drawing = BaselineDraw(mechanism, Truths(public_rows, spec, values), entropy_of(plan, number) or SystemEntropy())
+    for attribute in plan.attributes:
+        started = time.perf_counter()
+        found = drawing.problem(attribute) if mechanism in FITTED else RowEstimates(drawing.rows(attribute))
+        drawn = time.perf_counter() - started
+        for workflow in plan.workflows:
+            if workflow.mechanism == mechanism:
+                started = time.perf_counter()
+                estimates = (
+                    found if isinstance(found, RowEstimates) else _fitted(prepared, found, public_rows, workflow)
+                )
+                seconds = drawn + time.perf_counter() - started
+                yield _errors(prepared, estimates, setting, workflow, attribute, seconds)
+
+
+def _fitted(
+    prepared: Preparation, problem: AttributeProblem, public_rows: PublicRows, workflow: Workflow
+) -> FittedEstimates:
     """As the microdata of a release, with the constraints of the spec. The variances are those without them."""
-    problem, said = attribute_problem(public_rows, attribute), public_rows.spec.microdata
+    said, attribute = public_rows.spec.microdata, problem.name
     if workflow.weights == ORACLE:
         best = fit_at(problem, prepared.truth.values(attribute))
     else:
         best = fit_attribute(problem, workflow.weights)
-    return constrain(problem, public_rows.spec.policy.attributes[attribute], best, Constraints.of(said))
+    best = constrain(problem, public_rows.spec.policy.attributes[attribute], best, Constraints.of(said))
+    return FittedEstimates(best, public_rows.cells_of(attribute))
 
 
 def _errors(
     prepared: Preparation,
-    public_rows: PublicRows,
-    fit: AttributeFit,
+    estimates: GroupEstimates,
     setting: Setting,
     workflow: Workflow,
     attribute: str,
@@ -157,8 +202,9 @@ def _errors(
 ) -> pa.Table:
     errors, variances = [], []
     for _, groups in prepared.cells():
-        errors.append(sum_by(groups.of_row, fit.values, groups.count) - prepared.truth.sums(attribute, groups))
-        variances.append(group_variances(fit, public_rows.cells_of(attribute), groups))
+        found, variance = estimates.of(groups)
+        errors.append(found - prepared.truth.sums(attribute, groups))
+        variances.append(variance)
     error, variance = np.concatenate(errors), np.concatenate(variances)
     reach = float(ndtri((1 + float(setting.spec.output.confidence)) / 2)) * np.sqrt(variance)
     names = {"setting": setting.name, "workflow": workflow.name, "attribute": attribute}
@@ -178,8 +224,12 @@ def _rehearsed(
     plan: ComparisonPlan, table: ConfidentialTable, spec: Spec, number: int, shares: Shares | None = None
 ) -> Rehearsal:
     """With a seed, all workflows of a replicate share the noise of their establishments: it cancels when compared."""
-    entropy = None if plan.seed is None else SeededEntropy(plan.seed * 1_000_003 + number)
-    return rehearse(table, spec, entropy=entropy, zeta=plan.zeta, shares=shares)
+    return rehearse(table, spec, entropy=entropy_of(plan, number), zeta=plan.zeta, shares=shares)
+
+
+def entropy_of(plan: ComparisonPlan, number: int) -> Entropy | None:
+    """What a replicate is drawn from, where the plan has a seed; None: the system's."""
+    return None if plan.seed is None else SeededEntropy(plan.seed * 1_000_003 + number)
 
 
 def _largest(table: ConfidentialTable) -> dict[str, Fraction]:

@@ -138,7 +138,14 @@ def compare(
         sweep=sweep,
         seed=seed,
     )
-    folder = ReplicateFolder(Path(out), plan.stamp)
+    return compare_plan(plan, Path(out), replicates, workers, progress)
+
+
+def compare_plan(
+    plan: ComparisonPlan, out: Path, replicates: int, workers: int | None = None, progress: Progress | None = None
+) -> Comparison:
+    """The same for a plan that is made."""
+    folder = ReplicateFolder(out, plan.stamp)
     levels = run_replicates(plan, folder, replicates, workers or usual_workers(), progress or silent)
     order = ResultOrder(
         [setting.name for setting in plan.settings],

@@ -9,6 +9,9 @@
 | individual | individual accounting: everybody's whole budget | quasi | ours |
 | floors | the same, with every query's own price set aside for it | quasi | no group loses |
 
+Baselines, for comparison alone (`gedp.lab.baselines.workflows`): log-laplace, fourth-root, splitting, smooth-gamma, ezs
+and ezs-balanced.
+
 The first four have the prices of the spec, or equal shares where it has none; the last two have the sum of the prices
 for each attribute. Any mechanism can be combined with other weights: `psi+quasi`, `auto+oracle`. The oracle knows the
 true variances, so it is for synthetic data alone.
@@ -21,6 +24,7 @@ from fractions import Fraction
 
 from gedp.accounting.composition import compose
 from gedp.errors import DomainError
+from gedp.lab.baselines.workflows import BASELINES, FITTED
 from gedp.lab.compare.accounts import with_prices, without_prices
 from gedp.ledger.amounts import mu_down
 from gedp.policy import Attribute, Closeness, Spec, pools
@@ -51,7 +55,8 @@ class Workflow:
     @property
     def name(self) -> str:
         """`psi`, or `psi+quasi` where the weights are not the usual ones."""
-        return self.mechanism + (f"+{self.weights}" if self.weights != USUAL_WEIGHTS[self.mechanism] else "")
+        usual = {**USUAL_WEIGHTS, **BASELINES}[self.mechanism]
+        return self.mechanism + (f"+{self.weights}" if self.weights != usual else "")
 
 
 def parse_workflows(names: Sequence[str]) -> list[Workflow]:
@@ -59,11 +64,17 @@ def parse_workflows(names: Sequence[str]) -> list[Workflow]:
     result = []
     for name in names:
         mechanism, _, weights = name.partition("+")
-        if mechanism not in USUAL_WEIGHTS or weights not in ("", *WEIGHTS):
+        if mechanism not in {**USUAL_WEIGHTS, **BASELINES} or not _can_have(mechanism, weights):
             known = f"{', '.join(USUAL_WEIGHTS)}, alone or with +{', +'.join(WEIGHTS)}"
-            raise DomainError(f"there is no workflow {name!r}. There are: {known}")
-        result.append(Workflow(mechanism, weights or USUAL_WEIGHTS[mechanism]))
+            baselines = f"baselines to compare with: {', '.join(BASELINES)}"
+            raise DomainError(f"there is no workflow {name!r}. There are: {known}; {baselines}")
+        result.append(Workflow(mechanism, weights or {**USUAL_WEIGHTS, **BASELINES}[mechanism]))
     return list(dict.fromkeys(result))
+
+
+def _can_have(mechanism: str, weights: str) -> bool:
+    """Whether a workflow can have these weights; without a fit there are none."""
+    return not weights or (weights in WEIGHTS and (mechanism in USUAL_WEIGHTS or mechanism in FITTED))
 
 
 def usual_workflows(spec: Spec) -> tuple[str, ...]:
@@ -77,7 +88,8 @@ def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spe
         return without_prices(spec)
     spec = with_prices(spec)
     if mechanism != GDP:
-        queries = tuple(query if query.is_identity else replace(query, mechanism=mechanism) for query in spec.queries)
+        chosen = "psi" if mechanism in BASELINES else mechanism
+        queries = tuple(query if query.is_identity else replace(query, mechanism=chosen) for query in spec.queries)
         return replace(spec, queries=queries)
     attributes = {name: _linear(attribute, largest[name]) for name, attribute in spec.policy.attributes.items()}
     queries = tuple(query if query.is_identity else replace(query, mechanism="psi") for query in spec.queries)
@@ -93,10 +105,11 @@ def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
     if spec.is_individual and len(kept) < len(spec.policy.attributes):
         left = compose(pool for name, pool in pools(spec).items() if name in kept)
         policy = replace(policy, rho=None, spend=Decimal(mu_down(left, PLACES)))
-    return replace(spec, policy=policy, queries=queries)
+    labels = {name: label for name, label in spec.labels.items() if name in kept or name not in spec.policy.attributes}
+    return replace(spec, policy=policy, queries=queries, labels=labels)
 
 
 def _linear(attribute: Attribute, largest: Fraction) -> Attribute:
     """Any establishment may become any other up to the largest: what differential privacy protects."""
     gamma = Decimal(largest.numerator) / Decimal(largest.denominator)
-    return Attribute(attribute.name, Closeness("linear", max(gamma, attribute.unit)), attribute.unit)
+    return replace(attribute, closeness=Closeness("linear", max(gamma, attribute.unit)), at_least=())

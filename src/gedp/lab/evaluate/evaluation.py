@@ -9,6 +9,8 @@ import pyarrow as pa
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.sealing import sealed
 from gedp.lab.baselines import Baseline
+from gedp.lab.evaluate.classes import class_attributes, class_level, compare_classes
+from gedp.lab.evaluate.combinations import combination_level, compare_combinations
 from gedp.lab.evaluate.folder import Results, Stamp, results_folder
 from gedp.lab.evaluate.groups import (
     ANSWERS,
@@ -21,12 +23,13 @@ from gedp.lab.evaluate.groups import (
     worst_table,
 )
 from gedp.lab.evaluate.levels import Level, chosen_levels, default_levels
+from gedp.lab.evaluate.sharpened import compare_sharpened
 from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.constraints.fixed import Given
-from gedp.microdata.on_file import is_on_file, read_microdata
+from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
 from gedp.progress import Progress, silent
 from gedp.release import ReleaseFolder
 
@@ -117,6 +120,8 @@ def evaluate(
     weights: str | None = None,
     fixed: Sequence[Given] = (),
     baselines: Sequence[Baseline] = (),
+    earlier: Sequence[ReleaseFolder] = (),
+    within: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Evaluation:
     """Compares the microdata and the answers of a release with the table that it was made from.
@@ -124,28 +129,42 @@ def evaluate(
     `by` are groupings to evaluate, each a sequence of keys; by default the levels of the QCEW and what was measured.
     The microdata are those on file in the release, with the public totals `fixed` that they were fitted to, if any;
     where there are none, or other `weights` are asked for, they are fitted. `baselines` are other ways to protect the
-    same cells, to be set beside.
+    same cells, to be set beside. With `earlier` releases, the newest first, tables that lean on them by a model are set
+    beside too; `within` is as in `gedp.sharpen`.
     """
     at = progress or silent
     at("reading the truth", 0, 0)
     public_rows = read_public_rows(release)
     names = public_rows.attributes(attributes)
     levels = default_levels(public_rows) if by is None else chosen_levels(public_rows, by)
-    found = read_truth(public_rows, truth, names)
+    by_class = public_rows.spec.class_queries if by is None and public_rows.lists_establishments else ()
+    decisive = class_attributes(by_class, public_rows.spec)
+    found = read_truth(public_rows, truth, list(dict.fromkeys([*names, *decisive])))
     at("fitting", 0, 0)
     if is_on_file(release) and weights is None:
         microdata = read_microdata(release, fixed, names)
     else:
         microdata = fit_microdata(release, weights=weights, attributes=names, fixed=fixed)
+    before = [find_microdata(each, attributes=names) for each in earlier]
     comparisons: list[ComparedGroups] = []
     for done, level in enumerate(levels):
         at("comparing", done, len(levels))
         comparisons += compare_microdata(microdata, found, level, names)
+        if before:
+            comparisons += compare_sharpened(microdata, before, found, level, names, within)
         for query in public_rows.spec.queries:
             if not query.is_identity and set(query.by) == set(level.by):
                 comparisons += [
                     compare_answers(microdata, found, level, query, name) for name in names if name in query.attributes
                 ]
+    for each in by_class:
+        comparisons += compare_classes(microdata, found, each)
+    combined = public_rows.spec.combination_queries if by is None else ()
+    for asked in combined:
+        comparisons += compare_combinations(microdata, found, asked)
+    known = {level.by for level in levels}
+    levels = [*levels, *map(class_level, by_class)]
+    levels += [level for level in map(combination_level, combined) if level.by not in known]
     beside = tuple((baseline, baseline.beside(microdata.public_rows, comparisons)) for baseline in baselines)
     confidence = float(public_rows.spec.output.confidence)
     return Evaluation(

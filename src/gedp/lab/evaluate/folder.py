@@ -109,20 +109,18 @@ def results_folder(target: Path, stamp: Stamp, command: str, *, force: bool = Fa
 @contextmanager
 def filling(target: Path, stamp: Stamp) -> Iterator[Results]:
     """The same for a folder that is known to be ours, or free: results of before are replaced, other files stay."""
-    made = not target.exists()
+    made, claim = not target.exists(), Claim(target, target / STAGING)
     try:
         make_private(target)
         with writing(target):
-            claim = Claim(target, target / STAGING)
-        try:
-            results = Results(claim.folder, stamp)
-            yield results
-            with writing(target):
-                results.write_index()
-                _publish(claim.folder, target)
-        finally:
-            claim.give_up()
+            claim.take()
+        results = Results(claim.folder, stamp)
+        yield results
+        with writing(target):
+            results.write_index()
+            _publish(claim.folder, target)
     finally:
+        claim.give_up()
         if made:
             with suppress(OSError):
                 target.rmdir()  # it is not empty if all went well

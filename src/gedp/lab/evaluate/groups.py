@@ -14,7 +14,7 @@ from gedp.lab.evaluate.truth import Truth
 from gedp.microdata import Microdata
 from gedp.policy import Query
 
-MICRODATA, ANSWERS = "microdata", "answers"
+MICRODATA, ANSWERS, SHARPENED = "microdata", "answers", "sharpened"
 ALL_SIZES = "all"
 
 
@@ -24,7 +24,7 @@ class ComparedGroups:
 
     level: Level
     attribute: str
-    source: str  # microdata, or answers: those of the query as released
+    source: str  # microdata; answers: those of the query as released; sharpened: with earlier releases, by a model
     keys: Mapping[str, pa.Array]
     truth: FloatArray
     protected: FloatArray
@@ -67,17 +67,18 @@ def compare_microdata(
     table = microdata.tabulate(level.by, attributes).arrow
     for name in attributes:
         rows = table.filter(pa.compute.equal(table["attribute"], name))
-        yield _compared(level, name, MICRODATA, rows, truth.sums(name, groups))
+        yield compared(level, name, MICRODATA, rows, truth.sums(name, groups))
 
 
 def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> ComparedGroups:
     """The answers of a query with the keys of the level, as released."""
     groups = microdata.public_rows.cells(query.by)
     table, of_group = microdata.public_rows.answers(query, attribute, groups)
-    return _compared(level, attribute, ANSWERS, table.take(pa.array(of_group)), truth.sums(attribute, groups))
+    return compared(level, attribute, ANSWERS, table.take(pa.array(of_group)), truth.sums(attribute, groups))
 
 
-def _compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> ComparedGroups:
+def compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> ComparedGroups:
+    """The rows of a table beside what is true of them."""
     keys = {key: rows[key].combine_chunks() for key in level.by}
     numbers = (_numbers(rows[column]) for column in ("estimate", "ci_low", "ci_high"))
     return ComparedGroups(level, attribute, source, keys, truth, *numbers)

@@ -4,7 +4,8 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from gedp.errors import FaultsError
-from gedp.microdata.cells import NAICS, PublicRows
+from gedp.industries import NAICS
+from gedp.microdata.cells import PublicRows
 
 STATE, COUNTY = "state", "cnty"
 

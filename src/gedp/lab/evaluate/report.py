@@ -14,6 +14,9 @@ from gedp.lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp.lab.evaluate.folder import Stamp
 from gedp.lab.evaluate.groups import ComparedGroups
 from gedp.lab.evaluate.metrics import largest_errors, size_order
+from gedp.lab.evaluate.sharpened import EXPLANATION as SHARPENED_EXPLANATION
+from gedp.lab.evaluate.sharpened import HEADINGS as SHARPENED_HEADINGS
+from gedp.lab.evaluate.sharpened import sharpened_rows
 from gedp.numbers import short, short_share
 from gedp.web import page
 from gedp.web import table as html_table
@@ -81,6 +84,11 @@ def print_evaluation(console: Console, evaluation: Evaluation) -> None:
             numbers = (short(difference, 2) for difference in differences)
             table.add_row(each.level.name, f"{errors.groups:,}", *numbers, *map(short_share, shares))
         console.print(table)
+        if rows := sharpened_rows(evaluation.comparisons, attribute):
+            table = _table(f"{attribute}: direct → with earlier releases, by a model", SHARPENED_HEADINGS)
+            for row in rows:
+                table.add_row(*row)
+            console.print(table)
     for baseline, found in evaluation.beside:
         for attribute in evaluation.attributes:
             table = _table(f"{attribute} {baseline.title}", baseline.narrow_headings)
@@ -163,6 +171,7 @@ def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]
         _by_size(comparisons),
         "<h3>Where it is furthest off</h3>",
         _worst(comparisons),
+        *_sharpened(evaluation, attribute),
         *_beside(evaluation, attribute),
     ]
 
@@ -202,6 +211,12 @@ def _worst(comparisons: Sequence[ComparedGroups]) -> str:
 
 def _rows_beside(baseline: Baseline, found: pa.Table, attribute: str) -> list[list[str]]:
     return [baseline.texts(line) for line in found.to_pylist() if line["attribute"] == attribute]
+
+
+def _sharpened(evaluation: Evaluation, attribute: str) -> Iterator[str]:
+    if rows := sharpened_rows(evaluation.comparisons, attribute):
+        yield "<h3>With earlier releases</h3>"
+        yield html_table(SHARPENED_EXPLANATION, SHARPENED_HEADINGS, rows)
 
 
 def _beside(evaluation: Evaluation, attribute: str) -> Iterator[str]:

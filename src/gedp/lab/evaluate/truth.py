@@ -16,12 +16,13 @@ import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray, sum_by
-from gedp.confidential.engines import ArrowStream, in_order
-from gedp.confidential.engines.choice import engine_for
+from gedp.confidential.engines import ArrowStream, Engine, in_order
+from gedp.confidential.engines.choice import engine_like
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
+from gedp.policy.model import steps_to
 
 SUGGESTION = "Name the table that the release was made from"
 
@@ -46,18 +47,30 @@ class Truth:
 @sealed
 def read_truth(public_rows: PublicRows, source: str | Path | ArrowStream, attributes: Sequence[str]) -> Truth:
     """The true values of some attributes, from a file (or a table in memory) like the one that was released."""
-    engine = engine_for(source)
     spec = public_rows.spec
+    engine = engine_like(spec, source)
     asked = {name: spec.policy.attributes[name] for name in attributes}
     keys = (
         []
         if public_rows.lists_establishments
         else [key for key in public_rows.table.column_names if key in spec.groupers]
     )
-    prefixes = {key: spec.groupers[key] for key in keys if spec.groupers[key].map is None}
-    table = open_table(engine, replace(spec.data, source=engine.name), asked, prefixes)
-    maps = {key: (spec.groupers[key].column, public_rows.source.map(key)) for key in keys if key not in prefixes}
-    return truth_of(public_rows, replace(table, lookups={**table.lookups, **maps}), attributes)
+    table = open_table(engine, replace(spec.data, source=engine.name), asked)
+    lookups = {key: _groups_of(public_rows, engine, key) for key in keys}
+    return truth_of(public_rows, replace(table, lookups=lookups), attributes)
+
+
+def _groups_of(public_rows: PublicRows, engine: Engine, key: str) -> tuple[str, dict[str, str]]:
+    """The public column that a grouping follows from, and the group of every code, as the release has them."""
+    steps = steps_to(key, public_rows.spec.groupers)
+    groups = {code: code for code in engine.distinct(steps[0].source)}
+    for step in (step for step in steps if not step.columns):
+        if step.prefix is None:
+            known = public_rows.source.map(step.name)
+            groups = {code: known[group] for code, group in groups.items() if group in known}
+        else:
+            groups = {code: group[: step.prefix] for code, group in groups.items()}
+    return steps[0].source, groups
 
 
 @sealed

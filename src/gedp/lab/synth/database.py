@@ -5,10 +5,12 @@ from contextlib import contextmanager
 
 import duckdb
 
+from gedp.sql import draw_no_progress
+
 
 @contextmanager
 def database() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database that lives for the block and does not draw progress bars of its own."""
     with duckdb.connect() as connection:
-        connection.execute("SET enable_progress_bar = false")
+        draw_no_progress(connection)
         yield connection

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.lab.synth.cells import CELL_SCHEMA
+from gedp.lab.synth.demo_labels import COUNTIES, county_code
 from gedp.lab.synth.establishments import Summary, write_establishments
 from gedp.progress import Advance
 
 STATE = "00"
 YEAR, QUARTER = 2016, 1
 ESTABLISHMENTS = 20_000  # about
-COUNTIES = 14
 FILE_NAME = "establishments.parquet"
 
 
@@ -68,8 +68,8 @@ def demo_cells(seed: int = 0) -> pa.Table:
         np.repeat([getattr(sector, name) for sector in SECTORS], number) for name in ("share", "size", "pay")
     )
     share = share / np.repeat(number, number) * generator.lognormal(0, 0.8, len(codes))
-    county_share = np.arange(1, COUNTIES + 1) ** -1.2
-    expected = np.outer(county_share, share) * generator.lognormal(0, 0.4, (COUNTIES, len(codes)))
+    county_share = np.arange(1, len(COUNTIES) + 1) ** -1.2
+    expected = np.outer(county_share, share) * generator.lognormal(0, 0.4, (len(COUNTIES), len(codes)))
     estabs = generator.poisson(ESTABLISHMENTS * expected / expected.sum())
     county, industry = np.nonzero(estabs)
     estabs = estabs[county, industry]
@@ -79,7 +79,7 @@ def demo_cells(seed: int = 0) -> pa.Table:
     wage = np.rint(sum(months) * pay[industry] * generator.lognormal(0, 0.2, len(estabs)))
     columns = {
         "state": pa.array([STATE] * len(estabs)),
-        "cnty": pa.array([f"{2 * place + 1:03d}" for place in county]),
+        "cnty": pa.array([county_code(int(place)) for place in county]),
         "naics": pa.array([codes[place] for place in industry]),
         "own": pa.array(["5"] * len(estabs)),
         "estabs": estabs.astype(np.int64),

@@ -1,7 +1,7 @@
 """The common last step: a table of cells to a Parquet file of establishments with the paper's 18 columns."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
@@ -17,7 +17,7 @@ from gedp.arrays import IntArray
 from gedp.errors import GedpError
 from gedp.files import replacing
 from gedp.industries import sector_of, supersector_of
-from gedp.lab.synth.cells import ATTRIBUTES, check_cells, class_counts
+from gedp.lab.synth.cells import ATTRIBUTES, KEYS, check_cells, class_counts
 from gedp.lab.synth.draws import Stream
 from gedp.lab.synth.sizes import count_by_size
 from gedp.lab.synth.spreads import SPREADS, Attributes, DividedCells, Spread, SpreadSettings
@@ -87,10 +87,10 @@ def write_establishments(
         raise GedpError(f"times {times}: must be 1 or more.")
     way = SPREADS[spread](settings or SpreadSettings())
     check_cells(cells, by_class=way.by_class)
-    cells = cells.sort_by([(name, "ascending") for name in ("state", "cnty", "naics", "own")])
+    cells = cells.sort_by([(name, "ascending") for name in KEYS])
     work = _Work(cells, year, quarter, seed, way)
     summary = Summary(out, 0, cells.num_rows, work.counties, 0, 0, 0, 0, (0,) * 10, 0)
-    with replacing(out) as temporary, _writer(temporary) as writer:
+    with replacing(out) as temporary, establishments_writer(temporary) as writer:
         for made in _in_order(work.make, work.ranges(batch, times)):
             writer.write_table(made)
             summary = _add(summary, made)
@@ -99,8 +99,11 @@ def write_establishments(
     return summary
 
 
-def _writer(path: Path) -> pq.ParquetWriter:
-    """Codes become dictionaries of a few bits per row; without the Arrow schema readers see plain strings."""
+def establishments_writer(path: Path) -> pq.ParquetWriter:
+    """Takes tables with the columns of SCHEMA.
+
+    Codes become dictionaries of a few bits per row; without the Arrow schema readers see plain strings.
+    """
     coded = [name for name in SCHEMA.names if name not in _PLAIN]
     return pq.ParquetWriter(
         path,
@@ -130,6 +133,18 @@ def _in_order(make: Callable[[Task], Result], tasks: Iterator[Task]) -> Iterator
                 future.cancel()
 
 
+@dataclass(frozen=True)
+class Coded:
+    """A column of few distinct words: an index into the words for each cell."""
+
+    index: NDArray[np.int32]
+    words: list[str]
+
+    def take(self, cells: IntArray) -> pa.DictionaryArray:
+        """The column for rows of which the cells are given."""
+        return pa.DictionaryArray.from_arrays(self.index[cells], pa.array(self.words, pa.string()))
+
+
 class _Work:
     """Cells as NumPy arrays and code lists, ready to be turned into establishments range by range."""
 
@@ -138,8 +153,7 @@ class _Work:
         self.estabs: IntArray = cells["estabs"].to_numpy()
         self.totals = {name: cells[name].to_numpy() for name in ATTRIBUTES}
         self.classes = class_counts(cells) if spread.by_class else None
-        self.codes = {name: _encode(cells[name].combine_chunks()) for name in ("state", "cnty", "naics", "own")}
-        self.codes |= _industry_codes(self.codes["naics"])
+        self.codes = code_columns(cells)
         state = self.codes["state"].index
         self.state_starts = np.flatnonzero(np.diff(state, prepend=-1))
         self.ends = np.cumsum(self.estabs)
@@ -171,34 +185,39 @@ class _Work:
         totals = Attributes(**{name: values[cells] for name, values in self.totals.items()})
         classes = None if self.classes is None else self.classes[cells]
         made = self.spread.divide(DividedCells(totals, estabs, classes), draws)
-        columns: dict[str, pa.Array] = {name: coded.repeat(cells, estabs) for name, coded in self.codes.items()}
-        columns |= {name: pa.array(getattr(made, name)) for name in ATTRIBUTES}
-        columns["year"] = pa.array(np.full(count, self.year, np.int16))
-        columns["qtr"] = pa.array(np.full(count, self.quarter, np.int8))
         before = time * int(self.ends[-1]) + start
-        columns["primary_key"] = pa.array(np.arange(before + 1, before + count + 1))
-        columns["can_agg"], columns["rectype"] = _constant("Y", count), _constant("C", count)
-        return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
+        ids = np.arange(before + 1, before + count + 1)
+        return establishments_table(
+            self.codes, np.repeat(np.arange(first, last), estabs), made, ids, self.year, self.quarter
+        )
 
 
-@dataclass(frozen=True)
-class _Coded:
-    """A column of few distinct words: an index into the words for each cell."""
+def establishments_table(
+    codes: Mapping[str, Coded], cell: IntArray, values: Attributes, ids: IntArray, year: int, quarter: int
+) -> pa.Table:
+    """Establishments of coded cells, by the number of each one's cell, as a table with the columns of SCHEMA."""
+    count = len(cell)
+    columns: dict[str, pa.Array] = {name: coded.take(cell) for name, coded in codes.items()}
+    columns |= {name: pa.array(getattr(values, name)) for name in ATTRIBUTES}
+    columns["year"] = pa.array(np.full(count, year, np.int16))
+    columns["qtr"] = pa.array(np.full(count, quarter, np.int8))
+    columns["primary_key"] = pa.array(ids)
+    columns["can_agg"], columns["rectype"] = _constant("Y", count), _constant("C", count)
+    return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
 
-    index: NDArray[np.int32]
-    words: list[str]
 
-    def repeat(self, cells: slice, estabs: IntArray) -> pa.DictionaryArray:
-        """The column for the establishments of some cells."""
-        return pa.DictionaryArray.from_arrays(np.repeat(self.index[cells], estabs), pa.array(self.words, pa.string()))
+def code_columns(cells: pa.Table) -> dict[str, Coded]:
+    """The public columns of cells, coarser industries among them."""
+    codes = {name: _encode(cells[name].combine_chunks()) for name in KEYS}
+    return codes | _industry_codes(codes["naics"])
 
 
-def _encode(column: pa.Array) -> _Coded:
+def _encode(column: pa.Array) -> Coded:
     encoded = column.dictionary_encode()
-    return _Coded(encoded.indices.to_numpy(), encoded.dictionary.to_pylist())
+    return Coded(encoded.indices.to_numpy(), encoded.dictionary.to_pylist())
 
 
-def _industry_codes(naics: _Coded) -> dict[str, _Coded]:
+def _industry_codes(naics: Coded) -> dict[str, Coded]:
     """The coarser industry columns, worked out once per distinct NAICS code."""
     coarser = {
         "naics5": [code[:5] for code in naics.words],
@@ -210,7 +229,7 @@ def _industry_codes(naics: _Coded) -> dict[str, _Coded]:
     coded = {}
     for name, words in coarser.items():
         distinct, index = np.unique(words, return_inverse=True)
-        coded[name] = _Coded(index.astype(np.int32)[naics.index], distinct.tolist())
+        coded[name] = Coded(index.astype(np.int32)[naics.index], distinct.tolist())
     return coded
 
 

@@ -14,6 +14,7 @@ from gedp.arrays import BoolArray, IntArray
 from gedp.lab.synth.compare import SizeComparison
 from gedp.lab.synth.establishments import Summary
 from gedp.lab.synth.qcew.fill import FilledTree
+from gedp.lab.synth.series.write import SeriesSummary
 from gedp.lab.synth.shape import Shape
 from gedp.lab.synth.sizes import LABELS
 from gedp.lab.synth.states import POSTAL_OF_FIPS
@@ -88,6 +89,36 @@ def _some(names: Iterable[str], most: int = 6) -> str:
     names = list(names)
     listed = ", ".join(names[:most])
     return listed if len(names) <= most else f"{listed} and {len(names) - most} more"
+
+
+def series_table(series: SeriesSummary) -> Table:
+    """One line per quarter: establishments, jobs, how far they are off the published ones, births, deaths and moves."""
+    table = _table("Synthetic series", ("quarter", "estabs", "off", "births", "deaths", "moves", "jobs, m3", "off"))
+    for place, quarter in enumerate(series.quarters):
+        estabs_off = jobs_off = "–"
+        if quarter.published is not None:
+            estabs_off = f"{quarter.establishments - quarter.published.establishments:,}"
+            jobs_off = "–" if (jobs := quarter.published.jobs) is None else f"{quarter.jobs - jobs:,}"
+        flows = (f"{flow:,}" if place else "–" for flow in (quarter.births, quarter.deaths, quarter.moves))
+        table.add_row(quarter.period, f"{quarter.establishments:,}", estabs_off, *flows, f"{quarter.jobs:,}", jobs_off)
+    return table
+
+
+def series_notes(series: SeriesSummary) -> list[str]:
+    """How gaps were filled in published quarters, and which others are extrapolated, by what rates."""
+    periods = [quarter.period for quarter in series.quarters]
+    told: dict[str, list[str]] = {}
+    for period, filling in zip(periods, series.fillings, strict=False):
+        for note in filling_notes(filling):
+            told.setdefault(note, []).append(period)
+    notes = [f"{', '.join(where)}: {note}" for note, where in told.items()]
+    if rates := series.extrapolated_by:
+        extrapolated = ", ".join(periods[len(series.fillings) :])
+        notes.append(
+            f"Not published but extrapolated: {extrapolated}, with births {rates.births:.2%}, "
+            f"deaths {rates.deaths:.2%}, moves {rates.moves:.2%} and growth of jobs {rates.growth:+.2%} per quarter."
+        )
+    return notes
 
 
 def sizes_table(summary: Summary) -> Table:

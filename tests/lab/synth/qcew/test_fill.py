@@ -8,7 +8,7 @@ import csv
 import io
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from random import Random
@@ -24,46 +24,13 @@ from gedp.errors import FaultsError
 from gedp.industries import SUPERSECTOR_OF_SECTOR, depth_of, parent_of, sector_of
 from gedp.lab.synth.qcew.fill import fill, fill_attribute, find_bounds
 from gedp.lab.synth.qcew.read import read_qcew
-from gedp.lab.synth.qcew.sources import TEXT, WHOLE
+from gedp.lab.synth.qcew.sources import WHOLE
 from gedp.lab.synth.qcew.tree import Tree, build_tree
 from gedp.lab.synth.qcew.typical import typical_sizes
 from gedp.lab.synth.states import find_states
+from tests.helpers.publications import Cells, Key, Publication, Values, ancestors, roll_up, to_rows
 
 LEAVES = ("238111", "238112", "311811", "311991", "325412", "722511", "722513", "721110", "523930", "999999")
-Values = tuple[int, ...]  # establishments, three months, wages
-Key = tuple[str, str]  # area, industry
-Publication = dict[Key, tuple[bool, Values]]  # (disclosed, values)
-Cells = dict[Key, Values]
-
-
-def ancestors(code: str) -> Iterable[str]:
-    step: str | None = code
-    while step is not None:
-        yield step
-        step = parent_of(step)
-
-
-def roll_up(cells: Cells) -> dict[Key, Values]:
-    """Every level of counties and of their states."""
-    sums: dict[Key, list[int]] = defaultdict(lambda: [0] * 5)
-    for (area, naics), values in cells.items():
-        for code in ancestors(naics):
-            for where in (area, area[:2] + "000"):
-                sums[where, code] = [a + b for a, b in zip(sums[where, code], values, strict=True)]
-    return {key: tuple(values) for key, values in sums.items()}
-
-
-def to_rows(publication: Publication, own: str = "5") -> pa.Table:
-    columns: dict[str, list[object]] = {name: [] for name in (*TEXT, *WHOLE)}
-    for (area, code), (disclosed, values) in publication.items():
-        depth = depth_of(code)
-        assert depth is not None
-        shown = values if disclosed else (values[0], 0, 0, 0, 0)
-        level = (51 if area.endswith("000") else 71) + depth
-        cell = (area, own, code, "" if disclosed else "N", level, *shown)
-        for name, value in zip(columns, cell, strict=True):
-            columns[name].append(value)
-    return pa.table({name: pa.array(v, pa.string() if name in TEXT else pa.int64()) for name, v in columns.items()})
 
 
 @st.composite

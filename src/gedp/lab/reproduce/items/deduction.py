@@ -37,6 +37,12 @@ def deducible(published: Sequence[str]) -> list[str]:
     ]
 
 
+def follows(cell: str, published: Sequence[str]) -> bool:
+    """Whether a cell follows from others, for an attacker who knows where the establishments are."""
+    rows = np.array([cells()[name] for name in published])
+    return bool(np.linalg.matrix_rank(np.vstack([rows, cells()[cell]])) == np.linalg.matrix_rank(rows))
+
+
 def run(context: Context) -> Result:
     """What follows after each step, the rank of the system, and the share that is lost."""
     every = list(cells())
@@ -69,6 +75,12 @@ def run(context: Context) -> Result:
             [Check("with the total", deducible([*left, TOTAL]) == ["Bob"], ", ".join(deducible([*left, TOTAL])))],
         ),
     ]
+    claims.append(
+        ours(
+            "County Y, which the paper leaves out too, follows from the rest: sectors 23 and 11 less county Z",
+            [Check("county Y", follows("Y", left), "follows" if follows("Y", left) else "does not follow")],
+        )
+    )
     return Result(
         "Bob's wages follow after primary suppression; four equations with four unknowns; 50% of the cells suppressed",
         f"Rank {rank}; {lost:.0%} of the cells suppressed",

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
 from gedp.lab.synth.apportion import apportion
-from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA
+from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA, KEYS
 from gedp.lab.synth.qcew.tree import Tree
 from gedp.lab.synth.qcew.typical import typical_sizes
 
@@ -38,23 +39,36 @@ class DisclosedBounds:
     state_total: BoolArray  # level 0: the published total is there, is needed, and leaves something for the suppressed
 
 
-def fill(tree: Tree) -> FilledTree:
+def fill(tree: Tree, before: pa.Table | None = None) -> FilledTree:
     """The county × NAICS-6 cells of a tree, nothing suppressed any more.
 
     Jobs of a suppressed cell weigh establishments × the industry's typical size in that state and month;
-    wages weigh the jobs it got × the industry's typical pay there.
+    wages weigh the jobs it got × the industry's typical pay there. With the filled cells of the quarter `before`, a
+    cell that was there keeps its own size and pay of then instead, so that it does not jump from quarter to quarter.
     """
     bounds = find_bounds(tree)
     typical = typical_sizes(tree)
     leaves = tree.levels[-1]
     state = tree.state_of_area()[leaves.area]
-    months = [
-        fill_attribute(tree, bounds, month, leaves.estabs * typical.jobs[month, state, leaves.industry])
-        for month in range(3)
-    ]
-    jobs = months[0] + months[1] + months[2]
-    wage = fill_attribute(tree, bounds, 3, jobs * typical.pay[state, leaves.industry])
+    size, pay = typical.jobs[:, state, leaves.industry], typical.pay[state, leaves.industry]
+    if before is not None:
+        size, pay = _carried(tree, before, size, pay)
+    months = [fill_attribute(tree, bounds, month, leaves.estabs * size[month]) for month in range(3)]
+    wage = fill_attribute(tree, bounds, 3, (months[0] + months[1] + months[2]) * pay)
     return _filling(tree, bounds, [*months, wage])
+
+
+def _carried(tree: Tree, before: pa.Table, size: FloatArray, pay: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Sizes (month 3) and pay that cells had before, and the given ones for cells that were not there or had none."""
+    now = _keys(tree)
+    then = before.select(KEYS).append_column("row", pa.array(np.arange(before.num_rows)))
+    found = now.join(then, KEYS).sort_by("place")["row"]
+    there = pc.is_valid(found).to_numpy()
+    row = pc.fill_null(found, 0).to_numpy()
+    estabs, *months, wage = (before[name].to_numpy()[row] for name in ("estabs", *ATTRIBUTES))
+    jobs = months[0] + months[1] + months[2]
+    paid = there & (jobs > 0) & (wage > 0)
+    return np.where(there, months[2] / estabs, size), np.where(paid, wage / np.maximum(jobs, 1), pay)
 
 
 def find_bounds(tree: Tree) -> DisclosedBounds:
@@ -110,12 +124,8 @@ def fill_attribute(tree: Tree, bounds: DisclosedBounds, which: int, cell_weights
 
 def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[IntArray]) -> FilledTree:
     leaves, counties = tree.levels[-1], tree.levels[1]
-    area = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[:2] for code, _ in tree.areas]))
-    county = pa.DictionaryArray.from_arrays(leaves.area, pa.array([code[2:] for code, _ in tree.areas]))
-    own = pa.DictionaryArray.from_arrays(leaves.area, pa.array([own for _, own in tree.areas]))
-    naics = pa.DictionaryArray.from_arrays(leaves.industry, pa.array(tree.industries))
-    keys = [column.cast(pa.string()) for column in (area, county, naics, own)]
-    columns = dict(zip(("state", "cnty", "naics", "own"), keys, strict=True)) | {"estabs": pa.array(leaves.estabs)}
+    keys = _keys(tree)
+    columns = {name: keys[name] for name in KEYS} | {"estabs": pa.array(leaves.estabs)}
     columns |= {name: pa.array(values) for name, values in zip(ATTRIBUTES, attributes, strict=True)}
     suppressed = np.flatnonzero(bounds.free[1])
     from_state = bounds.state_total[counties.parent[suppressed]]
@@ -127,6 +137,19 @@ def _filling(tree: Tree, bounds: DisclosedBounds, attributes: list[IntArray]) ->
         _codes(tree, counties.area[suppressed[~from_state]]),
         tuple(sorted({tree.areas[a][0][:2] for a in tree.levels[0].area.tolist() if tree.areas[a] not in with_rows})),
     )
+
+
+def _keys(tree: Tree) -> pa.Table:
+    """State, county, NAICS and ownership of every cell, with its place among the leaves."""
+    leaves = tree.levels[-1]
+    words = {
+        "state": (leaves.area, [code[:2] for code, _ in tree.areas]),
+        "cnty": (leaves.area, [code[2:] for code, _ in tree.areas]),
+        "naics": (leaves.industry, list(tree.industries)),
+        "own": (leaves.area, [own for _, own in tree.areas]),
+    }
+    columns = {name: pa.array(codes, pa.string()).take(pa.array(index)) for name, (index, codes) in words.items()}
+    return pa.table(columns | {"place": pa.array(np.arange(len(leaves.area)))})
 
 
 def _codes(tree: Tree, areas: IntArray) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import zipfile
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -46,6 +47,52 @@ def read_qcew(
     …); if that tells nothing they must be given. Given ones pick the quarter and must be there.
     """
     asked = (year, quarter)
+    rows, there = _rows(paths, states, own, asked, progress, only_asked=True)
+    return _of_quarter(rows, _one_quarter(there, asked), states)
+
+
+def read_quarters(
+    paths: Sequence[Path],
+    *,
+    states: Sequence[str] = (),
+    own: Sequence[str] = ("5",),
+    year: int | None = None,
+    quarter: int | None = None,
+    progress: Advance | None = None,
+) -> tuple[QcewRows, ...]:
+    """Reads all quarters that the files hold, in order, as `read_qcew` reads one; there must be no gap between them.
+
+    A given year and quarter are those of the first: earlier ones are left out, and files that do not show their quarter
+    are taken to be of it.
+    """
+    rows, found = _rows(paths, states, own, (year, quarter), progress)
+    first = (year or 0, quarter or 0)
+    numbered = [(_number(year_text), _number(qtr)) for year_text, qtr in found]
+    quarters = [(y, q) for y, q in numbered if y is not None and q is not None and q in range(1, 5)]
+    there = sorted(when for when in quarters if when >= first)
+    gaps = [second for before, second in pairwise(there) if following(*before) != second]
+    if gaps or not there or (year and quarter and there[0] != first):
+        names = ", ".join(f"{y} quarter {q}" for y, q in there) or "no quarter from there on"
+        problem = f"the input holds {names}"
+        raise FaultsError("QCEW input", [Fault("quarters", problem, "Give files of quarters that follow each other")])
+    return tuple(_of_quarter(rows, when, states) for when in there)
+
+
+def following(year: int, quarter: int) -> tuple[int, int]:
+    """The next quarter."""
+    return (year, quarter + 1) if quarter < 4 else (year + 1, 1)
+
+
+def _rows(
+    paths: Sequence[Path],
+    states: Sequence[str],
+    own: Sequence[str],
+    asked: tuple[int | None, int | None],
+    progress: Advance | None,
+    *,
+    only_asked: bool = False,
+) -> tuple[pa.Table, set[tuple[str, str]]]:
+    """The wanted rows with their year and quarter, of every quarter or of the one asked for, and which are there."""
     faults: list[Fault] = []
     tables: list[pa.Table] = []
     there: set[tuple[str, str]] = set()
@@ -54,7 +101,7 @@ def read_qcew(
             for chunk in read_chunks(source, progress):
                 rows = _select(_dated(chunk, source, asked), states, own)
                 there |= _quarters(rows)
-                tables.append(_asked_for(rows, asked))
+                tables.append(_asked_for(rows, asked) if only_asked else rows)
         except FaultsError as error:
             faults += error.faults
         except _UNREADABLE as error:
@@ -64,8 +111,11 @@ def read_qcew(
         faults.append(_nothing(states, own))
     if faults:
         raise FaultsError("QCEW input", faults)
-    when = _one_quarter(there, asked)
-    rows = pa.concat_tables(tables)
+    return pa.concat_tables(tables), there
+
+
+def _of_quarter(rows: pa.Table, when: tuple[int, int], states: Sequence[str]) -> QcewRows:
+    rows = _asked_for(rows, when)
     _check_states(rows, states)
     return QcewRows(rows.select([*TEXT, *WHOLE]), *when)
 

@@ -1,0 +1,182 @@
+"""What is to be done with the rows of a table, and what comes of it: passes, whoever runs them.
+
+A pass is a function from a batch of rows to partial results. Who runs it divides the rows as they like and puts the
+results together. Nothing that a pass finds may depend on how rows are divided or ordered.
+
+lookup      the cell of every row, from its public columns
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from gedp.arrays import CodeArray, FloatArray, IntArray
+from gedp.passes.lookup import Lookup
+
+
+@dataclass(frozen=True, repr=False)
+class Reads:
+    """What a pass reads of every row: amounts, with their units; columns as they are; and its cell."""
+
+    amounts: Mapping[str, Fraction] = field(default_factory=dict)
+    plain: tuple[str, ...] = ()
+    cells: Lookup | None = None
+
+    def __or__(self, other: "Reads") -> "Reads":
+        """What both read, in one go."""
+        plain = tuple(dict.fromkeys((*self.plain, *other.plain)))
+        return Reads({**self.amounts, **other.amounts}, plain, self.cells or other.cells)
+
+
+@dataclass(frozen=True, repr=False)
+class Batch:
+    """Some rows: codes of public columns, whole numbers, columns as they are, and the cells of the rows."""
+
+    codes: Mapping[str, CodeArray]
+    amounts: Mapping[str, IntArray]
+    plain: pa.RecordBatch
+    rows: int
+    cells: CodeArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # where they were asked for
+
+
+Key = str | tuple[str, str] | tuple[int, "Key"]
+#: What nothing adds up to, for each way in which results are put together.
+EMPTY = {"added": 0, "highest": -np.inf, "lowest": np.inf, "summed": 0}
+
+
+@dataclass(frozen=True, repr=False)
+class ByPlace:
+    """By place, such as a cell: numbers that are added up, and numbers whose extremes are kept.
+
+    Sums of whole numbers are exact. Others are rounded, so their last digits depend on how rows are divided: they are
+    for what is public.
+    """
+
+    added: Mapping[Key, IntArray] = field(default_factory=dict)
+    highest: Mapping[Key, FloatArray] = field(default_factory=dict)
+    lowest: Mapping[Key, FloatArray] = field(default_factory=dict)
+    summed: Mapping[Key, FloatArray] = field(default_factory=dict)
+
+    def __or__(self, other: "ByPlace") -> "ByPlace":
+        """The results of the rows of both."""
+        return ByPlace(
+            {name: values + other.added[name] for name, values in self.added.items()},
+            {name: np.maximum(values, other.highest[name]) for name, values in self.highest.items()},
+            {name: np.minimum(values, other.lowest[name]) for name, values in self.lowest.items()},
+            {name: values + other.summed[name] for name, values in self.summed.items()},
+        )
+
+
+class Pass(Protocol):
+    """A pure function from a batch of rows to partial results; of no rows, it gives what nothing adds up to."""
+
+    @property
+    def reads(self) -> Reads:
+        """What it needs of every row."""
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        """The results of these rows."""
+
+
+@dataclass(frozen=True, repr=False)
+class Joined:
+    """Several passes over the same rows as one, which all read the same cells.
+
+    All arrays of a pass are about the same places, so shorter ones are filled up with what nothing adds up to.
+    """
+
+    passes: Sequence[Pass]
+
+    @property
+    def reads(self) -> Reads:
+        """What any of them needs."""
+        reads = Reads()
+        for run in self.passes:
+            reads |= run.reads
+        return reads
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        """The results of all, each under the number of its pass."""
+        results = [run(batch) for run in self.passes]
+        places = max(len(array) for found in results for kind in EMPTY for array in getattr(found, kind).values())
+
+        def filled(kind: str) -> dict[Key, Any]:
+            return {
+                (number, key): np.pad(array, (0, places - len(array)), constant_values=EMPTY[kind])
+                for number, found in enumerate(results)
+                for key, array in getattr(found, kind).items()
+            }
+
+        return ByPlace(*map(filled, EMPTY))
+
+    def parted(self, found: ByPlace) -> list[ByPlace]:
+        """The results of every pass, under their own names and for its own places."""
+        parts = []
+        for number, run in enumerate(self.passes):
+            own = nothing(run)
+            kinds = (
+                {key: getattr(found, kind)[number, key][: len(array)] for key, array in getattr(own, kind).items()}
+                for kind in EMPTY
+            )
+            parts.append(ByPlace(*kinds))
+        return parts
+
+
+class Rewriting(Protocol):
+    """A pure function from a batch of rows to as many others: some columns as they are, then numbers."""
+
+    @property
+    def reads(self) -> Reads:
+        """What it needs of every row."""
+
+    @property
+    def kept(self) -> Sequence[str]:
+        """The columns that stay as they are."""
+
+    @property
+    def numbers(self) -> Sequence[str]:
+        """The columns of numbers after these."""
+
+    def __call__(self, batch: Batch) -> pa.Table:
+        """The rows that take the place of these."""
+
+
+class PlacedRows(Protocol):
+    """The rows of a table on file, to go over again and again with one and the same lookup."""
+
+    def reduce(self, run: Pass) -> ByPlace:
+        """The results of a pass over all rows."""
+
+
+class StoredRows(PlacedRows, Protocol):
+    """The rows of a table on file, wherever passes over them are run."""
+
+    def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
+        """The combinations of values of some columns that occur, as texts, and the number of rows of each."""
+
+    def placed(self, reads: Reads) -> PlacedRows:
+        """The same rows for several passes that read no more than this: their cells may be looked up once for all."""
+
+    def rewrite(self, run: Rewriting, target: Path) -> None:
+        """Writes other rows in the place of these, in no order that says more: a file, or a folder of parts."""
+
+
+@dataclass(frozen=True)
+class OnFile:
+    """What opens the rows of a table that is a file or a folder of parts; and whether few rows stay there too."""
+
+    open: Callable[[Path], StoredRows]
+    always: bool = False
+
+
+def nothing(run: Pass) -> ByPlace:
+    """What a pass finds in no rows."""
+    none = np.zeros(0)
+    amounts = {name: none.astype(np.int64) for name in run.reads.amounts}
+    plain = pa.RecordBatch.from_arrays([pa.array(none) for _ in run.reads.plain], names=list(run.reads.plain))
+    return run(Batch({}, amounts, plain, 0))
