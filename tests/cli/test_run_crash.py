@@ -148,7 +148,11 @@ def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_pa
 def test_a_signal_after_the_reservation(number: signal.Signals, word: str, tmp_path: Path) -> None:
     """A process of its own, with a table large enough to be interrupted while noise is drawn."""
     write_case(tmp_path, table=small_table(400_000))
-    process = start("run", "spec.toml", "--answers-only", folder=tmp_path)
+    before = signal.signal(number, signal.SIG_DFL)  # these tests may be run by nohup
+    try:
+        process = start("run", "spec.toml", "--answers-only", folder=tmp_path)
+    finally:
+        signal.signal(number, before)
     patience = time.monotonic() + 60
     while not ((tmp_path / LEDGER).exists() and reservations(tmp_path)):
         assert process.poll() is None, process.communicate()

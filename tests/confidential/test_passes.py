@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyarrow import ipc
 
 from gedp.confidential.engines import part
 from gedp.confidential.engines.local import LocalEngine, _mapped
-from gedp.confidential.engines.tasks import TaskFailedError, received, reducing, sealed_task, sent
+from gedp.confidential.engines.tasks import TaskFailedError, message, received, reducing, sealed_task
 from gedp.confidential.tally import CellSums, DrawnCells
 from gedp.noise.entropy import SeededEntropy, SystemEntropy
 from gedp.passes import Batch, ByPlace, nothing
@@ -117,14 +118,16 @@ def test_results_travel_as_the_places_where_something_was_found() -> None:
         {"h": np.array([*-none[:2], 2.0, 1.0, -np.inf])},
         {"l": np.array([*none[:4], 0])},
     )
-    record = sent(found)
-    assert record["place"].to_pylist() == [1, 2, 3, 4]
+    (text,) = message(found)["message"].to_pylist()
+    assert ipc.open_stream(text).read_all()["place"].to_pylist() == [1, 2, 3, 4]
     empty = ByPlace({"a": np.zeros(5, dtype=np.int64)}, {"h": -none}, {"l": none})
-    back = received(pa.Table.from_batches([record]), empty)
+    back = received(text, empty)
     assert np.array_equal(back.added["a"], found.added["a"])
     assert np.array_equal(back.highest["h"], found.highest["h"])
     assert np.array_equal(back.lowest["l"], found.lowest["l"])
-    assert sent(empty).num_rows == 0
+    (nothing_found,) = message(empty)["message"].to_pylist()
+    assert ipc.open_stream(nothing_found).read_all().num_rows == 0
+    assert np.array_equal(received(nothing_found, empty).highest["h"], -none)
 
 
 def test_a_worker_tells_the_kind_of_an_error_alone() -> None:

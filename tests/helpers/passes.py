@@ -18,19 +18,16 @@ from gedp.confidential.answering import IdentityAnswers
 from gedp.confidential.engines import Engine
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
-    PLACE,
     ROWS,
     Task,
     combined_names,
     combining,
     counting,
     drawing_rows,
-    placing,
+    merging,
     received,
     reducing,
-    reducing_placed,
     rewriting_rows,
-    travelling,
 )
 from gedp.confidential.mechanisms import psi_mechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
@@ -38,7 +35,7 @@ from gedp.confidential.tally import ROWS as CELL_ROWS
 from gedp.confidential.tally import CellSums, ClippedCells, Clipping
 from gedp.microdata.cells import Cells
 from gedp.microdata.kinds import FittedRows, FittedValues, Kinds, RowsOnFile
-from gedp.passes import ByPlace, OnFile, Pass, Reads, Rewriting, StoredRows, nothing
+from gedp.passes import ByPlace, OnFile, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 from gedp.release.manifest import part_name
 from gedp.release.parts import read_columns
@@ -52,7 +49,6 @@ ATTRIBUTES = {
 DATA = Data("t", ("cnty", "naics"), "key", synthetic=True)
 SECTOR = {"sector": Grouper("sector", "naics", 2)}
 QUERIES = [Query("county", ("cnty",), {}), Query("sector", ("sector", "cnty"), {})]
-REDUCED = {"added": "sum", "highest": "max", "lowest": "min", "summed": "sum"}
 
 some_rows = st.lists(
     st.tuples(
@@ -206,13 +202,8 @@ class DividedEngine(LocalEngine):
         return {c: whole[name].to_pylist() for c, name in zip(columns, names, strict=True)}, whole[ROWS].to_numpy()
 
     def reduce(self, run: Any) -> ByPlace:
-        empty = nothing(run)
-        how = {f"{kind}{number}": REDUCED[kind] for kind, number in travelling(empty)}
-        return received(_grouped(self.done(reducing(run)), [PLACE], how), empty)
-
-    def placed(self, reads: Reads) -> "Placed":
-        schema = pa.schema([(PLACE, pa.int32()), *((name, pa.float64()) for name in reads.plain)])
-        return Placed(self.done(placing(reads, schema)))
+        (whole,) = merging(run)(self.done(reducing(run)))
+        return received(whole.column(0)[0].as_py(), nothing(run))
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
         numbers = [pa.field(name, pa.float64()) for name in run.numbers]
@@ -223,21 +214,6 @@ class DividedEngine(LocalEngine):
 
     def drawn(self, drawing: IdentityAnswers, source: Callable[[], Any], schema: pa.Schema) -> pa.Table:
         return pa.Table.from_batches(self.done(drawing_rows(drawing, source, schema)))
-
-
-class Placed:
-    """Rows whose cells are known, one task for each batch of them."""
-
-    def __init__(self, records: list[pa.RecordBatch]) -> None:
-        self.records = records
-
-    def reduce(self, run: Pass) -> ByPlace:
-        found = nothing(run)
-        for record in self.records:
-            chosen = record.select([PLACE, *run.reads.plain])
-            table = pa.Table.from_batches(list(reducing_placed(run)([chosen])))
-            found |= received(table, nothing(run))
-        return found
 
 
 def answered_table(rows: Sequence[Row]) -> pa.Table:

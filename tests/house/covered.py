@@ -17,7 +17,7 @@ from tests.house.rooms import room_of
 
 #: Modules that only the tests with an extra can run, by the extra.
 OF_EXTRAS = {
-    **dict.fromkeys(("session.py", "spark.py", "spark_table.py"), "spark"),
+    **dict.fromkeys(("session.py", "spark.py", "spark_rows.py", "spark_table.py"), "spark"),
     **dict.fromkeys(("adbc.py", "statistical.py", "workbooks.py"), "sources"),
 }
 ENOUGH = 95.0

@@ -1,5 +1,6 @@
 """Individual accounting with Spark: planned as on one machine, every row drawn twice and no more, known by its id."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,8 @@ def test_a_table_with_other_values_the_second_time_is_noticed(
     def changed(self: SparkEngine, answered: Any, key: str, columns: Any) -> Any:
         from pyspark.sql import functions as sql
 
-        return beside(self, answered, key, columns).withColumn("emp", sql.col("emp") + 1)
+        both = beside(self, answered, key, columns)
+        return replace(both, frame=both.frame.withColumn("emp", sql.col("emp") + 1))
 
     beside = SparkEngine._beside
     monkeypatch.setattr(SparkEngine, "_beside", changed)

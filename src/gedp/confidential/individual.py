@@ -43,7 +43,7 @@ from gedp.individual.classes import class_table
 from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.passes import ByPlace, Joined, PlacedRows
+from gedp.passes import ByPlace, Joined, Reducible
 from gedp.planning.choice import Choice, choose
 from gedp.policy import COUNT, Attribute, Query, Spec, whole_pools
 from gedp.policy.model import PSI_SUFFIX
@@ -109,7 +109,7 @@ class IndividualJob:
         by_class: list[PlannedEntries] = []
         combined: list[PlannedCombination] = []
 
-        def then(answered: PlacedRows, found: ByPlace) -> Second:
+        def then(answered: Reducible, found: ByPlace) -> Second:
             self._require_same(found)
             sums.update({name: found.added[name] for name in self.spec.asked})
             for name, (plan, said) in self._plans(answered, groups).items():
@@ -238,7 +238,7 @@ class IndividualJob:
     def _units(self) -> dict[str, Fraction]:
         return {name: exact(self.table.attributes[name].unit) for name in self.spec.asked}
 
-    def _plans(self, answered: PlacedRows, groups: Mapping[str, Groups]) -> dict[str, tuple[PlannedRows, Individual]]:
+    def _plans(self, answered: Reducible, groups: Mapping[str, Groups]) -> dict[str, tuple[PlannedRows, Individual]]:
         """What the first answers make of all further noise, for every attribute; nothing is drawn here."""
         result = {}
         with ThreadPoolExecutor(PLANNERS) as pool:
@@ -252,7 +252,7 @@ class IndividualJob:
     def _tables(self) -> list[Query]:
         return [query for query in self.spec.queries if not query.is_identity]
 
-    def _plan(self, name: str, answered: PlacedRows, groups: Mapping[str, Groups]) -> tuple[PlannedRows, Individual]:
+    def _plan(self, name: str, answered: Reducible, groups: Mapping[str, Groups]) -> tuple[PlannedRows, Individual]:
         """What follows for one attribute; refused if anybody would pay more than the pool."""
         attribute, pool = self.spec.policy.attributes[name], self.pools[name]
         first = FirstAnswer(attribute, pool.terms(attribute), *clipping_range(attribute, pool.rest))

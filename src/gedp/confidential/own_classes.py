@@ -29,7 +29,7 @@ from gedp.individual.classes import (
     squared_reach_of_counts,
     squared_reach_of_sums,
 )
-from gedp.passes import Batch, ByPlace, Key, PlacedRows, Reads
+from gedp.passes import Batch, ByPlace, Key, Reads, Reducible
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
 from gedp.policy import COUNT, Spec, class_parts
@@ -91,7 +91,7 @@ class OwnClasses:
         attribute, bounds = self.spec.policy.attributes[asked], self.bounds(asked, batch, combination)
         return squared_reach_of_sums(self.table, attribute, possible, bounds, combination)
 
-    def planned_noise(self, answered: PlacedRows) -> "PlannedEntries":
+    def planned_noise(self, answered: Reducible) -> "PlannedEntries":
         """R of every entry, and what anybody pays; refused if that would be more than was set aside."""
         found = answered.reduce(OwnReaches(self)).highest
         reach = {asked: np.maximum(found[asked], 0.0) for asked in self.table.query.asked}

@@ -17,7 +17,7 @@ from gedp.confidential.own_classes import mu_for
 from gedp.confidential.table import Groups
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.combinations import CombinedBounds
-from gedp.passes import Batch, ByPlace, PlacedRows, Reads
+from gedp.passes import Batch, ByPlace, Reads, Reducible
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
 from gedp.policy import CombinationQuery, Spec, combination_parts
@@ -68,7 +68,7 @@ class OwnCombination:
             upper[name] = own.astype(np.float64) * float(self.spec.policy.attributes[name].unit)
         return self.noise.bounds(self.spec, upper)
 
-    def planned_noise(self, answered: PlacedRows) -> "PlannedCombination":
+    def planned_noise(self, answered: Reducible) -> "PlannedCombination":
         """What the noise of every group must hide, and what anybody pays; refused if that is more than set aside."""
         sensitivity = answered.reduce(OwnReach(self)).highest[_REACH]
         charges = answered.reduce(OwnCharge(self, self.noise.grid(sensitivity).sigma)).highest[CHARGED]

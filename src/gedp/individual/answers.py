@@ -16,7 +16,7 @@ from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.individual.filling import Terms
 from gedp.individual.first import FirstAnswer
 from gedp.individual.rows import Rows
-from gedp.passes import Batch, ByPlace, Key, PlacedRows, Reads
+from gedp.passes import Batch, ByPlace, Key, Reads, Reducible
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import exact_halves, from_halves, sums_of_whole
 from gedp.policy import Attribute
@@ -95,11 +95,11 @@ class CondensedAnswers:
     counts: IntArray
     highest: FloatArray
     lowest: FloatArray
-    answered: PlacedRows
+    answered: Reducible
 
     @classmethod
     def seen(
-        cls, each: FirstAnswer, column: str, cells: Lookup, counts: IntArray, answered: PlacedRows
+        cls, each: FirstAnswer, column: str, cells: Lookup, counts: IntArray, answered: Reducible
     ) -> "CondensedAnswers":
         """After a first pass, which finds the extremes of the cells and what all have together."""
         found = answered.reduce(_Extremes(cells, each, column))

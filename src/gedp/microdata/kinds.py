@@ -16,7 +16,7 @@ from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes, max_by, su
 from gedp.errors import TableChangedError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.pooled import CellsAt, RowsOfCells, RowVariances
-from gedp.passes import Batch, ByPlace, Key, OnFile, Pass, PlacedRows, Reads, StoredRows
+from gedp.passes import Batch, ByPlace, Key, OnFile, Pass, Reads, Reducible, StoredRows
 from gedp.passes.lookup import Lookup, make_lookup
 from gedp.policy import Spec
 from gedp.policy.model import PSI_SUFFIX
@@ -67,15 +67,11 @@ class Kinds:
         """The rows; whoever works beside others opens them anew."""
         return self.on_file.open(self.establishments)
 
-    def placed(self, attribute: str) -> PlacedRows:
-        """The estimates of one attribute and the kinds of the rows, to go over again and again."""
-        return self.opened().placed(Reads(plain=(attribute,), cells=self.lookup))
-
     def sums(self, table: Path, columns: Sequence[str]) -> Mapping[Key, FloatArray]:
         """By kind what columns of another table of these establishments add up to."""
         return self.reduced(self.on_file.open(table), Sums(self.lookup, columns)).summed
 
-    def reduced(self, rows: PlacedRows, run: Pass) -> ByPlace:
+    def reduced(self, rows: Reducible, run: Pass) -> ByPlace:
         """The results of a pass, by kind; refuses rows that are not as many of every kind."""
         found = rows.reduce(run)
         if not np.array_equal(found.added[COUNT], self.counts):
@@ -178,7 +174,7 @@ class RowsOnFile(RowsOfCells):
 
     def __init__(self, kinds: Kinds, attribute: str, cells: Cells, slope: float, base: float) -> None:
         self._kinds, self._attribute, self._cells = kinds, attribute, cells
-        self._on_file = kinds.placed(attribute)
+        self._on_file = kinds.opened()
         rows = np.bincount(cells.of_row, weights=kinds.counts, minlength=cells.count).astype(np.int64)
         together = kinds.together(attribute)
         sums = sum_by(cells.of_row, together.sums, cells.count)

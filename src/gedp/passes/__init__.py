@@ -146,21 +146,18 @@ class Rewriting(Protocol):
         """The rows that take the place of these."""
 
 
-class PlacedRows(Protocol):
-    """The rows of a table on file, to go over again and again with one and the same lookup."""
+class Reducible(Protocol):
+    """Rows that passes can go over, again and again."""
 
     def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass over all rows."""
 
 
-class StoredRows(PlacedRows, Protocol):
+class StoredRows(Reducible, Protocol):
     """The rows of a table on file, wherever passes over them are run."""
 
     def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
         """The combinations of values of some columns that occur, as texts, and the number of rows of each."""
-
-    def placed(self, reads: Reads) -> PlacedRows:
-        """The same rows for several passes that read no more than this: their cells may be looked up once for all."""
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
         """Writes other rows in the place of these, in no order that says more: a file, or a folder of parts."""

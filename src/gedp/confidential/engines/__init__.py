@@ -19,7 +19,7 @@ import pyarrow as pa
 from gedp.arrays import IntArray
 from gedp.errors import Refused
 from gedp.noise.entropy import Entropy, Words
-from gedp.passes import Batch, ByPlace, Pass, PlacedRows, Reads, Rewriting
+from gedp.passes import Batch, ByPlace, Pass, Reads, Reducible, Rewriting
 from gedp.passes.lookup import Lookup
 
 S = TypeVar("S")
@@ -172,9 +172,6 @@ class Engine(Protocol):
     def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass over all rows."""
 
-    def placed(self, reads: Reads) -> PlacedRows:
-        """The same rows for several passes that read no more than this: their cells may be looked up once for all."""
-
     def rewrite(self, run: Rewriting, target: Path) -> None:
         """Writes other rows in the place of these, in no order that says more: a file, or a folder of parts."""
 
@@ -202,7 +199,7 @@ class Engine(Protocol):
         self,
         first: Drawing,
         of_rows: Pass,
-        then: Callable[[PlacedRows, ByPlace], Second],
+        then: Callable[[Reducible, ByPlace], Second],
         entropy: Entropy,
         writer: RowWriter,
         progress: tuple[Callable[[int], None], Callable[[int], None]],

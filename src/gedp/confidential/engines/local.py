@@ -21,7 +21,7 @@ from gedp.confidential.engines.sources.opening import open_files
 from gedp.confidential.engines.twice import draw_in_order
 from gedp.errors import Fault
 from gedp.noise.entropy import Entropy
-from gedp.passes import Batch, ByPlace, Pass, PlacedRows, Reads, Rewriting, nothing
+from gedp.passes import Batch, ByPlace, Pass, Reducible, Rewriting, nothing
 from gedp.policy.reading import AS_WRITTEN, Reading
 
 #: Batches that are worked on at a time, at most: more would take more memory than they save time.
@@ -82,10 +82,6 @@ class LocalEngine(Part):
         """The results of a pass, batches side by side."""
         return reduce(or_, _mapped(run, self.batches(run.reads)), nothing(run))
 
-    def placed(self, reads: Reads) -> PlacedRows:
-        """The same: looking up cells takes little of a pass."""
-        return self
-
     def rewrite(self, run: Rewriting, target: Path) -> None:
         """Writes a file, with the rows in their order."""
         with ExitStack() as closing:
@@ -133,7 +129,7 @@ class LocalEngine(Part):
         self,
         first: Drawing,
         of_rows: Pass,
-        then: Callable[[PlacedRows, ByPlace], Second],
+        then: Callable[[Reducible, ByPlace], Second],
         entropy: Entropy,
         writer: RowWriter,
         progress: tuple[Callable[[int], None], Callable[[int], None]],

@@ -4,12 +4,15 @@ Passes can be run again by whoever lost their outcome. Drawn rows cannot: anothe
 written first, by tasks of which Spark commits one attempt each, and whatever comes after reads what was written.
 """
 
+import math
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, fields
+from dataclasses import astuple, dataclass, fields
 from fractions import Fraction
+from functools import reduce
 from itertools import islice
+from operator import or_
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,9 +24,10 @@ import pyarrow.parquet as pq
 from gedp.arrays import IntArray
 from gedp.confidential.engines import ColumnCounts, Drawing, RowWriter, Second
 from gedp.confidential.engines.part import Part
-from gedp.confidential.engines.spark_table import SparkTable, arrow_schema, quoted, read_at
+from gedp.confidential.engines.spark_rows import SparkRows, arrow_schema, quoted, rows_of
+from gedp.confidential.engines.spark_table import SparkTable, read_at
 from gedp.confidential.engines.tasks import (
-    PLACE,
+    MESSAGE,
     ROWS,
     Keyed,
     Records,
@@ -31,26 +35,21 @@ from gedp.confidential.engines.tasks import (
     combined_names,
     combining,
     drawing_rows,
-    placing,
+    merging,
     received,
     reducing,
-    reducing_placed,
     rewriting_rows,
     sealed_task,
-    travelling,
 )
 from gedp.errors import Refused, TableChangedError
 from gedp.files import WriteError, writing
 from gedp.noise.entropy import Entropy
-from gedp.passes import ByPlace, Pass, PlacedRows, Reads, Rewriting, nothing
+from gedp.passes import ByPlace, Pass, Reads, Reducible, Rewriting, nothing
 from gedp.release.manifest import part_name
 from gedp.release.rows import ROWS_A_GROUP
 
-#: How results of tasks are put together, in Spark's words.
-REDUCTIONS = {"added": "sum", "highest": "max", "lowest": "min", "summed": "sum"}
 #: What a task wrote comes to the folder when Spark commits the whole job, and only then.
 COMMITTED = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
-TYPES = {"added": "long", "highest": "double", "lowest": "double", "summed": "double"}
 
 
 class SparkEngine(SparkTable):
@@ -96,35 +95,19 @@ class SparkEngine(SparkTable):
             return {}, np.array([self.rows()])
         names = combined_names(columns)
         schema = ", ".join([*(f"{name} string" for name in names), f"{ROWS} long"])
-        parts = self._tasks(self._frame, columns, combining(columns), schema)
+        parts = self._rows.tasks(columns, combining(columns), schema)
         table: pa.Table = self._censored(lambda: parts.groupBy(*names).agg(sql.sum(ROWS).alias(ROWS)).toArrow())
         return {c: table[name].to_pylist() for c, name in zip(columns, names, strict=True)}, table[ROWS].to_numpy()
 
     def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass, put together by Spark: as many rows as there are places come here."""
-        return self._reduced(self._frame, run)
-
-    def placed(self, reads: Reads) -> PlacedRows:
-        """The same with cells in the place of public columns, kept in Spark's local folders while it is used."""
-        return self._placed(self._frame, reads)
-
-    def _placed(self, frame: Any, reads: Reads) -> "SparkPlaced":
-        from pyspark import StorageLevel
-        from pyspark.sql.types import IntegerType, StructField, StructType
-
-        fields = [frame.schema[name] for name in reads.plain]
-        numbered = [StructField(f"column{number}", field.dataType) for number, field in enumerate(fields)]
-        schema = StructType([StructField(PLACE, IntegerType()), *numbered])
-        task = placing(reads, arrow_schema(self._session, schema))
-        tasks = max(int(self._session.sparkContext.defaultParallelism), 1)
-        rows = self._mapped(frame.coalesce(tasks), reads, task, schema)
-        return SparkPlaced(self, rows.persist(StorageLevel.DISK_ONLY), reads.plain)
+        return self.reduced(self._rows, run)
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
         """Writes a folder of parts."""
         schema = self._schema(run.kept, run.numbers)
         task = rewriting_rows(run, arrow_schema(self._session, schema))
-        self._write(self._mapped(self._frame, run.reads, task, schema), target)
+        self._write(_mapped(self._rows, run.reads, task, schema), target)
         with writing(target):
             _tidied(target)
 
@@ -162,8 +145,8 @@ class SparkEngine(SparkTable):
     ) -> tuple[ByPlace, ByPlace]:
         """Draws in the workers, each from a source of its own; a seed takes one worker, and the order of its rows."""
         of_table, target = self.reduce(of_rows), writer.identity_parts()
-        drawn = self._drawn(self._frame, drawing, entropy, target.with_name("rows"))
-        of_published = self._reduced(drawn, of_drawn)
+        drawn = self._drawn(self._rows, drawing, entropy, target.with_name("rows"))
+        of_published = self.reduced(drawn, of_drawn)
         progress(self._publish(drawn, drawing, target))
         return of_table, of_published
 
@@ -179,7 +162,7 @@ class SparkEngine(SparkTable):
         self,
         first: Drawing,
         of_rows: Pass,
-        then: Callable[[PlacedRows, ByPlace], Second],
+        then: Callable[[Reducible, ByPlace], Second],
         entropy: Entropy,
         writer: RowWriter,
         progress: tuple[Callable[[int], None], Callable[[int], None]],
@@ -188,41 +171,42 @@ class SparkEngine(SparkTable):
         of_table, target = self.reduce(of_rows), writer.identity_parts()
         cells, (key,) = of_rows.reads.cells, first.keys
         public = tuple(cells.texts) if cells else ()
-        answered = self._drawn(self._frame, Keyed(first, (key, *public)), entropy, target.with_name("first"))
-        progress[0](self._censored(answered.count))
-        second = then(self._placed(answered, Reads(plain=tuple(first.columns), cells=cells)), of_table)
+        answered = self._drawn(self._rows, Keyed(first, (key, *public)), entropy, target.with_name("first"))
+        progress[0](self._censored(answered.frame.count))
+        second = then(_FirstAnswers(self, answered), of_table)
         both = self._beside(answered, key, first.columns)
         drawn = self._drawn(both, second.drawing, entropy, target.with_name("rows"))
-        found = self._reduced(both, second.of_rows)
+        found = self.reduced(both, second.of_rows)
         progress[1](self._publish(drawn, second.drawing, target))
         with writing(target):
             shutil.rmtree(target.with_name("first"))
         return found
 
-    def _beside(self, answered: Any, key: str, columns: Sequence[str]) -> Any:
+    def _beside(self, answered: SparkRows, key: str, columns: Sequence[str]) -> SparkRows:
         """The rows of the table, each with what was drawn for its id."""
         from pyspark.sql import functions as sql
 
         other = f"{key} of the first answer"
-        answers = answered.select(sql.col(quoted(key)).alias(other), *map(quoted, columns))
-        return self._frame.join(answers, sql.col(quoted(key)) == sql.col(quoted(other)))
+        answers = answered.frame.select(sql.col(quoted(key)).alias(other), *map(quoted, columns))
+        return rows_of(self._frame.join(answers, sql.col(quoted(key)) == sql.col(quoted(other))))
 
-    def _drawn(self, frame: Any, drawing: Drawing, entropy: Entropy, folder: Path) -> Any:
-        """Draws every row of a frame, writes what came out, and returns that: nothing after this draws it again."""
+    def _drawn(self, rows: SparkRows, drawing: Drawing, entropy: Entropy, folder: Path) -> SparkRows:
+        """Draws every row, writes what came out, and returns that: nothing after this draws it again."""
         schema = self._layout(drawing)
         task = drawing_rows(drawing, entropy.elsewhere(), arrow_schema(self._session, schema))
-        rows = frame if entropy.kind == "system" else frame.coalesce(1)
-        self._write(self._mapped(rows, drawing.reads, task, schema), folder)
-        return self._censored(lambda: self._session.read.schema(schema).parquet(read_at(folder)))
+        drawn = _mapped(rows if entropy.kind == "system" else rows.by_one(), drawing.reads, task, schema)
+        self._write(drawn, folder)
+        written = self._censored(lambda: self._session.read.schema(schema).parquet(read_at(folder)))
+        return self._censored(lambda: rows_of(written, _parts(folder)))
 
-    def _publish(self, drawn: Any, drawing: Drawing, target: Path) -> int:
+    def _publish(self, drawn: SparkRows, drawing: Drawing, target: Path) -> int:
         """Writes drawn rows as parts of the release, and gives up the place where they waited; returns their number.
 
         Which part a row goes to, and its place there, follow from public columns and from words that were drawn.
         """
-        count = int(self._censored(drawn.count))
+        count = int(self._censored(drawn.frame.count))
         order = [quoted(name) for name in (*drawing.keys, *_ties(drawing))]
-        ordered = drawn.repartition(count // ROWS_A_GROUP + 1, *order).sortWithinPartitions(*order)
+        ordered = drawn.frame.repartition(count // ROWS_A_GROUP + 1, *order).sortWithinPartitions(*order)
         self._write(ordered.select(*map(quoted, drawing.columns)), target)
         with writing(target):
             shutil.rmtree(target.with_name("rows"))
@@ -256,47 +240,37 @@ class SparkEngine(SparkTable):
             lambda reason: WriteError(f"cannot write the rows of the release: {reason}"),
         )
 
-    def _reduced(self, frame: Any, run: Pass) -> ByPlace:
-        return self.put_together(run, lambda schema: self._mapped(frame, run.reads, reducing(run), schema))
-
-    def put_together(self, run: Pass, results: Callable[[str], Any]) -> ByPlace:
-        """The results of all tasks of a pass, whose rows have this schema."""
-        from pyspark.sql import functions as sql
-
-        empty = nothing(run)
-        columns = [(f"{kind}{number}", kind) for kind, number in travelling(empty)]
-        schema = ", ".join([f"{PLACE} long", *(f"{name} {TYPES[kind]}" for name, kind in columns)])
-        by_place = results(schema).groupBy(PLACE)
-        whole = by_place.agg(*(getattr(sql, REDUCTIONS[kind])(name).alias(name) for name, kind in columns))
-        return received(self._censored(whole.toArrow), empty)
+    def reduced(self, rows: SparkRows, run: Pass) -> ByPlace:
+        """The results of all tasks of a pass, put together by workers, until few messages are left."""
+        messages = _mapped(rows, run.reads, reducing(run), f"{MESSAGE} binary")
+        few = math.isqrt(int(self._session.sparkContext.defaultParallelism)) + 1
+        merged = messages.repartition(few).mapInArrow(sealed_task(merging(run)), messages.schema)
+        found, empty = self._censored(merged.toArrow)[MESSAGE].to_pylist(), nothing(run)
+        return reduce(or_, (received(text, empty) for text in found), empty)
 
     def _asked(self, columns: Sequence[str], question: Callable[[Part], Sequence[int]]) -> list[int]:
         """The answers to a question about some columns; those of no rows where there are none."""
         if not columns:
             return []
-        return self._counted(self._frame, columns, question) or list(question(self._empty))
-
-    def _mapped(self, frame: Any, reads: Reads, task: Task, schema: object) -> Any:
-        """What a task makes of rows with all that is read of them."""
-        columns = (*reads.amounts, *reads.plain, *(reads.cells.texts if reads.cells else ()))
-        return self._tasks(frame, list(dict.fromkeys(columns)), task, schema)
+        return self._counted(columns, question) or list(question(self._empty))
 
 
-class SparkPlaced:
-    """Rows whose cells are known. Where a worker loses some, they are computed again, and are the same."""
+@dataclass(frozen=True, repr=False)
+class _FirstAnswers:
+    """What was drawn first, as it was written, to go over again and again."""
 
-    def __init__(self, engine: SparkEngine, frame: Any, columns: Sequence[str]) -> None:
-        self._engine, self._frame, self._columns = engine, frame, list(columns)
-
-    def __del__(self) -> None:
-        with suppress(Exception):  # the session may have ended
-            self._frame.unpersist()
+    engine: SparkEngine
+    rows: SparkRows
 
     def reduce(self, run: Pass) -> ByPlace:
         """The results of a pass."""
-        rows = self._frame.select(PLACE, *(f"column{self._columns.index(name)}" for name in run.reads.plain))
-        task = sealed_task(reducing_placed(run))
-        return self._engine.put_together(run, lambda schema: rows.mapInArrow(task, schema))
+        return self.engine.reduced(self.rows, run)
+
+
+def _mapped(rows: SparkRows, reads: Reads, task: Task, schema: object) -> Any:
+    """What a task makes of rows with all that is read of them."""
+    keys = tuple(reads.cells.texts) if reads.cells else ()
+    return rows.tasks(list(dict.fromkeys((*reads.amounts, *reads.plain, *keys))), task, schema, repeated=keys)
 
 
 def _ties(drawing: Drawing) -> list[str]:
@@ -306,8 +280,13 @@ def _ties(drawing: Drawing) -> list[str]:
 
 def _tidied(folder: Path) -> int:
     """Leaves the parts alone, under names that say nothing; returns the number of their rows."""
-    parts = sorted(folder.glob("part-*.parquet"))
+    parts = _parts(folder)
     for path in set(folder.iterdir()) - set(parts):
         path.unlink()
     named = [path.rename(folder / part_name(number)) for number, path in enumerate(parts)]
     return sum(pq.ParquetFile(path).metadata.num_rows for path in named)
+
+
+def _parts(folder: Path) -> list[Path]:
+    """What Spark wrote to a folder."""
+    return sorted(folder.glob("part-*.parquet"))

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-import pyarrow as pa
-
 from gedp.confidential.engines.part import Part
 from gedp.confidential.engines.sources.files import Stamp, stamps_of, unread
 from gedp.confidential.engines.sources.kinds import PARQUET, TEXT, is_csv, kind_of, require_readable
 from gedp.confidential.engines.sources.texts import DELIMITERS
-from gedp.confidential.engines.tasks import Task, counting, named, sealed_task
+from gedp.confidential.engines.spark_rows import SparkRows, quoted, rows_of
+from gedp.confidential.engines.tasks import counting
 from gedp.errors import Fault, FaultsError, GedpError, Refused, TableChangedError
 
 T = TypeVar("T")
@@ -45,8 +44,9 @@ class SparkTable:
             self._require_lasting()
         self._inputs = sorted(set(self._censored(self._frame.inputFiles)))
         self._require_all_files()
-        schema: pa.Schema = self._censored(lambda: arrow_schema(self._session, self._frame.schema))
-        self._empty = Part(self.name, schema.empty_table())
+        read = self.files() if self._is_parquet else []
+        self._rows: SparkRows = self._censored(lambda: rows_of(self._frame, read))
+        self._empty = Part(self.name, self._rows.schema.empty_table())
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
@@ -156,18 +156,11 @@ class SparkTable:
             raise FaultsError(self.name, faults)
         return lines.drop(_IRREGULAR).toDF(*names)
 
-    def _counted(self, frame: Any, columns: Sequence[str], question: Callable[[Part], Sequence[int]]) -> list[int]:
+    def _counted(self, columns: Sequence[str], question: Callable[[Part], Sequence[int]]) -> list[int]:
         """The answers of all tasks to a question about some columns, added up."""
-        answers = self._tasks(frame, columns, counting(question), "counts string")
+        answers = self._rows.tasks(columns, counting(question), "counts string")
         found = self._censored(lambda: [list(map(int, row.counts.split())) for row in answers.collect()])
         return [sum(counts) for counts in zip(*found, strict=True)]
-
-    def _tasks(self, frame: Any, columns: Sequence[str], task: Task, schema: object) -> Any:
-        """What a task makes of some columns of the rows, once somebody asks for it."""
-        from pyspark.sql import functions as sql
-
-        plain = [sql.col(quoted(column)).alias(f"column{place}") for place, column in enumerate(columns)]
-        return frame.select(*plain).mapInArrow(sealed_task(named(columns, task)), schema)
 
     def _censored(self, action: Callable[[], T], failed: Callable[[str], GedpError] | None = None) -> T:
         """Does `action`. Messages of Spark can quote rows, so only the kind of an error gets through.
@@ -210,32 +203,6 @@ def _path_here(address: str) -> Path | None:
 
 def _are_distinct(names: Sequence[str]) -> bool:
     return len({name.lower() for name in names}) == len(names)
-
-
-def arrow_schema(session: Any, schema: Any) -> pa.Schema:
-    """Columns of Spark as workers get them; those that have no Arrow type, and so cannot be used, as bytes."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.types import StructType
-
-    def of(*fields: Any) -> pa.Schema:
-        found: pa.Schema = session.createDataFrame([], StructType(list(fields))).toArrow().schema
-        return found
-
-    def alone(field: Any) -> pa.Field:
-        try:
-            return of(field).field(0)
-        except PySparkException:
-            return pa.field(field.name, pa.binary())
-
-    try:
-        return of(*schema.fields)
-    except PySparkException:
-        return pa.schema([alone(field) for field in schema.fields])
-
-
-def quoted(column: str) -> str:
-    """A column in Spark's words, whatever characters its name has."""
-    return f"`{column.replace('`', '``')}`"
 
 
 def read_at(path: Path) -> str:

@@ -5,12 +5,16 @@ A task may be done twice, by one worker after another or by two at once: whoever
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import reduce, wraps
+from io import BytesIO
+from operator import or_
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import ipc
 
 from gedp.confidential.engines import Drawing, Drawn, part
 from gedp.confidential.engines.part import Part
@@ -21,7 +25,16 @@ Records = Iterable[pa.RecordBatch]
 NDArray = npt.NDArray[Any]
 Task = Callable[[Records], Iterator[pa.RecordBatch]]
 
-PLACE, ROWS = "place", "rows"
+PLACE, ROWS, MESSAGE = "place", "rows", "message"
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """Some rows of a Parquet file, as far as they were written together."""
+
+    file: str
+    place: int  # in the file
+    rows: int
 
 
 class TaskFailedError(Exception):
@@ -95,6 +108,19 @@ def named(columns: Sequence[str], task: Task) -> Task:
     return naming
 
 
+def from_files(groups: Sequence[RowGroup], schema: pa.Schema, task: Task) -> Task:
+    """The same for rows that the worker reads by itself: what comes are numbers of row groups, in a column."""
+    coded = [field.name for field in schema if pa.types.is_dictionary(field.type)]
+
+    def read(numbers: Records) -> Iterator[pa.RecordBatch]:
+        for number in (number for record in numbers for number in record.column(0).to_pylist()):
+            with pq.ParquetFile(groups[number].file, read_dictionary=coded) as file:
+                for record in file.iter_batches(part.BATCH_ROWS, [groups[number].place], schema.names):
+                    yield record.select(schema.names).cast(schema)
+
+    return lambda numbers: task(read(numbers))
+
+
 def counting(question: Callable[[Part], Sequence[int]]) -> Task:
     """Answers a question whose answers for some rows are added up: whole numbers of any size, as texts."""
 
@@ -123,38 +149,25 @@ def combined_names(columns: Sequence[str]) -> list[str]:
 
 
 def reducing(run: Pass) -> Task:
-    """The results of a pass, by place; those of other tasks are to be added, or their extremes taken."""
+    """The results of a pass over all rows of a task, as one message."""
 
     def task(records: Records) -> Iterator[pa.RecordBatch]:
         found = nothing(run)
         for held in _held(records):
             for batch in held.batches(run.reads):
                 found |= run(batch)
-        yield sent(found)
+        yield message(found)
 
     return task
 
 
-def placing(reads: Reads, schema: pa.Schema) -> Task:
-    """The cell of every row, and the columns that are read as they are."""
+def merging(run: Pass) -> Task:
+    """Several messages as one."""
 
     def task(records: Records) -> Iterator[pa.RecordBatch]:
-        for held in _held(records):
-            for batch in held.batches(reads):
-                yield pa.RecordBatch.from_arrays([pa.array(batch.cells), *batch.plain.columns], schema=schema)
-
-    return task
-
-
-def reducing_placed(run: Pass) -> Task:
-    """The results of a pass over rows whose cells are known."""
-
-    def task(records: Records) -> Iterator[pa.RecordBatch]:
-        found, names = nothing(run), list(run.reads.plain)
-        for record in records:
-            plain = pa.RecordBatch.from_arrays(record.columns[1:], names)
-            found |= run(Batch({}, {}, plain, record.num_rows, record.column(0).to_numpy()))
-        yield sent(found)
+        empty = nothing(run)
+        texts = (text for record in records for text in record.column(0).to_pylist())
+        yield message(reduce(or_, (received(text, empty) for text in texts), empty))
 
     return task
 
@@ -184,17 +197,25 @@ def rewriting_rows(run: Rewriting, schema: pa.Schema) -> Task:
     return task
 
 
-def sent(results: ByPlace) -> pa.RecordBatch:
-    """Results as they travel: the places where something was found, and a column for each array."""
-    columns = travelling(results)
+def message(results: ByPlace) -> pa.RecordBatch:
+    """Results as they travel, in one row: the places where something was found, and a column for each array.
+
+    As bytes they pass through Spark as they are. As rows, each number would be taken apart and put together again.
+    """
+    columns = _travelling(results)
     found = [column != EMPTY[kind] for (kind, _), column in columns.items()]
     places = np.flatnonzero(np.logical_or.reduce(found)) if found else np.zeros(0, dtype=np.int64)
-    arrays = [pa.array(places.astype(np.int64)), *(pa.array(column[places]) for column in columns.values())]
-    return pa.RecordBatch.from_arrays(arrays, [PLACE, *(f"{kind}{number}" for kind, number in columns)])
+    arrays = [pa.array(places), *(pa.array(column[places]) for column in columns.values())]
+    table = pa.Table.from_arrays(arrays, [PLACE, *(f"{kind}{number}" for kind, number in columns)])
+    written = BytesIO()
+    with ipc.new_stream(written, table.schema) as stream:
+        stream.write_table(table)
+    return pa.RecordBatch.from_arrays([pa.array([written.getvalue()], pa.binary())], [MESSAGE])
 
 
-def received(table: pa.Table, like: ByPlace) -> ByPlace:
-    """The results that arrived, where `like` is what is found in no rows."""
+def received(text: bytes, like: ByPlace) -> ByPlace:
+    """The results in a message, where `like` is what is found in no rows."""
+    table = ipc.open_stream(text).read_all()
     places = table[PLACE].to_numpy()
 
     def filled(kind: str, empty: Mapping[Key, NDArray]) -> dict[Key, NDArray]:
@@ -206,7 +227,7 @@ def received(table: pa.Table, like: ByPlace) -> ByPlace:
     return ByPlace(*(filled(kind, getattr(like, kind)) for kind in EMPTY))
 
 
-def travelling(results: ByPlace) -> dict[tuple[str, int], NDArray]:
+def _travelling(results: ByPlace) -> dict[tuple[str, int], NDArray]:
     """The arrays of results by kind and number: their names may be anything."""
     return {(kind, number): array for kind in EMPTY for number, array in enumerate(getattr(results, kind).values())}
 

@@ -11,7 +11,7 @@ from gedp.arrays import CodeArray, FloatArray, IntArray
 from gedp.confidential.engines import Drawing, Drawn, Mapped, OrderedRows, RowWriter, Second
 from gedp.errors import TableChangedError
 from gedp.noise.entropy import Entropy
-from gedp.passes import Batch, ByPlace, Pass, PlacedRows, Reads, nothing
+from gedp.passes import Batch, ByPlace, Pass, Reads, Reducible, nothing
 from gedp.passes.in_memory import NumbersInMemory
 
 
@@ -19,7 +19,7 @@ def draw_in_order(
     rows: OrderedRows,
     first: Drawing,
     of_rows: Pass,
-    then: Callable[[PlacedRows, ByPlace], Second],
+    then: Callable[[Reducible, ByPlace], Second],
     entropy: Entropy,
     writer: RowWriter,
     progress: tuple[Callable[[int], None], Callable[[int], None]],
