@@ -232,7 +232,10 @@ def test_a_table_in_memory_is_of_one_period(tmp_path: Path) -> None:
 
     assert released(of_quarter(0), "2016Q1").period == Period.of("2016Q1")
     again = pa.concat_tables([of_quarter(0).slice(0, 7), of_quarter(0).slice(7)])  # in other pieces
-    for same in (of_quarter(0), again):
+    table = of_quarter(0)
+    shuffled, more = table.take(list(reversed(range(40)))), table.append_column("more", pa.array(["x"] * 40))
+    narrow = table.cast(pa.schema([pa.field(f.name, pa.int32() if f.name == "emp" else f.type) for f in table.schema]))
+    for same in (table, again, shuffled, more, narrow, table.to_pandas()):
         with pytest.raises(Refused, match="the table in memory was released as 2016Q1"):
             released(same, "2016Q2")
         with pytest.raises(Refused, match="the table in memory was released as 2016Q1"):

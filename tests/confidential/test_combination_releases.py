@@ -48,6 +48,17 @@ def spec_of(queries: list[dict[str, Any]] = QUERIES, *, individual: bool = False
 
 
 @pytest.mark.parametrize("individual", [False, True])
+@pytest.mark.parametrize(("factor", "size"), [(f"1{'0' * 200}", "large"), (f"0.{'0' * 199}1", "small")])
+def test_coefficients_beyond_floating_point_are_refused_before_anything_is_spent(
+    individual: bool, factor: str, size: str, tmp_path: Path
+) -> None:
+    spec = spec_of(individual=individual, synthetic=False, third=f"{factor} * wage - {factor} * emp")
+    with pytest.raises(GedpError, match=f"coefficients are so {size} that errors would not be numbers"):
+        gedp.run(spec, TABLE, out=tmp_path / "out", ledger=tmp_path / "ledger")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("individual", [False, True])
 def test_without_noise_a_combination_is_the_sum_of_its_parts(individual: bool) -> None:
     """By individual accounting, bounds are chosen to be lower, so that a little is cut off."""
     spec = spec_of(individual=individual)

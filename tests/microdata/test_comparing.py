@@ -157,6 +157,22 @@ def test_synthetic_data_are_not_compared_with_others(quarters: Quarters) -> None
         quarters.new.microdata().change(real, "cnty")
 
 
+def of_period(release: gedp.Release, text: str) -> gedp.Microdata:
+    manifest = release.manifest
+    spec = replace(manifest.spec, data=replace(manifest.spec.data, period=Period.of(text)))
+    return gedp.Release(release.folder, replace(manifest, spec=spec)).microdata()
+
+
+def test_changes_are_since_an_earlier_period_of_the_same_kind(quarters: Quarters) -> None:
+    old, new = quarters
+    assert len(of_period(new, "2016Q2").change(of_period(old, "2016Q1"), [])) == 3
+    assert len(of_period(new, "2016Q1").change(of_period(old, "2016Q1"), [])) == 3  # a corrected table
+    with pytest.raises(FaultsError, match=r"period: 2016Q2 is later than 2016Q1\. Swap them"):
+        of_period(new, "2016Q1").change(of_period(old, "2016Q2"), [])
+    with pytest.raises(FaultsError, match="2016Q1 is a quarter, and 2015 is a year"):
+        gedp.tabulate_series([of_period(old, "2015"), of_period(new, "2016Q1")], [])
+
+
 def test_public_totals_of_one_quarter_are_not_those_of_the_next(quarters: Quarters) -> None:
     """With totals of its own each can be fixed; the change of a fixed total is exact."""
     totals = [pa.table({"jobs": [str(jobs)]}) for jobs in (4000, 4800)]
@@ -276,11 +292,6 @@ def test_attributes_of_one_release_alone_are_named(quarters: Quarters, tmp_path:
 
 
 def test_lines_of_a_series_have_the_periods_of_their_specs(quarters: Quarters) -> None:
-    def of_period(release: gedp.Release, text: str) -> gedp.Microdata:
-        manifest = release.manifest
-        spec = replace(manifest.spec, data=replace(manifest.spec.data, period=Period.of(text)))
-        return gedp.Release(release.folder, replace(manifest, spec=spec)).microdata()
-
     first, second = of_period(quarters.old, "2016Q1"), of_period(quarters.new, "2016Q2")
     table = gedp.tabulate_series([first, second], [], "jobs")
     assert table["period"] == ["2016Q1", "2016Q2"]

@@ -130,6 +130,7 @@ FAULTS = [
     (('attribute = "emp"', 'attribute = "empp"'), "'empp' is not a confidential attribute. Did you mean 'emp'?"),
     (('attribute = "emp"', 'attribute = "profit"'), "profit has values of both signs, which have no classes"),
     (('size = { attribute = "emp"', 'cnty = { attribute = "emp"'), "line 12, classes.cnty: this name is taken"),
+    (('size = { attribute = "emp"', 'establishments = { attribute = "emp"'), "establishments: this name is taken"),
     (('size = { attribute = "emp"', 'estimate = { attribute = "emp"'), "'estimate' is a reserved name"),
     (('size = { attribute = "emp"', 'SIZE = { attribute = "emp"'), "'size' is neither a public column nor a grouping"),
     (("[0, 1, 5, 1e3] }", "[0, 1, 5, 1e3], bins = 3 }"), "classes.size.bins: this key is not known"),
@@ -152,6 +153,14 @@ def test_what_is_wrong_with_classes_is_said_with_its_line(change: tuple[str, str
     with pytest.raises(FaultsError) as raised:
         parse_spec(changed(change))
     assert said in str(raised.value)
+
+
+def test_classes_are_of_gain_or_loss_and_not_of_a_split_column() -> None:
+    split = ("profit = { ", "profit = { split = true, "), ("signed = true", "signed = false")
+    with pytest.raises(FaultsError, match=r"profit is split\. Name one of its parts: profit_gain or profit_loss"):
+        parse_spec(changed(*split, ('attribute = "emp"', 'attribute = "profit"')))
+    spec = parse_spec(changed(*split, ('attribute = "emp"', 'attribute = "profit_gain"')))
+    assert spec.classes["size"].attribute == "profit_gain"
 
 
 def test_an_attribute_must_not_have_the_name_of_the_count() -> None:

@@ -1,5 +1,6 @@
 """A first spec: runs as it is, and tells nothing of confidential values."""
 
+import sqlite3
 import subprocess
 import sys
 from decimal import Decimal
@@ -165,6 +166,20 @@ def test_columns_that_cannot_be_are_refused(options: dict[str, Any], problem: st
     with pytest.raises(FaultsError) as refused:
         read_shape(path, options.pop("public"), **options)
     assert problem in str(refused.value)
+
+
+def test_what_a_table_needs_is_said_by_options(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes("unit,region,jobs\n1,Åland,3\n".encode("latin-1"))
+    with sqlite3.connect(tmp_path / "t.sqlite") as file:
+        file.execute("CREATE TABLE a (region TEXT, jobs INTEGER)")
+        file.execute("CREATE TABLE b (region TEXT, jobs INTEGER)")
+    said = [
+        CliRunner().invoke(cli, ["init", str(tmp_path / name), "--public", "region", "--out", str(tmp_path / "s")])
+        for name in ("t.csv", "t.sqlite")
+    ]
+    assert "like --encoding cp1252" in str(said[0].exception)
+    assert "--table: it is missing, and there are 2 tables" in str(said[1].exception)
+    assert "[data]" not in str(said[0].exception)
 
 
 def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:

@@ -80,6 +80,9 @@ def test_what_does_not_fit_is_refused(change: tuple[str, str], fault: str) -> No
 
 def test_a_misspelt_period_is_one_fault() -> None:
     assert len(faults(TEXT.replace("2016Q1", "2016q1"))) == 1
+    with pytest.raises(FaultsError) as refused:
+        for_period(parse_spec(TEXT), "2016q2")
+    assert len(refused.value.faults) == 1
 
 
 def test_the_next_period_has_the_same_spec_about_another_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from gedp.confidential.engines.sources.kinds import require_readable
 from gedp.confidential.engines.sources.streams import text_of as as_text
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
+from gedp.policy.reading import make_reading
 from tests.helpers.runs import gedp as command
 from tests.helpers.runs import small_table
 from tests.helpers.sources import CASES, rows_of, text_of, write_workbook
@@ -84,7 +85,7 @@ def text(*changes: tuple[str, str], encoding: str = "utf-8") -> Callable[[Path],
 
 
 ENCODINGS = 'Say which encoding it has, like encoding = "cp1252" or "latin-1" under [data], or save it as UTF-8'
-NULLS = "Fill in a number, leave the establishments out, or say under [data] what a null counts as: missing"
+NULLS = "Fill in numbers, or say what a null counts as: missing = { ATTRIBUTE = 0 } under [data]"
 SIGNS = 'If it is the decimal sign, set decimal = "," under [data]; if it separates thousands, thousands = ","'
 QUOTES = 'Put values with quotation marks in quotation marks, and write "" for each inside'
 
@@ -243,6 +244,12 @@ WRONG: dict[str, tuple[str, Callable[[Path], bytes], dict[str, Any], str]] = {
         {"encoding": "latin-1"},
         "data.encoding: it is for a text, and this is a Parquet file. Remove it, or check the source",
     ),
+    "a text that is not UTF-16": (
+        "t.csv",
+        lambda _: TEXT.encode("latin-1"),
+        {"encoding": "utf-16"},
+        "the file: line 1 has bytes that are not utf-16. Say which encoding it has",
+    ),
     "no column of this name": (
         "t.csv",
         text(("emp", "EMP")),
@@ -331,6 +338,12 @@ def test_a_file_that_its_reader_refuses_says_why(
     (tmp_path / "made").mkdir()
     (tmp_path / name).write_bytes(content(tmp_path / "made"))
     assert fault_of(tmp_path, name, **keys).startswith(message)
+
+
+@pytest.mark.parametrize("encoding", ["utf-99", "rot13", "idna", "unicode_escape"])
+def test_what_is_no_encoding_of_tables_is_not_known(encoding: str) -> None:
+    with pytest.raises(FaultsError, match=f"encoding: '{encoding}' is not known"):
+        make_reading({"encoding": encoding})
 
 
 def test_sheets_that_are_empty_or_several(require: Require, tmp_path: Path) -> None:

@@ -1,7 +1,10 @@
 """`gedp init`: a first spec for a table of one's own."""
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,19 +65,20 @@ def command(
 
     if out.exists() and not force:
         raise click.UsageError(f"{out} exists. Choose another name with --out, or replace it with --force")
-    said = make_reading({"table": of_database, **reading})
-    if public is None:
-        public = _asked_for(columns_of(table, said, of_texts=_is_terminal()))
-        id = id or click.prompt("The id, if there is one", default="", show_default=False) or None  # noqa: A001
     source = Path(table)
-    shape = read_shape(
-        source,
-        _names(public),
-        id=id,
-        attributes=None if attributes is None else _names(attributes),
-        protect=_chosen(protect),
-        reading=said,
-    )
+    with _faults_by_option():
+        said = make_reading({"table": of_database, **reading})
+        if public is None:
+            public = _asked_for(columns_of(table, said, of_texts=_is_terminal()))
+            id = id or click.prompt("The id, if there is one", default="", show_default=False) or None  # noqa: A001
+        shape = read_shape(
+            source,
+            _names(public),
+            id=id,
+            attributes=None if attributes is None else _names(attributes),
+            protect=_chosen(protect),
+            reading=said,
+        )
     text = draft_spec(shape, _source_from(source, out))
     write_text(out, text)
     click.echo(
@@ -83,6 +87,25 @@ def command(
         f"  gedp plan {out}             the errors to expect of every table\n"
         f"  gedp run {out} --dry-run    whether the table is sound; spends nothing"
     )
+
+
+@contextmanager
+def _faults_by_option() -> Iterator[None]:
+    """Faults that name keys of a spec name the options instead: there is no spec yet."""
+    from gedp.errors import FaultsError
+
+    try:
+        yield
+    except FaultsError as error:
+        faults = [
+            replace(
+                fault,
+                place=re.sub(r"^data\.(?=\w+$)", "--", fault.place),
+                suggestion=re.sub(r'(\w+) = "(.+?)"(.*?) under \[data\]', r"--\1 \2\3", fault.suggestion),
+            )
+            for fault in error.faults
+        ]
+        raise FaultsError(error.source, faults) from None
 
 
 def _asked_for(columns: Mapping[str, str]) -> str:

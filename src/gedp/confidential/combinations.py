@@ -32,6 +32,8 @@ from gedp.policy import CombinationQuery, Spec, Weights
 from gedp.release.combinations import CombinationsAnswered
 
 COMBINED = "combined"
+#: Of a combination: squares of much smaller ones, or much larger ones times a sum, are beyond floating point.
+SMALLEST_UNIT = Fraction(1, 10**30)
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,10 @@ class CombinationNoise:
 
     def require_grid(self, asked: str, query: str) -> None:
         """Refuses, before anything is spent, what no grid could carry whatever bounds come out."""
+        if not SMALLEST_UNIT <= self.weights.unit <= 1 / SMALLEST_UNIT:
+            size = "small" if self.weights.unit < 1 else "large"
+            problem = f"its coefficients are so {size} that errors would not be numbers"
+            raise DomainError(f"{asked} in query {query!r}: {problem}. Take others, such as 1 or 0.5")
         if not self.mu or self.weights.total > self.most:
             problem = "there is no grid for its noise, since its coefficients and units are too far apart"
             raise DomainError(f"{asked} in query {query!r}: {problem}. Take rounder coefficients, or a larger mu")

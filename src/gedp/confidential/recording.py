@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
+from gedp.accounting.composition import exact
 from gedp.confidential.engines import Engine
 from gedp.confidential.engines.sources.files import files_at
 from gedp.errors import GedpError
@@ -71,7 +72,14 @@ class KnownBy(TypedDict):
 def known_by(engine: Engine, spec: Spec) -> KnownBy:
     """By what a ledger knows the table again. One of a series in memory also takes the name of the spec's file."""
     files = engine.origins() if spec.data.period is None else files_meant(engine, spec)
-    return KnownBy(files=files, tables=engine.identities(), content=engine.content_digest)
+    attributes = spec.policy.attributes.values()
+    texts = sorted({*spec.data.public, *([spec.data.id] if spec.data.id else [])})
+    amounts = dict(sorted({(a.column, exact(a.unit)) for a in attributes}))
+
+    def content(key: bytes) -> str | None:
+        return engine.content_digest(key, texts, amounts)
+
+    return KnownBy(files=files, tables=engine.identities(), content=content)
 
 
 def record(

@@ -24,7 +24,7 @@ from gedp.policy.places import Path as Place
 from gedp.policy.places import line_of
 from gedp.policy.section import nearest
 
-_NULLS = "Fill in a number, leave the establishments out, or say under [data] what a null counts as: missing"
+_NULLS = "Fill in numbers, or say what a null counts as: missing = { ATTRIBUTE = 0 } under [data]"
 _NUMBERS = "Write numbers like 1234.5: with a decimal point, without separators of thousands"
 
 

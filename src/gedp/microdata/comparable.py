@@ -18,7 +18,7 @@ def require_comparable(
     error.
     """
     names = [name for name in new.attributes if name in old.attributes and (attributes is None or name in attributes)]
-    faults = [*_independence(new, old), *_units(new, old, names)]
+    faults = [*_independence(new, old), *_order(new, old), *_units(new, old, names)]
     for key in dict.fromkeys(keys):
         faults += _grouping(new, old, key)
     if faults:
@@ -37,6 +37,17 @@ def _independence(new: Microdata, old: Microdata) -> Iterator[Fault]:
     if any(totals.to_pydict() in before for totals in new.constraints.totals):
         problem = "both were fitted to the same public totals, as if nothing had changed there"
         yield Fault("fixed", problem, "Fit each to the totals of its own period, or to none")
+
+
+def _order(new: Microdata, old: Microdata) -> Iterator[Fault]:
+    """Periods that go backwards, or that are not of one length. Two releases of one period may be compared."""
+    now, before = (each.public_rows.source.manifest.period for each in (new, old))
+    if now is None or before is None:
+        return
+    if now.kind != before.kind:
+        yield Fault("period", f"{now} is a {now.kind}, and {before} is a {before.kind}", "Compare periods of one kind")
+    elif before > now:
+        yield Fault("period", f"{before} is later than {now}", "Swap them: changes are since the earlier one")
 
 
 def _units(new: Microdata, old: Microdata, names: Sequence[str]) -> Iterator[Fault]:

@@ -4,7 +4,7 @@ import unicodedata
 
 #: Of the name of a file without its suffix; with it and what a temporary file adds, file systems allow 255.
 MOST_NAME_BYTES = 200
-FILE_NAME_HINT = "Use up to 50 letters, digits, spaces and - _ x"
+FILE_NAME_HINT = f"Use letters, digits, spaces, - and _, at most {MOST_NAME_BYTES} bytes"
 _NOT_IN_FILE_NAMES = set('/\\:*?"<>|')
 _RESERVED_FILE_NAMES = {"CON", "PRN", "AUX", "NUL", *(f"{port}{n}" for port in ("COM", "LPT") for n in range(1, 10))}
 

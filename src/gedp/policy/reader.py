@@ -305,7 +305,7 @@ def _check_columns(
         elif path[0] != "attributes" and path != ("data", "id") and folded(name) in _RESERVED_COLUMNS:
             root.faults.add(path, f"{name!r} is a reserved name: tables of results have it too", "Rename the column")
     taken = {name for path, name in named if path[0] != "classes"}
-    for name in taken & classes.keys():
+    for name in (each for each in classes if each in taken or folded(each) == COUNT):
         root.faults.add(("classes", name), "this name is taken", "Choose another name for the classes")
     first: dict[str, str] = {}
     for path, name in named:

@@ -15,6 +15,8 @@ THOUSANDS = (".", ",", "'", " ", "_", "\N{NO-BREAK SPACE}", "\N{NARROW NO-BREAK 
 REFUSE = "refuse"
 #: How the source of a table in a database begins: `adbc:postgresql`.
 DATABASE = "adbc:"
+#: Encodings of names and of source code, which Python calls encodings of texts too.
+_NOT_OF_TABLES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 _ADDRESS = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 _PASSWORD = re.compile(r"://[^/@\s]*:(?!\d+/)[^@\s]*@|(password|\bpwd)\s*=", re.IGNORECASE)
 
@@ -114,6 +116,7 @@ def _missing(section: Section) -> dict[str, Decimal]:
 
 def _is_encoding(name: str) -> bool:
     try:
-        return codecs.lookup(name)._is_text_encoding
+        known = codecs.lookup(name)
+        return known._is_text_encoding and known.name not in _NOT_OF_TABLES
     except (LookupError, ValueError):
         return False

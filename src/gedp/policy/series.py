@@ -63,7 +63,8 @@ def for_period(spec: Spec, period: str | Period | None = None, source: str | Pat
     given = {key: value for key, value in (("period", period), ("source", source)) if value is not None}
     section = Section(faults, (), given)
     chosen = read_period(section) if "period" in given else spec.data.period
-    check_spans(faults, chosen, spec.policy)
+    if not faults.found:
+        check_spans(faults, chosen, spec.policy)
     if faults.found:
         raise FaultsError("the period", faults.found)
     named = spec.data.source if source is None else _seen_from(spec.folder, str(source))

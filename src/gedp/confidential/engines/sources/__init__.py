@@ -42,10 +42,6 @@ class TableSource:
         """What a table is called in its database, however it was spelled; none for files."""
         return []
 
-    def content_digest(self, key: bytes) -> str | None:
-        """A keyed digest of the rows of a table in memory; None where files or names say which table it is."""
-        return None
-
     def require_unchanged(self) -> None:
         """Refuses files that are not the ones that were opened."""
         if self._stamps and stamps_of(self.name) != self._stamps:

@@ -1,19 +1,13 @@
 """Tables that Python users hand over: of any library that gives its rows as Arrow."""
 
-import hmac
-import io
-from hashlib import sha256
-
 import duckdb
 import pyarrow as pa
-import pyarrow.ipc
 
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.sources import Ask, TableSource
 from gedp.errors import Fault, FaultsError
 
 IN_MEMORY = "a table in memory"
-_PIECE = 100_000  # rows
 
 
 class InMemory(TableSource):
@@ -33,16 +27,6 @@ class InMemory(TableSource):
     def headers(self, ask: Ask) -> list[list[str]]:
         """Its names."""
         return [self._table.column_names]
-
-    def content_digest(self, key: bytes) -> str:
-        """The same for the same rows in the same order, however they are divided into pieces."""
-        digest, table = hmac.new(key, digestmod=sha256), self._table.replace_schema_metadata(None)
-        for start in range(0, table.num_rows, _PIECE):
-            piece, file = table.slice(start, _PIECE).combine_chunks(), io.BytesIO()
-            with pyarrow.ipc.new_stream(file, piece.schema) as stream:
-                stream.write_table(piece)
-            digest.update(file.getbuffer())
-        return digest.hexdigest()
 
 
 def _arrow_table(source: object) -> pa.Table:

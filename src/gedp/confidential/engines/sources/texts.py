@@ -107,8 +107,11 @@ class DecodedTexts(Streamed):
 
 def delimiter_of(path: Path, given: str | None, encoding: str) -> str:
     """The one that is given, or the one of the usual delimiters that the first line has most of."""
-    with opened(path) as file:
-        line = codecs.getincrementaldecoder(encoding)("replace").decode(file.readline(LONGEST_LINE))
+    try:
+        with opened(path) as file:
+            line = codecs.getincrementaldecoder(encoding)("replace").decode(file.readline(LONGEST_LINE))
+    except UnicodeError:  # of a decoder that replaces nothing
+        line = ""
     return given or max(DELIMITERS, key=line.count)
 
 
@@ -155,7 +158,7 @@ def _undecodable(place: str, file: IO[bytes], encoding: str) -> Fault | None:
             line += text.count("\n")
             text = ""
         decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
+    except UnicodeError:
         return Fault(place, f"line {line:,} has bytes that are not {encoding}", _ENCODINGS)
     return None
 
