@@ -25,11 +25,13 @@ MEANINGS = {
     "cv": "coefficient of variation: the standard error divided by the figure",
     "ci_low": "lower end of its confidence interval",
     "ci_high": "upper end of its confidence interval",
-    "quality": "quality class of the figure, from its coefficient of variation; empty for a difference; for "
-    "a change, whether it is significant",
+    "quality": "quality class of the figure, from its coefficient of variation; empty for a difference and for a "
+    "figure of both signs; for a change, whether it is significant",
     "variance_kind": "whether the error is exact, or estimated at the fitted values",
 }
-DIFFERENCES = "A difference has no quality class, since it may well be 0: judge it by its interval."
+DIFFERENCES = (
+    "A difference, or a figure of both signs, has no quality class, since it may well be 0: judge it by its interval."
+)
 DO_NOT = (
     "Do not take differences between this publication and others of the same data for changes: both carry noise.",
     "Do not rank or compare groups whose intervals overlap as if they differed.",
