@@ -117,3 +117,11 @@ def test_whatever_can_be_near_0_has_no_class(balances: gedp.Release, tmp_path: P
         found = served.get(f"/api/table?{asked.replace(' ', '%20')}").json
     (flags,) = {tuple(cell["quality"] != "" for cell in line["cells"]) for line in found["lines"]}
     assert [head["figure"] for head, has in zip(found["heads"], flags, strict=True) if has] == ["turnover"]
+
+
+def test_a_ratio_of_a_combination_is_said_to_use_its_parts(balances: gedp.Release, tmp_path: Path) -> None:
+    arguments = ("tabulate", str(balances.folder), "--by", "cnty", "--out", "-")
+    ended = command(*arguments, "--ratio", "margin = profit / revenue", folder=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "In margin, the fitted parts of profit are used, not answers of its own." in ended.err
+    assert "fitted parts" not in command(*arguments, "--attribute", "profit", folder=tmp_path).err

@@ -161,10 +161,19 @@ def nonnegative(
 
 def _not_determined(microdata: Microdata, by: Sequence[str], name: str) -> FaultsError:
     spec = microdata.public_rows.spec
-    asked = [" x ".join(query.by) for query in spec.class_queries if name in query.asked]
+    made = [" x ".join(query.by) for query in spec.class_queries if name in query.asked]
     problem = f"no answers determine {name} by {' x '.join(by)}"
-    hint = f"Tables can be made by {', '.join(asked)}, and by what these add up to" if asked else "Name another"
+    hint = f"Tables can be made by {', '.join(made)}, and by what these add up to" if made else _asked_instead(spec, by)
     return FaultsError(microdata.public_rows.source.name, [Fault("by", problem, hint)])
+
+
+def _asked_instead(spec: Spec, by: Sequence[str]) -> str:
+    """What can be taken in the place of a figure that nobody asked for by classes."""
+    classes, possible = [key for key in by if key in spec.classes], asked_by_class(spec, by)
+    others = f"leave out {' and '.join(classes)}"
+    if not possible:
+        return f"No query asks for anything by {' x '.join(classes)}: {others}"
+    return f"By {' x '.join(classes)} there are figures of {', '.join(possible)}: choose among these, or {others}"
 
 
 def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:
