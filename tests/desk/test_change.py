@@ -248,7 +248,7 @@ def test_without_an_earlier_release_there_is_nothing_to_choose(browser: Browser,
 
 @pytest.mark.browser
 def test_changes_of_a_figure_fit_beside_the_choices(browser: Browser, compared: Served) -> None:
-    long = "Earnings and other pay of an average job in dollars = wage / jobs"
+    long = "Pay per job = 1000 * wage / jobs"
     it = Opened(browser, compared, f"?{urlencode([('rows', 'cnty'), ('ratio', long), CHANGE])}")
     wide, seen = it.page.evaluate(
         "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('#table'))"
