@@ -1,6 +1,7 @@
 """The types of arrays that everything computes with, and texts as codes."""
 
 from collections.abc import Iterator, Sequence
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
@@ -40,3 +41,13 @@ def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
     for rows in slices(len(codes)):
         np.maximum.at(largest, codes[rows], values[rows])
     return largest
+
+
+def multiples(values: FloatArray, unit: Decimal) -> FloatArray:
+    """The nearest whole multiples of a unit: of each, the float that is nearest to it as a decimal.
+
+    >>> multiples(np.array([3 * 0.1, 7.9999]), Decimal("0.1")).tolist()
+    [0.3, 8.0]
+    """
+    up, down = map(float, unit.as_integer_ratio())
+    return np.rint(values * down / up) * up / down + 0.0  # no minus before 0

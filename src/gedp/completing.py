@@ -6,6 +6,7 @@ from pathlib import Path
 
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.fit import NO_ROWS
+from gedp.numbers import counted
 from gedp.passes import OnFile
 from gedp.progress import NextStep, silent
 from gedp.release import ReleaseFolder
@@ -33,9 +34,9 @@ class Completed:
         """What there is now, and what there is not, in a few sentences."""
         microdata, said = self.microdata, []
         if self.microdata_file:
-            said.append(
-                f"Fitted {microdata.public_rows.listed:,} rows of microdata to all answers: {self.microdata_file}"
-            )
+            rows = microdata.public_rows
+            noun = "row" if rows.lists_establishments else "group"
+            said.append(f"Fitted {counted(rows.listed, noun)} of microdata to all answers: {self.microdata_file}")
             said += [f"{name}: {microdata.meaning(name)}" for name in microdata.measured]
         else:
             said.append(f"{NO_ROWS[0].upper()}{NO_ROWS[1:]}; gedp tabulate makes tables of what was measured")

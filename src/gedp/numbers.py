@@ -24,6 +24,15 @@ class IntervalTexts(NamedTuple):
     width: str
 
 
+def counted(number: int, noun: str) -> str:
+    """So many things.
+
+    >>> counted(1, "table"), counted(1200, "group")
+    ('1 table', '1,200 groups')
+    """
+    return f"{number:,} {noun}" + ("s" if number != 1 else "")
+
+
 def chance(probability: float) -> str:
     """The chance of an attack: rounded up to 0.1%, since it is a bound; none succeeds for certain.
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import gedp
+from gedp.completing import complete
 from gedp.confidential.table import ConfidentialTable
 from gedp.ledger import Ledger
 from gedp.policy import parse_spec, price, read_spec
@@ -194,6 +195,19 @@ def test_a_spec_without_identity_publishes_sums_only(tmp_path: Path) -> None:
     assert set(release.answers("county")["mechanism"].to_pylist()) == {"psi"}
     assert release.manifest.zeta is None
     assert spent(tmp_path) == PRICE - Fraction(2, 100)
+
+
+def test_rows_that_are_groups_are_called_groups(tmp_path: Path) -> None:
+    rows = pa.table({"cnty": ["a", "a", "b"], "jobs": [5, 7, 9]})
+    spec = gedp.make_spec(
+        data={"public": ["cnty"], "synthetic": True},
+        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
+        budget={"mu": 1},
+        queries=[{"name": "county", "by": ["cnty"], "mu": 1}],
+    )
+    gedp.run(spec, rows, out=tmp_path / "out", seed=1, answers_only=True)
+    completed = complete(read_release(tmp_path / "out"))
+    assert completed.summary.startswith("Fitted 2 groups of microdata to all answers")
 
 
 @pytest.mark.parametrize(

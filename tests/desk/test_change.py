@@ -244,3 +244,13 @@ def test_without_an_earlier_release_there_is_nothing_to_choose(browser: Browser,
     it = Opened(browser, served)
     expect(it.page.locator("#show")).to_be_hidden()
     assert it.errors == []
+
+
+@pytest.mark.browser
+def test_changes_of_a_figure_fit_beside_the_choices(browser: Browser, compared: Served) -> None:
+    long = "Pay per job = 1000 * wage / jobs"
+    it = Opened(browser, compared, f"?{urlencode([('rows', 'cnty'), ('ratio', long), CHANGE])}")
+    wide, seen = it.page.evaluate(
+        "(({ scrollWidth, clientWidth }) => [scrollWidth, clientWidth])(document.querySelector('#table'))"
+    )
+    assert wide <= seen, it.page.locator("#table").inner_text()

@@ -192,6 +192,36 @@ def test_a_formula_of_ones_own_is_added_and_faults_are_shown(opened: Opened) -> 
     opened.errors.clear()  # the browser logs that a request was refused
 
 
+def test_where_there_is_no_table_nothing_of_the_one_before_is_left(opened: Opened) -> None:
+    page = opened.page
+    chosen(opened, "Rows", "cnty")
+    named, gone = (
+        "Jobs in January (jobs) by County",
+        ("#as-csv", "#as-xlsx", "#as-arrow", "#command", "#drawn", "#legend"),
+    )
+    assert opened.heading() == named
+    assert page.title().startswith(named)
+    page.get_by_label("A formula of your own").fill("pay = wage / nothing")
+    page.get_by_role("button", name="Add it").click()
+    expect(page.locator("#problem")).to_be_visible()
+    assert opened.heading() == "No table"
+    assert named not in page.title()
+    for part in gone:
+        expect(page.locator(part)).to_be_hidden()
+    page.get_by_role("checkbox", name="pay = wage / nothing").click()
+    expect(page.locator("#problem")).to_be_hidden()
+    opened.settled()
+    assert opened.heading() == named
+    for part in gone:
+        expect(page.locator(part)).to_be_visible()
+    assert "wage%20%2F%20nothing" not in str(page.locator("#as-csv").get_attribute("href"))
+    opened.errors.clear()  # the browser logs that a request was refused
+
+
+def test_a_desk_of_one_release_speaks_of_no_change(opened: Opened) -> None:
+    assert opened.page.locator("#show option").all_text_contents() == ["Figures"]
+
+
 def test_all_can_be_done_by_keyboard(opened: Opened) -> None:
     page = opened.page
     page.keyboard.press("Tab")
@@ -281,6 +311,7 @@ def test_a_package_can_be_looked_at(browser: Browser, packed: Served, width: int
     if width == 390:
         page.locator("#chooser summary").click()
     assert it.heading() == "Jobs in January (jobs) by County"
+    expect(page.locator("#legend")).to_contain_text("± can be a little larger than in the release")
     chosen(it, "Published table", "3")
     assert it.heading() == "Jobs in January (jobs) by County, Industry group"
     expect(page.locator("#formula")).to_be_hidden()

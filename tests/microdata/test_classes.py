@@ -201,6 +201,17 @@ def test_what_cannot_be_tabulated_by_classes_is_said(by: list[str], said: str) -
         microdata.tabulate(by)
 
 
+def test_what_was_asked_by_classes_is_said_where_something_else_is_wanted() -> None:
+    halves = {"name": "halves", "by": ["half"], "count": True, "mu": 1}
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES[:1], {**halves, "mu": {"establishments": 1}}]), 1)
+    with pytest.raises(FaultsError) as refused:
+        microdata.tabulate(["cnty", "half", "size"], ["emp"])
+    assert "made by naics x size, and by what" in str(refused.value)
+    alone = rehearsed(spec_of([IDENTITY, {**halves, "mu": {"establishments": 1}}]), 1)
+    with pytest.raises(FaultsError, match="half there are figures of establishments: choose among these, or leave out"):
+        alone.tabulate(["cnty", "half"], ["emp"])
+
+
 def test_ratios_can_be_taken_of_numbers_of_establishments(tmp_path: Path) -> None:
     microdata = rehearsed(spec_of([IDENTITY, *SIZES]), 2)
     (line,) = microdata.tabulate(["size"], ratios=["jobs = emp / establishments"]).arrow.slice(1, 1).to_pylist()

@@ -309,6 +309,15 @@ def test_without_identity_other_groupings_are_refused_with_those_that_can_be_mad
         microdata.tabulate_qcew(71)
 
 
+def test_a_public_column_that_no_answers_tell_apart_is_called_so(tmp_path: Path) -> None:
+    microdata = fit_microdata(release_of(some_rows(60), [query("county", ["cnty"], "emp")], tmp_path))
+    with pytest.raises(FaultsError) as refused:
+        microdata.tabulate(["naics2"])
+    assert "no answers tell establishments apart by 'naics2'. Tables can be made by cnty;" in str(refused.value)
+    with pytest.raises(FaultsError, match=r"'nonsense' is not a public column or grouping. There are: cnty"):
+        microdata.tabulate(["nonsense"])
+
+
 def test_prefixes_of_prefixes_follow_from_the_longer(tmp_path: Path) -> None:
     asked = [query("naics2", ["naics2"], "area"), query("county", ["cnty"], "area")]
     microdata = fit_microdata(release_of(some_rows(60), asked, tmp_path))

@@ -62,3 +62,27 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> gedp.Release:
     """Kept inside: without microdata and report."""
     folder = tmp_path_factory.mktemp("small")
     return gedp.run(small_spec(folder), small_table(), out=folder / "out", seed=3, answers_only=True)
+
+
+@pytest.fixture(scope="session")
+def balances(tmp_path_factory: pytest.TempPathFactory) -> gedp.Release:
+    """A release with an attribute of both signs, and with combinations of which one is a difference."""
+    folder, draw = tmp_path_factory.mktemp("balances"), np.random.default_rng(11)
+    spec = gedp.make_spec(
+        data={"public": ["cnty"], "synthetic": True},
+        attributes={
+            "revenue": {"psi": "sqrt", "gamma": 2},
+            "cost": {"psi": "sqrt", "gamma": 2},
+            "net": {"psi": "sqrt", "gamma": 2, "signed": True},
+        },
+        combinations={"profit": "revenue - cost", "turnover": "revenue + cost"},
+        budget={"mu": 9},
+        queries=[
+            {"name": "each", "by": "establishment", "mu": 1},
+            {"name": "cnty", "by": ["cnty"], "mu": 1},
+            {"name": "profits", "by": ["cnty"], "mu": {"profit": 1, "turnover": 1}, "title": "Profits by county"},
+        ],
+    )
+    columns = {name: draw.integers(low, 1000, 90) for name, low in (("revenue", 0), ("cost", 0), ("net", -1000))}
+    rows = pa.table({"cnty": [f"{place % 3}" for place in range(90)], **columns})
+    return gedp.run(spec, rows, out=folder / "out", seed=1, answers_only=True)

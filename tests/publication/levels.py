@@ -3,6 +3,7 @@
 import csv
 from collections import defaultdict
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 
 Key = tuple[str, ...]
@@ -14,9 +15,16 @@ def read_table(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def figures(rows: list[dict[str, str]], by: Key) -> dict[tuple[str, Key], int]:
-    """Every figure by attribute and keys, as a whole number; a figure that is not whole is an error."""
-    return {(row["attribute"], tuple(row[key] for key in by)): int(row["estimate"]) for row in rows}
+def figures(
+    rows: list[dict[str, str]], by: Key, units: Mapping[str, str] | None = None, column: str = "estimate"
+) -> dict[tuple[str, Key], int]:
+    """Every figure by attribute and keys, as a whole number of units; one that is not whole is an error."""
+    found = {}
+    for row in rows:
+        number = Decimal(row[column]) / Decimal((units or {}).get(row["attribute"], "1"))
+        assert number == int(number), row
+        found[row["attribute"], tuple(row[key] for key in by)] = int(number)
+    return found
 
 
 def added_up(fine: Mapping[tuple[str, Key], int], by: Key, coarse: Key) -> dict[tuple[str, Key], int]:

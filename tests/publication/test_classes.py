@@ -66,6 +66,7 @@ def test_a_table_by_classes_is_in_every_format(classed: gedp.Release, tmp_path: 
     assert len(rows) == 36
     assert {row["establishments"] for row in rows} == {None}
     assert {row["quality"] for row in rows} <= {"A", "B", "C", "D", "unknown"}
+    assert "Numbers of establishments by classes carry noise" in (to / "README.md").read_text(encoding="utf-8")
     assert pyarrow.csv.read_csv(to / "csv/sizes.csv").num_rows == 36
     sheet = openpyxl.load_workbook(to / "tables.xlsx")["sizes"]
     assert [cell.value for cell in sheet[4]][:3] == ["naics3", "Jobs (classes)", "Establishments"]
@@ -96,6 +97,7 @@ def test_figures_by_classes_are_those_of_tabulate_and_withheld_as_others(classed
 def test_whole_tables_by_classes_add_up_exactly(classed: gedp.Release, tmp_path: Path) -> None:
     tables = [["naics3"], ["size"], ["naics3", "size"]]
     gedp.publish(classed, tmp_path / "package", tables=tables, rounding="whole", formats=["parquet"])
+    assert "carry noise like all other" not in (tmp_path / "package/README.md").read_text(encoding="utf-8")
     fine, by_size, industry = (lines(tmp_path / "package", name) for name in ("sizes", "size", "naics3"))
     assert all(row["estimate"] == int(row["estimate"]) for row in (*fine, *by_size))
     for each in industry:

@@ -36,6 +36,17 @@ def test_an_interval_is_rounded_outward_by_less_than_one_place(middle: float, ma
     assert high[0] - slack <= wide[1][0] <= high[0] + place + slack
 
 
+@given(st.floats(1e-4, 1e4), st.floats(1.0001, 1000))
+def test_an_end_beyond_0_stays_beyond_0(near: float, times: float) -> None:
+    far, nothing = near * times, np.array([0.0, -1.0, np.nan, np.inf])
+    places = places_of(np.array([(far - near) / 2]))
+    low, high = outward(np.array([near, -far]), np.array([far, -near]), places)
+    assert 0 < low[0] <= near * (1 + 1e-8)
+    assert 0 > high[1] >= -near * (1 + 1e-8)
+    assert (low[0], high[0]) == (-high[1], -low[1])
+    assert outward(nothing, nothing, np.zeros(4, dtype=np.int64))[0].tolist()[:2] == [0.0, -1.0]
+
+
 def test_digits_of_a_number() -> None:
     assert digits(np.array([0.012345, 1234.5, 0.0, np.inf]), 3).tolist() == [0.0123, 1230.0, 0.0, np.inf]
 

@@ -3,6 +3,7 @@
 import filecmp
 import json
 import subprocess
+from decimal import Decimal
 from itertools import permutations
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from gedp.publication.chosen import COLUMNS
 from gedp.release.signing import make_key
 from tests.helpers.runs import all_files
 from tests.helpers.runs import gedp as command
+from tests.publication.conftest import small_table
 from tests.publication.levels import Key, added_up, figures, follows, read_table
 
 LEVELS: list[Key] = [("naics3",), ("cnty", "naics"), ("naics",), ("cnty", "naics4"), ("naics2",), ("cnty", "naics2")]
@@ -35,6 +37,64 @@ def test_every_table_adds_up_to_its_parents_exactly_over_all_levels(release: ged
     assert len(pairs) == 29
     for fine, coarse in pairs:
         assert added_up(tables[fine], fine, coarse) == tables[coarse], (fine, coarse)
+
+
+UNITS = {"jobs": "0.1", "wage": "0.01", "both": "0.01", "cost": "0.01"}
+
+
+@pytest.fixture(scope="module")
+def cents(tmp_path_factory: pytest.TempPathFactory) -> gedp.Release:
+    """The small release, of jobs in tenths and wages in cents."""
+    folder, rows = tmp_path_factory.mktemp("cents"), small_table()
+    attributes = {
+        "jobs": {"psi": "sqrt", "gamma": 0.5, "unit": 0.1},
+        "wage": {"psi": "sqrt", "gamma": 20, "unit": 0.01},
+    }
+    spec = gedp.make_spec(
+        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True},
+        groupers={"naics3": {"column": "naics", "prefix": 3}},
+        attributes=attributes,
+        budget={"mu": 0.7},
+        queries=[
+            {"name": "by", "by": ["cnty", "naics3"]},
+            {"name": "total", "by": []},
+            {"name": "cnty", "by": ["cnty"]},
+        ],
+    )
+    return gedp.run(spec, rows, out=folder / "out", seed=3, answers_only=True)
+
+
+def test_figures_in_units_below_1_are_whole_multiples_that_add_up_as_decimals(
+    cents: gedp.Release, tmp_path: Path
+) -> None:
+    ratios, to = ["both = wage + 2 * jobs", "cost = jobs - wage", "mean = (jobs + wage) / 2"], tmp_path / "p"
+    gedp.publish(cents, to, tables=LEVELS, rounding="whole", ratios=ratios, formats=["csv", "parquet", "sdmx"])
+    tables = {}
+    for by, path in tables_of(to).items():
+        rows = [row for row in read_table(path) if row["attribute"] != "mean"]
+        tables[by] = figures(rows, by, UNITS)
+        plain = {(row["attribute"], tuple(row[key] for key in by)): row["estimate"] for row in rows}
+        kept = pq.read_table(to / "parquet" / f"{path.stem}.parquet").to_pylist()
+        exact = {(row["attribute"], tuple(row[key] for key in by)): row["estimate"] for row in kept}
+        assert all(exact[key] == float(text) for key, text in plain.items())
+        published = [row["OBS_VALUE"] for row in read_table(to / "sdmx" / path.name) if row["INDICATOR"] != "mean"]
+        assert published == list(plain.values())
+    pairs = [(fine, coarse) for fine, coarse in permutations(tables, 2) if follows(fine, coarse)]
+    assert len(pairs) == 29
+    for fine, coarse in pairs:
+        assert added_up(tables[fine], fine, coarse) == tables[coarse], (fine, coarse)
+    for found in tables.values():
+        for (name, key), cost in found.items():
+            if name == "cost":
+                assert cost == 10 * found["jobs", key] - found["wage", key]
+
+
+def test_rows_in_units_below_1_are_the_floats_nearest_to_their_decimals(cents: gedp.Release) -> None:
+    fits = cents.microdata(whole=True).fits
+    for name in ("jobs", "wage"):
+        unit = Decimal(UNITS[name])
+        values = fits[name].values.tolist()
+        assert all(value == float(round(Decimal(value) / unit) * unit) for value in values)
 
 
 def test_figures_are_those_of_tabulate(release: gedp.Release, tmp_path: Path) -> None:
@@ -215,6 +275,19 @@ def test_tables_without_rows_are_published_but_not_rounded_to_whole_units(tmp_pa
         gedp.publish(release, tmp_path / "q", rounding="whole")
     with pytest.raises(FaultsError, match="cnty x naics"):
         gedp.publish(release, tmp_path / "q", tables=[["cnty", "naics"]])
+
+
+def test_tables_of_combinations_are_left_out_and_said_to_be(balances: gedp.Release, tmp_path: Path) -> None:
+    said = "Left out: profits (combinations are not in packages; use gedp tabulate)."
+    ended = command("publish", str(balances.folder), "--to", "p", "--format", "csv", folder=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "Published 9 figures in 1 table, in 5 files: p\n" in ended.out
+    assert said in ended.out
+    assert said in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+    chosen = command("publish", str(balances.folder), "--to", "q", "--only", "cnty", folder=tmp_path)
+    assert (chosen.code, "Left out" in chosen.out) == (0, False)
+    with pytest.raises(FaultsError, match="'profits' is a table of combinations, which are not in packages"):
+        gedp.publish(balances, tmp_path / "r", only=["profits"])
 
 
 def _names(folder: Path) -> list[str]:

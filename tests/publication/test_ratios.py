@@ -12,6 +12,7 @@ import pytest
 
 import gedp
 from gedp.errors import FaultsError
+from tests.helpers.desks import desk_of, serving
 from tests.helpers.runs import gedp as command
 from tests.publication.levels import read_table
 
@@ -59,7 +60,7 @@ def test_a_difference_has_no_class_and_is_not_withheld(release: gedp.Release, tm
         assert None not in table.of("pay")["quality"].to_pylist()
         assert table.of("gap")["estimate"].null_count == 0
         assert table.of("gap")["quality"].null_count == table.groups
-    assert "A difference has no quality class" in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+    assert "has no quality class, since it may well be 0" in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
     classes = {(row["INDICATOR"], row["QUALITY"]) for row in lines_of(tmp_path / "p", "sdmx")}
     assert {name for name, flag in classes if not flag} == {"gap"}
 
@@ -102,3 +103,25 @@ def test_a_split_attribute_is_published_after_its_gain_and_its_loss(tmp_path: Pa
     assert table.of("profit")["quality"].null_count == table.groups
     described = json.loads((tmp_path / "p" / "publication.json").read_text(encoding="utf-8"))
     assert described["attributes"]["profit"] == {"title": "Profit", "unit": "US dollars"}
+
+
+def test_whatever_can_be_near_0_has_no_class(balances: gedp.Release, tmp_path: Path) -> None:
+    ratios = ["share = cost / revenue", "per cost = net / cost", "less = revenue - cost"]
+    package = gedp.publish(balances, tmp_path / "p", ratios=ratios, quality=gedp.Quality(withheld_above=1e-6))
+    (table,) = package.tables
+    without = {name for name in table.chosen.lines if table.of(name)["quality"].null_count == table.groups}
+    assert without == {"net", "per cost", "less"}
+    assert {name for name in table.chosen.lines if not table.of(name)["estimate"].null_count} == without
+    asked = "rows=cnty&attribute=net&attribute=profit&attribute=turnover&ratio=margin = profit / revenue"
+    with serving(desk_of(balances.folder)) as served:
+        found = served.get(f"/api/table?{asked.replace(' ', '%20')}").json
+    (flags,) = {tuple(cell["quality"] != "" for cell in line["cells"]) for line in found["lines"]}
+    assert [head["figure"] for head, has in zip(found["heads"], flags, strict=True) if has] == ["turnover"]
+
+
+def test_a_ratio_of_a_combination_is_said_to_use_its_parts(balances: gedp.Release, tmp_path: Path) -> None:
+    arguments = ("tabulate", str(balances.folder), "--by", "cnty", "--out", "-")
+    ended = command(*arguments, "--ratio", "margin = profit / revenue", folder=tmp_path)
+    assert ended.code == 0, ended.err
+    assert "In margin, the fitted parts of profit are used, not answers of its own." in ended.err
+    assert "fitted parts" not in command(*arguments, "--attribute", "profit", folder=tmp_path).err

@@ -34,6 +34,7 @@ def test_a_report_speaks_of_things_as_people_do(labelled: Microdata, tmp_path: P
         "Office <of> Statistics: Jobs & wages.",
         "By County",
         "Wages (thousand US dollars)",
+        "its identifier (key), County and Industry",
         *COUNTIES.values(),
     ):
         assert said in text, said

@@ -50,6 +50,30 @@ def test_it_fits_every_screen_and_asks_for_nothing(browser: Browser, report: Pat
         assert box is None or box["width"] > 40
 
 
+def test_the_caption_of_a_wide_table_stays_while_it_is_scrolled(browser: Browser, report: Path) -> None:
+    page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"), 390)
+    ends = page.evaluate(
+        """() => [...document.querySelectorAll(".scroll")].filter((each) => each.scrollWidth > each.clientWidth)
+        .map((each) => {
+            each.scrollLeft = 100;
+            const { left, right } = each.querySelector("caption").getBoundingClientRect();
+            return [left, right];
+        })"""
+    )
+    assert ends
+    assert all(0 <= left < right <= 390 for left, right in ends), ends
+
+
+def test_names_beside_bars_have_more_room_than_the_bars(browser: Browser, report: Path) -> None:
+    page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"), 1280)
+    widths = page.evaluate(
+        """() => [...document.querySelectorAll(".side .bars tbody tr:first-child")]
+        .map((row) => [row.firstElementChild.offsetWidth, row.lastElementChild.offsetWidth])"""
+    )
+    assert widths
+    assert all(name > bar for name, bar in widths), widths
+
+
 def test_every_figure_has_a_text_and_its_numbers(browser: Browser, report: Path) -> None:
     page, _, _ = opened(browser, report, report.read_text(encoding="utf-8"))
     charts, bars = page.locator("svg[role=img]"), page.locator("figure[role=group]")

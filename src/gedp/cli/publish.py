@@ -97,6 +97,7 @@ def command(
     from gedp.cli.progress import steps
     from gedp.confidential.engines.choice import on_file
     from gedp.microdata.on_file import find_microdata
+    from gedp.numbers import counted
     from gedp.publication import FORMATS, PackageOptions, Presentation, parse_quality, write_package
     from gedp.release import read_release
     from gedp.release.signing import read_passphrase
@@ -124,7 +125,10 @@ def command(
             microdata, to, options, key=key, passphrase=passphrase, replace=force, step=at.step, against=before
         )
     figures = sum(table.arrow.num_rows for table in package.tables)
-    click.echo(f"Published {figures:,} figures in {len(package.tables)} tables, in {len(package.files)} files: {to}")
+    counts = counted(figures, "figure"), counted(len(package.tables), "table"), counted(len(package.files), "file")
+    click.echo(f"Published {counts[0]} in {counts[1]}, in {counts[2]}: {to}")
+    if package.left_out:
+        click.echo(package.left_out)
     warn_of_seeds([each.manifest for each in (release, earlier) if each is not None])
 
 

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from gedp.microdata.cells import read_public_rows
+from gedp.microdata.cells import columns_alone, read_public_rows
 from gedp.microdata.combinations import parts_of
 from gedp.microdata.comparing import NOT_AFTER, NOT_BEFORE, NOTE
-from gedp.microdata.kinds import columns_alone, stay_on_file
+from gedp.microdata.kinds import stay_on_file
 from gedp.microdata.on_file import find_microdata, is_on_file
 from gedp.microdata.qcew import find_layout
 from gedp.microdata.qcew_sizes import is_by_size
 from gedp.microdata.series import tabulate_series
 from gedp.microdata.tabulate import require_keys
+from gedp.numbers import counted
 from gedp.passes import OnFile
 from gedp.policy import COUNT
 from gedp.progress import NextStep, silent
@@ -107,6 +108,9 @@ class TableAsked:
         left = [name for name in microdata.attributes if not by_class and not microdata.allows(keys, name)]
         if left:
             yield f"Left out, because no answers determine them by these keys: {', '.join(left)}."
+        for ratio in self.ratios:
+            if combined := [name for name in ratio.attributes if name in release.manifest.spec.combinations]:
+                yield f"In {ratio.name}, the fitted parts of {', '.join(combined)} are used, not answers of its own."
         if any(value is True for value in self.options.values()) and microdata.measured:
             yield f"Constraints do not change measured groups: {', '.join(microdata.measured)}."
         if is_on_file(release) and not microdata.is_on_file:
@@ -121,7 +125,7 @@ class TableAsked:
         groups = list(zip(*(table[key].to_pylist() for key in self.keys), strict=True)) or [()] * len(notes)
         for note in dict.fromkeys(filter(None, notes)):
             found = [group for group, each in zip(groups, notes, strict=True) if each == note]
-            self.remarks.append(f"{_counted(len(found), 'line')}: {note}{_named(note, found)}.")
+            self.remarks.append(f"{counted(len(found), 'line')}: {note}{_named(note, found)}.")
 
 
 def _named(note: str, groups: Sequence[tuple[str, ...]]) -> str:
@@ -130,7 +134,3 @@ def _named(note: str, groups: Sequence[tuple[str, ...]]) -> str:
     if note not in (NOT_AFTER, NOT_BEFORE) or not all(different):
         return ""
     return f" ({', '.join(different[:MOST_NAMED])}{', …' if len(different) > MOST_NAMED else ''})"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number:,} {thing}" if number == 1 else f"{number:,} {thing}s"

@@ -89,7 +89,7 @@ def _require_classes(microdata: Microdata, question: Question) -> None:
 def flags(microdata: Microdata, quality: Quality, ratios: Sequence[str], lines: pa.Table) -> list[str]:
     """The class of every line; none of a difference, which may well be 0, so that it has no relative error."""
     estimate, error = (np.asarray(lines[name].to_numpy(), dtype=np.float64) for name in ("estimate", "std_error"))
-    without = differences(parse_ratios(ratios), microdata.public_rows.spec.policy.wholes)
+    without = differences(parse_ratios(ratios), microdata.public_rows.spec)
     found = quality.flags(coefficients(estimate, error))
     names = lines["attribute"].to_pylist()
     return ["" if name in without else flag for name, flag in zip(names, found, strict=True)]

@@ -167,15 +167,21 @@ class PublicRows:
     def unknown(self, name: str) -> Fault:
         """The fault that there is no such key, which lists the keys that there are."""
         columns = [name for name in self.table.column_names if self.knows(name)]
+        if not self.lists_establishments and columns_alone(self.source).knows(name):
+            hint = f"Tables can be made by {self._known(columns)}; a query by establishment would allow any"
+            return Fault("by", f"no answers tell establishments apart by {name!r}", hint)
         meant = nearest(name, [*columns, *filter(self.knows, self.spec.groupers)])
         hint = f"{f'Did you mean {meant!r}? ' if meant else ''}{self._what_there_is(columns)}"
         return Fault("by", f"{name!r} is not a public column or grouping", hint)
 
     def _what_there_is(self, columns: Sequence[str]) -> str:
+        there_are = "There are" if self.kinds is None else "While the rows stay on file, there are"
+        return f"{there_are}: {self._known(columns)}"
+
+    def _known(self, columns: Sequence[str]) -> str:
         more = [*filter(self.knows, self.spec.groupers), *(INDUSTRY_LEVELS if NAICS in columns else ())]
         prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
-        there_are = "There are" if self.kinds is None else "While the rows stay on file, there are"
-        return f"{there_are}: {', '.join(dict.fromkeys([*columns, *more, *prefixes]))}"
+        return ", ".join(dict.fromkeys([*columns, *more, *prefixes])) or "nothing but the total"
 
     def attributes(self, chosen: Sequence[str] | None = None) -> list[str]:
         """The attributes of the release in its order, or the chosen ones; every unknown one in one error.
@@ -324,6 +330,12 @@ def read_public_rows(source: ProtectedAnswers) -> PublicRows:
         return PublicRows(source, spec, True, True, [source.identity(plain, coded=spec.data.public)])
     rows = _finest_groups(source, spec)
     return PublicRows(source, spec, False, rows is not None, [] if rows is None else [rows])
+
+
+def columns_alone(source: ProtectedAnswers) -> PublicRows:
+    """The public columns of a release, without its establishments: to see which keys there are."""
+    spec = source.manifest.spec
+    return PublicRows(source, spec, True, False, [pa.table({name: [""] for name in spec.data.public})])
 
 
 def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:

@@ -5,11 +5,12 @@ Where the microdata are non-negative or whole, so are tables by classes: groups 
 """
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray, sum_by
+from gedp.arrays import BoolArray, CodeArray, FloatArray, multiples, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.classes import (
@@ -127,11 +128,12 @@ def _constrained(microdata: Microdata, fit: ClassFit, by: Sequence[str], name: s
     if microdata.constraints.nonnegative:
         values = nonnegative(values, table.variances > 0, table.variances, groups, totals)
     if microdata.constraints.whole:
-        unit = 1.0 if attribute is None else float(attribute.unit)
+        exactly = Decimal(1) if attribute is None else attribute.unit
+        unit = float(exactly)
         entries, units = np.arange(len(values), dtype=np.int32), totals / unit
         exact = np.where(np.abs(units - np.rint(units)) < 1e-6, np.rint(units), np.nan)
         kept = Grouping(groups.of_row, groups.count, exact)
-        values = round_rows(values / unit, entries, len(values), [kept]).values * unit
+        values = multiples(round_rows(values / unit, entries, len(values), [kept]).values * unit, exactly)
     wanted = table.public_rows.cells(by)
     return sum_by(wanted.of_row, values, wanted.count)
 
@@ -159,10 +161,19 @@ def nonnegative(
 
 def _not_determined(microdata: Microdata, by: Sequence[str], name: str) -> FaultsError:
     spec = microdata.public_rows.spec
-    asked = [" x ".join(query.by) for query in spec.class_queries if name in query.asked]
+    made = [" x ".join(query.by) for query in spec.class_queries if name in query.asked]
     problem = f"no answers determine {name} by {' x '.join(by)}"
-    hint = f"Tables can be made by {', '.join(asked)}, and by what these add up to" if asked else "Name another"
+    hint = f"Tables can be made by {', '.join(made)}, and by what these add up to" if made else _asked_instead(spec, by)
     return FaultsError(microdata.public_rows.source.name, [Fault("by", problem, hint)])
+
+
+def _asked_instead(spec: Spec, by: Sequence[str]) -> str:
+    """What can be taken in the place of a figure that nobody asked for by classes."""
+    classes, possible = [key for key in by if key in spec.classes], asked_by_class(spec, by)
+    others = f"leave out {' and '.join(classes)}"
+    if not possible:
+        return f"No query asks for anything by {' x '.join(classes)}: {others}"
+    return f"By {' x '.join(classes)} there are figures of {', '.join(possible)}: choose among these, or {others}"
 
 
 def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:

@@ -14,13 +14,13 @@ import pyarrow as pa
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes, max_by, sum_by
 from gedp.errors import TableChangedError
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import Cells, PublicRows, columns_alone
 from gedp.microdata.pooled import CellsAt, RowsOfCells, RowVariances
 from gedp.passes import Batch, ByPlace, Key, OnFile, Pass, Reads, Reducible, StoredRows
 from gedp.passes.lookup import Lookup, make_lookup
 from gedp.policy import Spec
 from gedp.policy.model import PSI_SUFFIX
-from gedp.release import ProtectedAnswers, ReleaseFolder
+from gedp.release import ReleaseFolder
 from gedp.release.answered import IDENTITY
 
 COUNT = "rows"
@@ -77,12 +77,6 @@ class Kinds:
         if not np.array_equal(found.added[COUNT], self.counts):
             raise TableChangedError
         return found
-
-
-def columns_alone(source: ProtectedAnswers) -> PublicRows:
-    """The public columns of a release, without its establishments: to see which keys there are."""
-    spec = source.manifest.spec
-    return PublicRows(source, spec, True, False, [pa.table({name: [""] for name in spec.data.public})])
 
 
 def stay_on_file(spec: Spec, establishments: int, on_file: OnFile | None) -> bool:

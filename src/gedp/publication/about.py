@@ -9,6 +9,8 @@ from gedp.accounting.composition import power
 from gedp.explain.wording import promise_sentence
 from gedp.microdata import Microdata
 from gedp.microdata.classes import class_names
+from gedp.numbers import counted
+from gedp.policy import COUNT
 from gedp.publication.changes import FLAGS, Changes
 from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures
 from gedp.release import Labels, ReleaseFolder
@@ -25,11 +27,16 @@ MEANINGS = {
     "cv": "coefficient of variation: the standard error divided by the figure",
     "ci_low": "lower end of its confidence interval",
     "ci_high": "upper end of its confidence interval",
-    "quality": "quality class of the figure, from its coefficient of variation; empty for a difference; for "
-    "a change, whether it is significant",
+    "quality": "quality class of the figure, from its coefficient of variation; empty for a difference and for a "
+    "figure of both signs; for a change, whether it is significant",
     "variance_kind": "whether the error is exact, or estimated at the fitted values",
 }
-DIFFERENCES = "A difference has no quality class, since it may well be 0: judge it by its interval."
+DIFFERENCES = (
+    "A difference, or a figure of both signs, has no quality class, since it may well be 0: judge it by its interval."
+)
+FITTED_NUMBERS = (
+    "Numbers of establishments by classes carry noise like all other figures, so they can have fractions or be below 0."
+)
 DO_NOT = (
     "Do not take differences between this publication and others of the same data for changes: both carry noise.",
     "Do not rank or compare groups whose intervals overlap as if they differed.",
@@ -49,6 +56,7 @@ class About:
     tables: Sequence[TableOfFigures]
     formulas: Mapping[str, str] = field(default_factory=dict)  # of ratios
     changes: Changes | None = None  # since an earlier release
+    left_out: str | None = None  # what is not in it
 
     @property
     def title(self) -> str:
@@ -106,7 +114,13 @@ class About:
                 "and so are ratios without an error. They are too uncertain to use; this protects nobody, since the "
                 "noise already does."
             )
-        return [*said, *self._about_changes(), *self._promise()]
+        if self._has_fractions_of_establishments:
+            said.append(FITTED_NUMBERS)
+        return [*said, *self._about_changes(), *filter(None, [self.left_out]), *self._promise()]
+
+    @property
+    def _has_fractions_of_establishments(self) -> bool:
+        return self.shown.rounding != "whole" and COUNT in self.attributes
 
     def _about_changes(self) -> list[str]:
         """What changes are, and how not to read them."""
@@ -207,7 +221,9 @@ class About:
     def readme(self, listed: Sequence[tuple[str, str]], is_signed: bool) -> str:
         """The README, with what every file is."""
         said = self.labels.spec.publication
-        tables = [f"- {table.chosen.title}: {_counted(table.groups)} ({table.chosen.file})" for table in self.tables]
+        tables = [
+            f"- {table.chosen.title}: {counted(table.groups, 'group')} ({table.chosen.file})" for table in self.tables
+        ]
         files = [f"- `{name}`: {what}" for name, what in listed]
         check = ["With the files: `sha256sum --check SHA256SUMS`."]
         if is_signed:
@@ -232,7 +248,3 @@ class About:
             f"Cite as: {self.citation()}",
         ]
         return "\n\n".join(filter(None, parts)) + "\n"
-
-
-def _counted(groups: int) -> str:
-    return "1 group" if groups == 1 else f"{groups:,} groups"

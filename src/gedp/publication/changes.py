@@ -113,16 +113,17 @@ class Changes:
         groups, (names, keys) = found.num_rows // len(table.lines), named_keys(found, labels, table.by)
         counts = self._establishments(table, groups)
         sizes = pa.nulls(found.num_rows, pa.int64()) if counts is None else np.tile(counts, len(table.lines))
-        kinds = LineKinds.of(table, self.new.public_rows.spec.policy.wholes, groups)
+        kinds = LineKinds.of(table, groups, *(each.public_rows.spec for each in (self.new, self.old)))
         withheld = self._withheld(found, kinds)
         parts: dict[str, pa.Table] = {}
         for kind in KINDS:
-            stays = kinds.stays(self.shown.rounding if kind == CHANGE else "error")
+            figures, rounding = Figures.of(found, kind), self.shown.rounding
+            whole = kinds.in_units(figures.estimate, rounding if kind == CHANGE else "error")
             columns = {
                 **keys,
                 "attribute": [_line(name, kind) for name in found["attribute"].to_pylist()],
                 "establishments": sizes,
-                **shown_numbers(Figures.of(found, kind), withheld, stays, self.shown.rounding),
+                **shown_numbers(figures, withheld, whole, rounding),
                 "quality": pa.array(flags_of(found, kind, withheld), pa.string()),
                 "variance_kind": variance_kinds_of(found, kind),
             }

@@ -2,18 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import BoolArray, FloatArray, IntArray
+from gedp.arrays import BoolArray, FloatArray, IntArray, multiples
 from gedp.microdata import Microdata
 from gedp.microdata.cells import NO_FILTER, Where
 from gedp.microdata.changes import Figures
 from gedp.microdata.class_tables import has_classes
+from gedp.microdata.ratios import Ratio
+from gedp.policy import Spec
 from gedp.publication.chosen import NAME, ChosenTable
 from gedp.publication.quality import Quality, coefficients
-from gedp.publication.ratios import differences
+from gedp.publication.ratios import common_unit, differences, unit_of
 from gedp.publication.rounding import digits, outward, places_of, rounded
 from gedp.release import Labels
 
@@ -66,7 +69,7 @@ def table_of(microdata: Microdata, labels: Labels, chosen: ChosenTable, shown: P
     counts = establishments(microdata, chosen.by)
     repeated = None if counts is None else np.tile(counts, len(chosen.lines))
     sizes = pa.nulls(found.num_rows, pa.int64()) if repeated is None else pa.array(repeated, pa.int64())
-    numbers = _shown(found, chosen, microdata.public_rows.spec.policy.wholes, shown)
+    numbers = _shown(found, chosen, microdata.public_rows.spec, shown)
     columns = {**keys, "attribute": found["attribute"], "establishments": sizes, **numbers}
     return TableOfFigures(chosen, names, pa.table({**columns, "variance_kind": found["variance_kind"]}))
 
@@ -92,30 +95,34 @@ def establishments(microdata: Microdata, by: Sequence[str], where: Where = NO_FI
     return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)[groups.asked_for]
 
 
-def _shown(
-    found: pa.Table, chosen: ChosenTable, wholes: Mapping[str, Mapping[str, int]], shown: Presentation
-) -> dict[str, pa.Array]:
+def _shown(found: pa.Table, chosen: ChosenTable, spec: Spec, shown: Presentation) -> dict[str, pa.Array]:
     """The numbers of all lines as they are shown, and their flags; nothing where they are withheld."""
-    figures, kinds = Figures.of(found), LineKinds.of(chosen, wholes, found.num_rows // len(chosen.lines))
+    figures, kinds = Figures.of(found), LineKinds.of(chosen, found.num_rows // len(chosen.lines), spec)
     withheld = kinds.withheld(figures.estimate, figures.std_error, shown.quality)
-    numbers = shown_numbers(figures, withheld, kinds.stays(shown.rounding), shown.rounding)
+    numbers = shown_numbers(figures, withheld, kinds.in_units(figures.estimate, shown.rounding), shown.rounding)
     flags = shown.quality.flags(coefficients(figures.estimate, figures.std_error))
     return {**numbers, "quality": pa.array(flags, pa.string(), mask=kinds.is_difference)}
 
 
 @dataclass(frozen=True, repr=False)
 class LineKinds:
-    """Of all lines of a table: which are differences, and which are quotients."""
+    """Of all lines of a table: which are differences, which are quotients, and which units the others are in."""
 
     is_difference: BoolArray
     is_divided: BoolArray
+    units: tuple[Decimal | None, ...]  # of every figure of a group; None where it is in no whole units
 
     @classmethod
-    def of(cls, chosen: ChosenTable, wholes: Mapping[str, Mapping[str, int]], groups: int) -> "LineKinds":
-        """Those of a table with so many groups."""
-        without = differences(chosen.ratios, wholes)
+    def of(cls, chosen: ChosenTable, groups: int, *specs: Spec) -> "LineKinds":
+        """Those of a table with so many groups, of one release or of several that are compared."""
+        without = {name for spec in specs for name in differences(chosen.ratios, spec)}
         divided = {ratio.name for ratio in chosen.ratios if ratio.denominator}
-        return cls(*(np.repeat([name in of for name in chosen.lines], groups) for of in (without, divided)))
+        is_difference, is_divided = (
+            np.repeat([name in of for name in chosen.lines], groups) for of in (without, divided)
+        )
+        figures = [*(Ratio(name, {name: 1.0}) for name in chosen.attributes), *chosen.ratios]
+        units = (common_unit([unit_of(figure, spec) for spec in specs]) for figure in figures)
+        return cls(is_difference, is_divided, tuple(units))
 
     def withheld(self, estimate: FloatArray, std_error: FloatArray, quality: Quality) -> BoolArray:
         """Which figures are not to be shown.
@@ -127,18 +134,21 @@ class LineKinds:
         found: BoolArray = quality.withheld(cv) & ~self.is_difference
         return found if quality.withheld_above is None else found | (self.is_divided & np.isnan(cv))
 
-    def stays(self, rounding: str) -> BoolArray:
-        """Which figures are as they were fitted: totals in whole units. Ratios of these are not whole."""
-        return ~self.is_divided if rounding == "whole" else np.zeros_like(self.is_divided)
+    def in_units(self, estimate: FloatArray, rounding: str) -> FloatArray:
+        """The figures that are whole multiples of a unit, and NaN for all others. Ratios are not whole."""
+        if rounding != "whole":
+            return np.full_like(estimate, np.nan)
+        parts = zip(np.split(estimate, len(self.units)), self.units, strict=True)
+        return np.concatenate([np.full_like(of, np.nan) if unit is None else multiples(of, unit) for of, unit in parts])
 
 
-def shown_numbers(figures: Figures, withheld: BoolArray, stays: BoolArray, rounding: str) -> dict[str, pa.Array]:
-    """Figures and their errors, rounded but for those that stay; nothing where they are withheld."""
+def shown_numbers(figures: Figures, withheld: BoolArray, whole: FloatArray, rounding: str) -> dict[str, pa.Array]:
+    """Figures and their errors, rounded but for those in `whole` units; nothing where they are withheld."""
     estimate, error, low, high = figures.estimate, figures.std_error, figures.ci_low, figures.ci_high
     cv = coefficients(estimate, error)
     if rounding != "none":
         places = places_of((high - low) / 2)
-        estimate = np.where(stays, estimate, rounded(estimate, places))
+        estimate = np.where(np.isnan(whole), rounded(estimate, places), whole)
         low, high = outward(low, high, places)
         error, cv = rounded(error, places), digits(cv, CV_DIGITS)
     numbers = {"estimate": estimate, "std_error": error, "cv": cv, "ci_low": low, "ci_high": high}

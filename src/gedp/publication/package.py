@@ -20,7 +20,7 @@ from gedp.microdata.ratios import formula_of, parse_ratios
 from gedp.progress import NextStep, silent
 from gedp.publication.about import FORMAT, About
 from gedp.publication.changes import Changes
-from gedp.publication.chosen import choose_tables
+from gedp.publication.chosen import choose_tables, left_out
 from gedp.publication.establishments import IDS, rows_of
 from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures, table_of
 from gedp.publication.parquet import write_parquet
@@ -72,6 +72,7 @@ class Package:
     folder: Path
     files: tuple[str, ...]
     tables: tuple[TableOfFigures, ...]
+    left_out: str | None = None  # what is not in it, in words
 
 
 def write_package(
@@ -104,7 +105,8 @@ def write_package(
     if changes is not None:
         tables, labels = (*tables, *changes.tables(labels)), changes.labelled(labels)
     formulas = {ratio.name: formula_of(text) for text in options.ratios for ratio in parse_ratios([text])}
-    about = About(microdata, labels, options.shown, tables, formulas, changes)
+    missing = left_out(microdata.public_rows.spec, options.only)
+    about = About(microdata, labels, options.shown, tables, formulas, changes, missing)
     place = to if replaced is None else to.with_name(f".{to.name}.gedp-new")
     with new_folder(place) as folder:
         step("writing tables")
@@ -117,7 +119,7 @@ def write_package(
             names.append(SIGNATURE)
     if replaced is not None:
         _take_the_place(place, to, replaced)
-    return Package(to, (*names, SUMS), tables)
+    return Package(to, (*names, SUMS), tables, missing)
 
 
 def _write_tables(about: About, folder: Path, formats: Sequence[str]) -> dict[str, dict[str, str]]:

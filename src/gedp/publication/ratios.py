@@ -1,9 +1,13 @@
 """Ratios beside attributes: what people call them, what they are counted in, and which figures are differences."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
+from math import gcd, lcm
 
+from gedp.microdata.combinations import over_attributes
 from gedp.microdata.ratios import Ratio, in_parts
+from gedp.policy import Spec
 from gedp.policy.labels import Label
 from gedp.release import Labels
 
@@ -25,6 +29,36 @@ def with_ratios(labels: Labels) -> Labels:
     return replace(labels, of_ratios=named)
 
 
-def differences(ratios: Sequence[Ratio], wholes: Mapping[str, Mapping[str, int]]) -> set[str]:
-    """The figures that may well be 0, so that an error relative to them says nothing: changes, and gain minus loss."""
-    return {*wholes, *(ratio.name for ratio in ratios if in_parts(ratio, wholes).is_difference)}
+def differences(ratios: Sequence[Ratio], spec: Spec) -> set[str]:
+    """The figures that may well be 0, so that an error relative to them says nothing.
+
+    Something is taken away in them, as in changes and in gain minus loss, or an attribute in them has both signs.
+    """
+    policy = spec.policy
+    alone = [Ratio(name, {name: 1.0}) for name in (*policy.attributes, *policy.wholes, *spec.combinations)]
+    signed = {name for name, attribute in policy.attributes.items() if attribute.signed}
+    over = [over_attributes(ratio, spec) for ratio in (*alone, *ratios)]
+    return {ratio.name for ratio in over if ratio.is_difference or signed & ratio.numerator.keys()}
+
+
+def unit_of(ratio: Ratio, spec: Spec) -> Decimal | None:
+    """The unit that a sum of attributes in whole units is a multiple of; None for quotients and fractions of them."""
+    parts = in_parts(ratio, spec.policy.wholes)
+    if parts.denominator or not all(coefficient.is_integer() for coefficient in parts.numerator.values()):
+        return None
+    known = spec.policy.attributes
+    return common_unit([known[name].unit if name in known else Decimal(1) for name in parts.numerator])
+
+
+def common_unit(units: Sequence[Decimal | None]) -> Decimal | None:
+    """The largest unit of which all are whole multiples.
+
+    >>> common_unit([Decimal("0.1"), Decimal("0.25"), Decimal(1)])
+    Decimal('0.05')
+    """
+    given = [unit for unit in units if unit is not None]
+    if len(given) < len(units):
+        return None
+    ratios = [unit.as_integer_ratio() for unit in given]
+    down = lcm(*(bottom for _, bottom in ratios))
+    return Decimal(gcd(*(top * down // bottom for top, bottom in ratios))) / down

@@ -27,11 +27,17 @@ def rounded(values: FloatArray, places: IntArray) -> FloatArray:
 
 
 def outward(low: FloatArray, high: FloatArray, places: IntArray) -> tuple[FloatArray, FloatArray]:
-    """An interval with round ends that contains the one before."""
+    """An interval with round ends that contains the one before; an end beyond 0 has as many places as keep it there."""
     return (
-        _at(low, places, lambda scaled: np.floor(scaled + NEARLY)),
-        _at(high, places, lambda scaled: np.ceil(scaled - NEARLY)),
+        _at(low, _beyond_0(low, places), lambda scaled: np.floor(scaled + NEARLY)),
+        _at(high, _beyond_0(-high, places), lambda scaled: np.ceil(scaled - NEARLY)),
     )
+
+
+def _beyond_0(values: FloatArray, places: IntArray) -> IntArray:
+    """As many places, or for a value above 0 as many as its first digit needs."""
+    above = np.where(np.isfinite(values) & (values > NEARLY * 10.0**-places), values, 1e300)
+    return np.maximum(places, -np.floor(np.log10(above)).astype(np.int64))
 
 
 def digits(values: FloatArray, count: int) -> FloatArray:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
-from gedp.numbers import in_words
+from gedp.numbers import counted, in_words
 from gedp.policy import COUNT, Spec, price
 from gedp.release import MECHANISMS, Labels, Manifest
 from gedp.release.classes import ClassesAnswered
@@ -142,7 +142,7 @@ def _tiles(manifest: Manifest, labels: Labels, totals: ReportedTotals, chance: s
     alone = " from this release alone" if manifest.together and manifest.together.releases > 1 else ""
     tiles = [
         (f"{manifest.establishments:,}", "establishments, each protected"),
-        (f"{figures:,}", f"figures in {_counted(tables, 'table')}, none withheld"),
+        (f"{figures:,}", f"figures in {counted(tables, 'table')}, none withheld"),
         (f"{whole} ± {margin}", f"{labels.heading(name)}, all together"),
         (chance, f"is an attacker’s chance of telling two close records apart{alone}, at 5% false alarms"),
     ]
@@ -299,7 +299,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         "file",
     ]
     count = len([query for query in spec.queries if not query.is_identity]) + len(spec.other_queries)
-    caption = f"{_counted(count, 'table')}, also as .parquet"
+    caption = f"{counted(count, 'table')}, also as .parquet"
     return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
 
 
@@ -359,7 +359,3 @@ def _growth(spec: Spec) -> str:
 
 def _file(name: str, links: bool) -> str:
     return Html(f'<a href="{escape(quote(name))}">{escape(name)}</a>') if links else name
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("s" if count != 1 else "")

@@ -106,7 +106,7 @@ def protected_and_public(labels: Labels, lists_establishments: bool) -> tuple[st
     """What is protected, and what is not because it is public, as both stand in a sentence."""
     data = labels.spec.data
     titles = tuple(map(labels.title, data.public))
-    own = _listed((*((data.id,) if data.id else ()), *titles))
+    own = _listed((*((f"identifier ({data.id})",) if data.id else ()), *titles))
     known = (
         f"that an establishment is in the data, and its {own}"
         if lists_establishments

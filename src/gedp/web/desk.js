@@ -93,6 +93,7 @@
       const [found, total] = await Promise.all([get(`api/table?${made}`, signal), hasTotal ? get(`api/table?${all}`, signal) : null]);
       shown = found;
       $("problem").hidden = true;
+      $("made").hidden = false;
       fill(found, total && sameHeads(found, total) ? total.lines[0] : null);
       await draw(signal);
     } catch (error) {
@@ -100,9 +101,10 @@
       $("problem").textContent = error.message;
       $("problem").hidden = false;
       $("status").textContent = "There is no such table.";
+      $("caption").textContent = "No table";
+      document.title = release.title;
       for (const id of ["table", "figure"]) $(id).replaceChildren();
-      $("command").textContent = "";
-      $("pager").hidden = true;
+      $("made").hidden = true;
     }
     $("result").removeAttribute("aria-busy");
   }
@@ -127,7 +129,7 @@
     $("lines").textContent = `${found.offset + 1} to ${last} of ${all.toLocaleString("en")}`;
     $("before").disabled = !found.offset;
     $("after").disabled = last >= all;
-    $("legend").textContent = `± is half the width of the ${+(100 * found.confidence).toFixed(4)}% confidence interval${isChange() ? ", and the interval of a percentage stands in brackets" : ""}. ${release.is_finished ? "Figures are as they were published; those too uncertain to use may be withheld." : "A figure has no more digits than its error allows; downloads have all of them."}`;
+    $("legend").textContent = `± is half the width of the ${+(100 * found.confidence).toFixed(4)}% confidence interval${isChange() ? ", and the interval of a percentage stands in brackets" : ""}. ${release.is_finished ? "Figures are as they were published; those too uncertain to use may be withheld. Intervals may have been rounded outward, so ± can be a little larger than in the release." : "A figure has no more digits than its error allows; downloads have all of them."}`;
     for (const kind of ["csv", "xlsx", "arrow"]) $(`as-${kind}`).href = `api/table.${kind}?${parameters(view, false)}`;
     $("command").textContent = found.command ?? "No command: a name in this table has a comma or spaces around it.";
     $("copy-command").disabled = !found.command;
@@ -192,7 +194,7 @@
         change({ [kind]: isChosen ? [...others, name] : others, sort: "label", drawn: firstDrawn() });
       });
     $("show-box").hidden = !release.change;
-    options($("show"), [none("Figures"), { value: "change", text: `Change since ${release.change?.since}` }], view.show);
+    options($("show"), [none("Figures"), ...(release.change ? [{ value: "change", text: `Change since ${release.change.since}` }] : [])], view.show);
     const percents = [...new Set([0.9, release.confidence, 0.95, 0.99])].sort();
     options($("confidence"), percents.map((share) => ({ value: share === release.confidence ? "" : String(share), text: `${+(100 * share).toFixed(4)}%` })), view.confidence);
     chips(Object.entries(view.where).map(([key, codes]) => ({ key, title: keyOf(key).title, codes })), (key) => {

@@ -46,7 +46,7 @@ const DeskPage = (() => {
   function cell(found, head, { quality, marks }) {
     if (!found) return element("td", { textContent: "" }, element("span", { className: "soft", textContent: "–", title: "no such group" }));
     const error = head.kind === "figure" ? `relative standard error ${found.relative}, ${found.variance_kind}` : `standard error ${found.variance_kind}`;
-    const made = element("td", { title: error }, found.text, " "), margin = head.kind === "percent" ? `(${found.margin})` : `± ${found.margin}`;
+    const made = element("td", { title: error, className: head.kind === "percent" ? "percent" : "" }, found.text, " "), margin = head.kind === "percent" ? `(${found.margin})` : `± ${found.margin}`;
     made.append(element("span", { className: "margin", textContent: found.std_error === null ? "" : margin }));
     if (found.quality) made.append(flag(found.quality, quality, head.kind === "figure" ? [] : marks));
     return made;

@@ -9,7 +9,7 @@ import pyarrow as pa
 from scipy import sparse
 from scipy.optimize import LinearConstraint, milp
 
-from gedp.arrays import BoolArray, FloatArray, sum_by
+from gedp.arrays import BoolArray, FloatArray, multiples, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
@@ -153,7 +153,7 @@ def constrain(
             "groupings_sure": rounded.sure,
             "fixed_totals_missed": rounded.missed,
         }
-        values = rounded.values * unit
+        values = multiples(rounded.values * unit, attribute.unit)
         fit = replace(fit, values=values, totals=sum_by(problem.cells.of_row, values, problem.cells.count))
     if held:
         gaps = [np.abs(_sums(each.fixed, fit.totals) - each.fixed.totals) for each in held]
