@@ -80,6 +80,16 @@ def test_every_attribute_without_noise_is_named_at_once() -> None:
     assert [fault.place for fault in refused.value.faults] == ["attributes.emp", "attributes.wage"]
 
 
+def test_queries_with_the_same_noise_are_refused_in_one_line() -> None:
+    text = SPEC.replace("PSI", "log").replace("GAMMA", "50").replace("MU", "0.7")
+    more = "".join(f'[[queries]]\nname = "{name}"\nby = []\nmu = 0.7\n' for name in ("a", "b"))
+    with pytest.raises(FaultsError) as refused:
+        check(parse_spec(text + more, in_memory=True))
+    (fault,) = refused.value.faults
+    assert fault.problem.startswith("in queries 'county', 'a', 'b', with gamma = 50 and mu = 0.7: noise of standard")
+    assert str(refused.value).count("0.7") == 1
+
+
 def test_lines_of_a_spec_are_no_part_of_what_it_says(tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
     path.write_text(SPEC.replace("[data]", '[data]\nsource = "t.csv"').replace("GAMMA", "1").replace("MU", "1"))

@@ -1,18 +1,23 @@
 """What a spec without prices promises and costs, on the terminal and on the page."""
 
 from decimal import Decimal
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from gedp.explain.expected import error_lines, typical_error
-from gedp.explain.facts import importance_table, price_table, warnings
+from gedp.explain.facts import importance_table, price_table, protection_groups, warnings
 from gedp.explain.page import explain_page
-from gedp.explain.words import AS_WRITTEN
+from gedp.explain.terminal import print_errors, print_existence, print_intervals, print_people, print_sampling
 from gedp.policy import Attribute, Closeness, parse_spec, price
 from gedp.release.estimates import PsiAnswers
+from gedp.release.words import AS_WRITTEN
 from tests.helpers.runs import SPEC, gedp, write_case
+from tests.policy.test_classes import INDIVIDUAL as CLASSES
+from tests.policy.test_combinations import INDIVIDUAL as COMBINATIONS
 from tests.policy.test_individual import GOOD
 
 
@@ -84,3 +89,37 @@ def test_the_expected_error_of_a_typical_cell_is_that_of_one_noisy_answer() -> N
 def test_noise_without_end_is_said_in_words() -> None:
     wide = Attribute("x", Closeness("log", Decimal("0.2"), Decimal(1)))
     assert typical_error(wide, mu=0.001).said(AS_WRITTEN).endswith("noise that drowns everything")
+
+
+def test_queries_by_classes_and_for_combinations_count_in_the_table_of_importance() -> None:
+    for text in (CLASSES, COMBINATIONS):
+        spec = parse_spec(text)
+        table = importance_table(spec)
+        assert table is not None
+        shown = {row[0]: dict(zip(table.headings[1:], row[1:], strict=True)) for row in table.rows}
+        assert spec.other_queries
+        for query in spec.other_queries:
+            asked = {name: number for name, number in shown[query.name].items() if number}
+            assert asked == {name: str(number) for name, number in query.importance.items()}
+
+
+def test_many_names_are_listed_once() -> None:
+    names = [f"a{place:02d}" for place in range(30)]
+    wide = "\n".join(f'{name} = {{ psi = "sqrt", gamma = 0.5, person = 1 }}' for name in names)
+    spec = parse_spec(
+        f'[data]\nsource = "t.parquet"\npublic = ["cnty"]\n[attributes]\n{wide}\n[budget]\nmu = 1\n'
+        '[[queries]]\nname = "county"\nby = ["cnty"]\n'
+    )
+    console = Console(width=400, record=True, file=StringIO())
+    (group,) = protection_groups(spec.policy)
+    print_intervals(console, group)
+    title = console.export_text()
+    assert all(title.count(name) == 1 for name in names)
+    loss = price(spec).total
+    print_people(console, group, loss)
+    print_sampling(console, [group])
+    print_existence(console, [group], loss)
+    print_errors(console, spec)
+    said = console.export_text()
+    assert "An establishment with a00, a01 and 28 more of at most 1 each" in said
+    assert "a02" not in said

@@ -202,7 +202,7 @@ def _on_one_machine(release: "ReleaseFolder", reasons: list[str]) -> str:
 
 def _individual_sentence(plan: "RunPlan", spec: str) -> str:
     """What is settled before individual accounting begins, and where to see the errors to expect."""
-    from gedp.explain.facts import listed
+    from gedp.folding import listed
 
     first = listed({name: f"mu = {pool.mu_as_decimal}" for name, pool in plan.prepared.pools.items()})
     return (

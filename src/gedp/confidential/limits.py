@@ -12,6 +12,7 @@ from gedp.accounting.composition import exact
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.varied import varied_psi
 from gedp.errors import DomainError, FaultsError, Refused
+from gedp.folding import named
 from gedp.individual.filling import MOST_QUERIES
 from gedp.planning.opening import candidates
 from gedp.policy import Attribute, Spec
@@ -22,17 +23,23 @@ _POWERS = [Decimal(10) ** (sign * power) for power in range(1, 31) for sign in (
 
 def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
     """For every query and attribute its ψ-mechanism; refuses settings without one, before anything is spent."""
-    found: dict[tuple[str, str], PsiMechanism] = {}
-    faults = Faults(dict(spec.lines))
+    asked: dict[tuple[str, Decimal], list[str]] = {}
     for query in spec.queries:
         for name, mu in query.mu.items():
-            attribute = spec.policy.attributes[name]
-            try:
-                found[query.name, name] = psi_mechanism(attribute, exact(mu))
-            except DomainError as error:
-                setting = f"in query {query.name!r}, with gamma = {attribute.closeness.gamma} and mu = {mu}"
-                way_out = _way_out(attribute, lambda changed, mu: psi_mechanism(changed, exact(mu)), "mu", mu)
-                faults.add(_place(attribute), f"{setting}: {_reason(error)}", way_out)
+            asked.setdefault((name, mu), []).append(query.name)
+    found: dict[tuple[str, str], PsiMechanism] = {}
+    faults = Faults(dict(spec.lines))
+    for (name, mu), queries in asked.items():
+        attribute = spec.policy.attributes[name]
+        try:
+            mechanism = psi_mechanism(attribute, exact(mu))
+        except DomainError as error:
+            where = f"in {'query' if len(queries) == 1 else 'queries'} {named([*map(repr, queries)])}"
+            setting = f"{where}, with gamma = {attribute.closeness.gamma} and mu = {mu}"
+            way_out = _way_out(attribute, lambda changed, mu: psi_mechanism(changed, exact(mu)), "mu", mu)
+            faults.add(_place(attribute), f"{setting}: {_reason(error, attribute)}", way_out)
+        else:
+            found |= {(query, name): mechanism for query in queries}
     _refuse(faults)
     return found
 
@@ -59,7 +66,9 @@ def require_pool(
         faults = Faults(dict(spec.lines))
         setting = f"with gamma = {attribute.closeness.gamma} and what is spent on it"
         faults.add(
-            _place(attribute), f"{setting}: {_reason(error)}", _way_out(attribute, at_every_price, "spend", spent)
+            _place(attribute),
+            f"{setting}: {_reason(error, attribute)}",
+            _way_out(attribute, at_every_price, "spend", spent),
         )
         _refuse(faults)
 
@@ -68,9 +77,13 @@ def _place(attribute: Attribute) -> tuple[str, str]:
     return "attributes", attribute.column
 
 
-def _reason(error: DomainError) -> str:
-    """Why it cannot be, without what concerns those who make grids."""
-    text = str(error).partition(", at mu = ")[0].partition(", at values up to ")[0]
+def _reason(error: DomainError, attribute: Attribute) -> str:
+    """Why it cannot be, without what was said already and what concerns those who make grids."""
+    named_before = f"{attribute.name} at mu = "
+    text = str(error)
+    if text.startswith(named_before):
+        text = text.removeprefix(named_before).partition(": ")[2]
+    text = text.partition(", at mu = ")[0].partition(", at values up to ")[0]
     return text.partition(". Take")[0].partition(". Spend")[0]
 
 

@@ -2,10 +2,10 @@
 
 import math
 
-from gedp.explain.words import AS_WRITTEN, Words
 from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
 from gedp.policy import CombinationQuery, Spec, combination_parts
+from gedp.release.words import AS_WRITTEN, Words
 
 #: Noise that differs by less than this is called equal.
 EQUAL = 0.005

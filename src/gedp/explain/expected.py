@@ -10,12 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.explain.combined import combination_error_lines
-from gedp.explain.words import AS_WRITTEN, Words
+from gedp.folding import named
 from gedp.individual.classes import ClassTable, class_table
 from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
 from gedp.policy import COUNT, Attribute, Query, Spec, class_parts, pools
 from gedp.release.estimates import psi_variance
+from gedp.release.words import AS_WRITTEN, Words
 
 #: Establishments in a typical cell.
 ESTABLISHMENTS = 100
@@ -61,7 +62,7 @@ def error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
         for name in query.attributes:
             error = typical_error(spec.policy.attributes[name], query_mu(spec, query, name), count)
             found.setdefault(error.said(words), []).append(words.attribute(name))
-        said = "; ".join(f"{', '.join(names)} {error}" for error, names in found.items())
+        said = "; ".join(f"{named(names)} {error}" for error, names in found.items())
         lines.append(f"{words.query(query.name)}: {said}")
     return lines + class_error_lines(spec, words) + combination_error_lines(spec, words)
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 import numpy as np
 
@@ -22,11 +21,12 @@ from gedp.accounting.semantics import (
 )
 from gedp.accounting.translations import Translations, translations
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.explain.words import AS_WRITTEN, Words
+from gedp.folding import folded
 from gedp.neighbors import Protection, Sqrt
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
 from gedp.policy.pricing import ALL_ANSWERS
 from gedp.policy.section import did_you_mean
+from gedp.release.words import AS_WRITTEN, Words
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
@@ -40,12 +40,8 @@ MOST_UNITS = 2.0**53  # that a sum may have
 NARROW = 0.01  # relative width of an interval that hides nothing to speak of
 ALL_BUT_CERTAIN = 0.99  # power at 5% false alarms
 
-
-MOST_COLUMNS = 6  # attributes; where there are more, those with the same numbers share a column
-MOST_LISTED = 3  # of those that share it, by name
 ALL_ATTRIBUTES, SHARE = "all attributes", "share of μ²"
 
-T = TypeVar("T")
 Record = Mapping[str, float]
 #: To show intervals around: for all attributes, or by attribute, with those of all others under "".
 Sizes = Sequence[float] | Mapping[str, Sequence[float]]
@@ -296,12 +292,14 @@ def price_table(prices: PriceList, words: Words = AS_WRITTEN) -> TextTable:
     total = f"{prices.total.mu:.4g}"
     if prices.is_individual:
         of = {line.attribute: (line.mu, f"{float(prices.share(line.loss)):.1%}") for line in prices.lines}
-        pooled = ((heading, *of[name]) for heading, name in _folded(of, words).items())
+        pooled = ((heading, *of[name]) for heading, name in folded(of, words.attribute).items())
         return TextTable(("attribute", ALL_ANSWERS, SHARE), tuple(pooled), (ALL_ATTRIBUTES, total, "100.0%"))
     queries = list(dict.fromkeys(line.query for line in prices.lines))
     cells = {(line.query, line.attribute): line.mu for line in prices.lines}
     attributes = dict.fromkeys(line.attribute for line in prices.lines)
-    columns = _folded({name: tuple(cells.get((query, name), "") for query in queries) for name in attributes}, words)
+    columns = folded(
+        {name: tuple(cells.get((query, name), "") for query in queries) for name in attributes}, words.attribute
+    )
     rows = []
     for query in queries:
         cost = prices.of_query(query)
@@ -313,49 +311,21 @@ def price_table(prices: PriceList, words: Words = AS_WRITTEN) -> TextTable:
 
 
 def importance_table(spec: Spec, words: Words = AS_WRITTEN) -> TextTable | None:
-    """How much the errors of each query and attribute count; None where queries have prices instead."""
+    """How much each query and what it asks for counts: attributes, establishments by classes and combinations.
+
+    None where queries have prices instead.
+    """
     if not spec.is_individual:
         return None
-    of = {name: tuple(str(query.importance.get(name, "")) for query in spec.queries) for name in spec.asked}
-    columns = _folded(of, words)
+    queries = (*spec.queries, *spec.other_queries)
+    asked = dict.fromkeys([*spec.asked, *(each for query in spec.other_queries for each in query.asked)])
+    of = {name: tuple(str(query.importance.get(name, "")) for query in queries) for name in asked}
+    columns = folded(of, words.attribute)
     rows = [
         (words.query(query.name), *(of[name][place] for name in columns.values()))
-        for place, query in enumerate(spec.queries)
+        for place, query in enumerate(queries)
     ]
     return TextTable(("query", *columns), tuple(rows))
-
-
-def _folded(columns: Mapping[str, tuple[str, ...]], words: Words) -> dict[str, str]:
-    """Headings for the numbers of attributes, each with an attribute that has them: of many, alike ones share one."""
-    return {
-        ("each of " if len(names) > 1 else "") + _together([*map(words.attribute, names)]): names[0]
-        for _, names in _alike(columns)
-    }
-
-
-def listed(texts: Mapping[str, str], words: Words = AS_WRITTEN) -> str:
-    """What is said of every attribute; of many, once for those of which the same is said."""
-    return ", ".join(
-        f"{_together([*map(words.attribute, names)])} {text}{' each' if len(names) > 1 else ''}"
-        for text, names in _alike(texts)
-    )
-
-
-def _alike(numbers: Mapping[str, T]) -> list[tuple[T, list[str]]]:
-    """The attributes with the same numbers, together where there are many."""
-    if len(numbers) <= MOST_COLUMNS:
-        return [(number, [name]) for name, number in numbers.items()]
-    found: dict[T, list[str]] = {}
-    for name, number in numbers.items():
-        found.setdefault(number, []).append(name)
-    return list(found.items())
-
-
-def _together(names: Sequence[str]) -> str:
-    """Several names in a few words."""
-    if len(names) > MOST_LISTED:
-        return f"{', '.join(names[: MOST_LISTED - 1])} and {len(names) - MOST_LISTED + 1} more"
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAccounting:

@@ -32,10 +32,11 @@ from gedp.explain.wording import (
     promise_sentence,
     record_sentence,
 )
-from gedp.explain.words import Words, in_titles
+from gedp.folding import named
 from gedp.numbers import fixed, size
 from gedp.policy import PriceList, Spec, price
 from gedp.release import Labels
+from gedp.release.words import Words, in_titles
 
 CURVE_POINTS = 80
 
@@ -104,7 +105,7 @@ def _people(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> list[str]
     for group in groups:
         if group.person is not None:
             layout = person_table(group, prices.total)
-            caption = f"A person who contributes {size(group.person)} to {', '.join(group.names)} hides (spec)"
+            caption = f"A person who contributes {size(group.person)} to {named(group.names)} hides (spec)"
             tables.append(web.table(caption, layout.headings, layout.rows))
     return ["<h2>People inside an establishment</h2>", *tables] if tables else []
 

@@ -32,6 +32,7 @@ from gedp.explain.wording import (
     record_sentence,
     sampling_sentences,
 )
+from gedp.folding import named
 from gedp.numbers import chance, fixed, interval, percent, size, strength
 from gedp.policy import PriceList, Spec, price
 
@@ -76,10 +77,10 @@ def print_power(console: Console, loss: PrivacyLoss) -> None:
 
 def print_people(console: Console, group: ProtectionGroup, loss: PrivacyLoss) -> None:
     """Prints what a person inside an establishment is promised, within one step and within several."""
-    names = ", ".join(group.names)
     if group.person is not None:
         layout = person_table(group, loss)
-        table = _table(f"A person who contributes {size(group.person)} to {names} hides", *layout.headings)
+        title = f"A person who contributes {size(group.person)} to {named(group.names)} hides"
+        table = _table(title, *layout.headings)
         for row in layout.rows:
             table.add_row(*row)
         console.print(table)

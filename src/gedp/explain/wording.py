@@ -10,14 +10,14 @@ from gedp.explain.facts import (
     ExistenceRow,
     OtherAccounting,
     ProtectionGroup,
-    listed,
     sample_alike,
     without_existence,
 )
-from gedp.explain.words import AS_WRITTEN, Words
+from gedp.folding import listed, named
 from gedp.neighbors import Signed
 from gedp.numbers import bound, chance, percent, short_share, size, strength
 from gedp.policy import PriceList
+from gedp.release.words import AS_WRITTEN, Words
 
 
 def promise_sentence(mu: float, power_at_5: float) -> str:
@@ -31,7 +31,7 @@ def promise_sentence(mu: float, power_at_5: float) -> str:
 
 def pool_sentence(prices: PriceList, words: Words = AS_WRITTEN) -> str:
     """What individual accounting holds every establishment to: a pool for each attribute, which all answers share."""
-    pooled = listed({line.attribute: f"μ = {line.mu}" for line in prices.lines}, words)
+    pooled = listed({line.attribute: f"μ = {line.mu}" for line in prices.lines}, words.attribute)
     return (
         f"Each establishment pays at most this much for all answers about an attribute together: {pooled}. What an "
         "answer gets of it follows from its importance and from the noisy answers before it."
@@ -42,8 +42,10 @@ def existence_sentences(groups: Sequence[ProtectionGroup], rows: Sequence[Existe
     """How well it is hidden that an establishment has anything; one that has nothing is 0 in all attributes at once."""
     public = "That an establishment is in the table is not protected: a release may list it, or a group it is alone in."
     if unprotected := without_existence(groups):
-        listed = ", ".join(unprotected)
-        return [f"Whether it has anything at all is not protected: at 0, ψ has no value for {listed}.", public]
+        return [
+            f"Whether it has anything at all is not protected: at 0, ψ has no value for {named(unprotected)}.",
+            public,
+        ]
     return [*(existence_sentence(groups, row) for row in rows), public]
 
 
@@ -59,7 +61,7 @@ def existence_sentence(groups: Sequence[ProtectionGroup], row: ExistenceRow) -> 
 
 def _at_most(group: ProtectionGroup, most: float) -> str:
     amount = f"{size(-most)} to {size(most)}" if isinstance(group.protection.psi, Signed) else f"at most {size(most)}"
-    return f"{', '.join(group.names)} of {amount}{' each' if len(group.names) > 1 else ''}"
+    return f"{named(group.names)} of {amount}{' each' if len(group.names) > 1 else ''}"
 
 
 def sampling_sentences(groups: Sequence[ProtectionGroup]) -> list[str]:
@@ -76,7 +78,7 @@ def _sampling_sentence(group: ProtectionGroup, sample: SampleAlike) -> str:
         else f"{short_share(sample.with_replacement)} of the region's people"
     )
     return (
-        f"{', '.join(group.names)}: to estimate a value with a standard deviation as large as the interval reaches to "
+        f"{named(group.names)}: to estimate a value with a standard deviation as large as the interval reaches to "
         f"each side, an attacker would have to ask {beyond} if they may be asked twice, and "
         f"{short_share(sample.without_replacement)} if not. "
         f"(For values that count people{counted}, estimated by asking where they work.)"

@@ -17,10 +17,10 @@ from gedp.explain.facts import (
     without_existence,
 )
 from gedp.explain.wording import existence_sentence, pool_sentence, promise_sentence
-from gedp.explain.words import in_titles
 from gedp.numbers import bound, chance, interval, size, strength
 from gedp.policy import PriceList
 from gedp.release import Labels, Manifest
+from gedp.release.words import in_titles
 from gedp.web import table
 from gedp.web import warnings as html_warnings
 
