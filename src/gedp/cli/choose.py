@@ -10,7 +10,8 @@ import click
     multiple=True,
     required=True,
     metavar="SIZE:WIDTH",
-    help="A size, and how far away values must count as close: 10:2, 10:+2 or 10:-2 for larger or smaller ones alone, 1000:5%. Repeat it.",
+    help="A size, and how far away values must count as close: 10:2, 10:+2 or 10:-2 for larger or smaller ones alone, "
+    "1000:5%. Repeat it.",
 )
 @click.option(
     "--p",
