@@ -169,24 +169,22 @@ def _fill_cells(
     fractions: Sequence[float],
 ) -> GroupNoise:
     """For every finest cell the fraction and form with which its total varies least, establishments included."""
-    best = np.zeros(partition.count)
-    result = GroupNoise(np.zeros(partition.count, dtype=bool), np.zeros(partition.count))
-    to_group = np.empty(partition.count, dtype=np.int64)
-    to_group[partition.of_cell] = np.arange(partition.count)
-    forms = (False, True) if terms.allows_psi else (False,)
+    best, chosen, by_psi = np.zeros(rows.cells), np.zeros(rows.cells), np.zeros(rows.cells, dtype=bool)
     for fraction in fractions:
         offered = own + fraction * available
-        for by_psi in forms:
-            precision = partition.least(rows.least(offered if by_psi else offered / rows.reach_squared))
-            noise = GroupNoise(np.full(partition.count, by_psi), precision)
-            charges = precision[partition.of_cell][rows.cell]
-            rest = np.maximum(left - (charges if by_psi else charges * rows.reach_squared), LEAST_SECOND * terms.pool)
-            alone = row_variances(rows, terms, rest)[to_group]
-            known = 1 / alone + 1 / noise.variances(terms, rows.sums[to_group])
+        for form in (False, True) if terms.allows_psi else (False,):
+            precision = rows.least(offered if form else offered / rows.reach_squared)
+            charges = precision[rows.cell]
+            rest = np.maximum(left - (charges if form else charges * rows.reach_squared), LEAST_SECOND * terms.pool)
+            with np.errstate(divide="ignore"):
+                of_cell = psi_variance(terms.psi, rows.sums, terms.sigma(precision)) if form else 1 / precision
+            known = 1 / row_variances(rows, terms, rest) + 1 / of_cell
             better = known > best
-            best = np.where(better, known, best)
-            result = GroupNoise(np.where(better, by_psi, result.by_psi), np.where(better, precision, result.precision))
-    return result
+            best, chosen = np.where(better, known, best), np.where(better, precision, chosen)
+            by_psi = np.where(better, form, by_psi)
+    cell_of = np.empty(partition.count, dtype=np.int64)
+    cell_of[partition.of_cell] = np.arange(rows.cells)
+    return GroupNoise(by_psi[cell_of], chosen[cell_of])
 
 
 def row_variances(rows: Rows, terms: Terms, second: FloatArray) -> FloatArray:
