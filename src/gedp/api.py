@@ -54,7 +54,7 @@ from gedp.planning.plan import Plan, make_plan
 from gedp.policy import PriceList, Spec, for_period, price, read_spec, require_within_budget
 from gedp.policy.drafting import draft_spec as draft
 from gedp.policy.reading import make_reading
-from gedp.progress import Progress
+from gedp.progress import Progress, silent
 from gedp.publication import FORMATS, Package, PackageOptions, Presentation, Quality, write_package
 from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
@@ -294,18 +294,20 @@ def plan(
     mu: Sequence[float] = (),
     gamma_times: Sequence[float] = (),
     totals: Mapping[str, float] | None = None,
+    progress: Progress = silent,
 ) -> Plan:
     """The errors to expect of every table of a spec, before anything is spent and without any confidential value.
 
     `like` is an earlier release, or a public or synthetic table; without it sizes are assumed as `typical` in the spec
     says. Which groups there are is read from the public columns of the table: the file that the spec names, or `table`;
     where there is neither, from `like`. `totals` are totals of attributes that are public already; sizes are scaled to
-    them. `mu` are other prices of the whole release to compare with, `gamma_times` factors of every γ.
+    them. `mu` are other prices of the whole release to compare with, `gamma_times` factors of every γ. `progress` is
+    called as the work proceeds.
     """
     read = spec if isinstance(spec, Spec) else read_spec(spec)
     require_within_budget(price(read))
     there = _establishments(read, like, table).with_totals(_public_totals(read, totals or {}))
-    return make_plan(read, there, mu, gamma_times)
+    return make_plan(read, there, mu, gamma_times, progress)
 
 
 def _establishments(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gedp.arrays import label_codes
 from gedp.individual import Terms
-from gedp.planning.establishments import Establishments, Keys, Sizes, resembling
+from gedp.planning.establishments import Establishments, Keys, Sizes, SizesFrom, resembling
 from gedp.policy import parse_spec
 from tests.policy.test_individual import GOOD
 
@@ -28,7 +28,7 @@ ROWS = st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["1", "2", "3"
 @given(rows=ROWS, seed=st.integers(0, 99))
 def test_the_same_establishments_keep_their_sizes(rows: list[tuple[str, str]], seed: int) -> None:
     values = np.random.default_rng(seed).lognormal(3, 2, len(rows))
-    there = Establishments(keys_of(*rows), {"emp": Sizes(values)}, "", "")
+    there = Establishments(keys_of(*rows), {"emp": Sizes(values)}, "", SizesFrom(""))
     order = np.random.default_rng(seed + 1).permutation(len(rows))
     shuffled = [rows[i] for i in order]
     here = resembling(keys_of(*shuffled), "", there).sizes["emp"].values
@@ -39,7 +39,7 @@ def test_the_same_establishments_keep_their_sizes(rows: list[tuple[str, str]], s
 
 def test_many_of_one_kind_keep_their_sizes_too() -> None:
     values = np.random.default_rng(2).lognormal(3, 2, 500)
-    there = Establishments(keys_of(*[("x", "1")] * 500), {"emp": Sizes(values)}, "", "")
+    there = Establishments(keys_of(*[("x", "1")] * 500), {"emp": Sizes(values)}, "", SizesFrom(""))
     here = resembling(keys_of(*[("x", "1")] * 500), "", there).sizes["emp"].values
     assert sorted(here) == sorted(values)
 
@@ -47,7 +47,7 @@ def test_many_of_one_kind_keep_their_sizes_too() -> None:
 @given(rows=ROWS, others=ROWS)
 def test_sizes_come_from_the_most_alike(rows: list[tuple[str, str]], others: list[tuple[str, str]]) -> None:
     values = np.arange(len(others), dtype=float)
-    there = Establishments(keys_of(*others), {"emp": Sizes(values)}, "", "")
+    there = Establishments(keys_of(*others), {"emp": Sizes(values)}, "", SizesFrom(""))
     here = resembling(keys_of(*rows), "", there).sizes["emp"].values
     finer = 1 if len({b for _, b in others}) > len({a for a, _ in others}) else 0
     for row, value in zip(rows, here, strict=True):
@@ -62,7 +62,7 @@ def test_sizes_come_from_the_most_alike(rows: list[tuple[str, str]], others: lis
 
 def test_another_number_of_the_same_kind_gives_about_the_same_mean() -> None:
     values = np.random.default_rng(5).lognormal(3, 1, 20_000)
-    there = Establishments(keys_of(*[("x", "1")] * 20_000), {"emp": Sizes(values)}, "", "")
+    there = Establishments(keys_of(*[("x", "1")] * 20_000), {"emp": Sizes(values)}, "", SizesFrom(""))
     for rows in (300, 3_000, 50_000):
         here = resembling(keys_of(*[("y", "1")] * rows), "", there).sizes["emp"].values
         assert np.mean(here) == pytest.approx(np.mean(values), rel=0.05)

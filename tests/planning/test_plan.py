@@ -1,5 +1,6 @@
 """What a plan says, where it comes from, and that no confidential value is behind it."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pytest
 
 import gedp as package
 from gedp.errors import FaultsError, Refused
+from gedp.planning.layouts import guess_sentence, layouts, sources_sentence
+from gedp.planning.page import plan_page
 from gedp.planning.plan import Plan
+from gedp.policy import parse_spec
 from gedp.release import read_release
 from tests.helpers.runs import SYNTHETIC, gedp, small_table, write_case, write_spec
 
@@ -141,6 +145,99 @@ def test_public_totals_scale_sizes(tmp_path: Path) -> None:
         package.plan(spec, totals={"jobs": 3.0})
     with pytest.raises(FaultsError, match="total of emp: it is not above 0"):
         package.plan(spec, totals={"emp": -3.0})
+
+
+ALIKE = """
+[data]
+source = "t.parquet"
+public = ["cnty", "naics"]
+[attributes]
+a = { psi = "sqrt", gamma = 0.5 }
+b = { psi = "sqrt", gamma = 1 }
+c = { psi = "sqrt", gamma = 0.5 }
+d = { psi = "sqrt", gamma = 0.5, typical = 90 }
+e = { psi = "sqrt", gamma = 0.5 }
+f = { psi = "sqrt", gamma = 0.5 }
+[budget]
+mu = 3
+[labels]
+a = "Jobs in <May>"
+c = "Jobs in June"
+[[queries]]
+name = "county"
+by = ["cnty"]
+importance = { a = 1, b = 1, c = 1, d = 1, e = 2, f = 1 }
+[[queries]]
+name = "industry"
+by = ["naics"]
+"""
+
+
+def test_attributes_that_are_alike_are_planned_for_once_with_the_same_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    prices = (
+        ALIKE.replace("mu = 3", "mu = 9")
+        .replace("importance = {", "mu = {")
+        .replace('by = ["naics"]', 'by = ["naics"]\nmu = 0.1')
+    )
+    for text in (ALIKE, prices):
+        spec = parse_spec(text, in_memory=True)
+        plan = package.plan(spec, table=small_table(300))
+        assert plan.alike == (("a", "c", "f"), ("b",), ("d",), ("e",))
+        with monkeypatch.context() as patched:
+            patched.setattr("gedp.planning.plan.alike", lambda spec, _: tuple((name,) for name in spec.asked))
+            apart = package.plan(spec, table=small_table(300))
+        assert [(each.query, each.attribute) for each in plan.tables] == [
+            (each.query, each.attribute) for each in apart.tables
+        ]
+        for each, other in zip(plan.tables, apart.tables, strict=True):
+            assert np.array_equal(each.totals, other.totals)
+            assert np.array_equal(each.errors, other.errors)
+            assert each.others_without == other.others_without
+        assert plan.settings == apart.settings
+
+
+def test_a_plan_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    spec = parse_spec(ALIKE, in_memory=True)
+    package.plan(spec, table=small_table(50), progress=lambda _, done, work: told.append((done, work)))
+    assert len(told) > 4
+    assert told == [(place, len(told)) for place in range(1, len(told) + 1)]
+
+
+def test_sizes_that_differ_keep_attributes_apart() -> None:
+    spec = parse_spec(ALIKE, in_memory=True)
+    plan = package.plan(spec, table=small_table(50), totals={"c": 400.0})
+    assert plan.alike == (("a", "f"), ("b",), ("c",), ("d",), ("e",))
+
+
+def test_attributes_that_are_alike_are_told_of_once_and_by_their_titles_on_the_page() -> None:
+    plan = package.plan(parse_spec(ALIKE, in_memory=True), table=small_table(300))
+    shown = [layout.caption for layout in layouts(plan)]
+    assert shown.count("each of a, c and f, by size of cell") == 1
+    assert "c, by size of cell" not in shown
+    page = plan_page(plan, "x")
+    assert "<h2>Each of Jobs in &lt;May&gt;, Jobs in June and f: every cell</h2>" in page
+    assert "By cnty" in page
+    assert page.count('<circle class="ring"') == 4 * 2 + 4  # tables and establishments
+
+
+def test_sizes_that_were_guessed_are_called_so() -> None:
+    spec = parse_spec(ALIKE, in_memory=True)
+    plan = package.plan(spec, table=small_table(50), totals={"a": 400.0})
+    assert guess_sentence(plan).startswith("The sizes of b, c and 2 more are a guess")
+    assert "half above b" in sources_sentence(plan)
+    known = package.plan(spec, table=small_table(50), totals=dict.fromkeys("abcef", 400.0))
+    assert guess_sentence(known) == ""
+
+
+def test_relative_errors_beyond_all_use_stay_at_the_edge_of_the_figure() -> None:
+    drowned = ALIKE.replace("mu = 3", "mu = 0.02")
+    page = plan_page(package.plan(parse_spec(drowned, in_memory=True), table=small_table(50)), "x")
+    assert ">1,000%</text>" in page
+    assert "above 1,000% at the upper edge" in page
+    assert not re.search(r">\d+,000,?\d*%</text>", page.replace(">1,000%</text>", ""))
 
 
 def test_over_budget_is_refused(tmp_path: Path) -> None:

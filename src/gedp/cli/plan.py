@@ -75,8 +75,8 @@ def command(
     console = make_console()
     read = find_spec(spec)
     with steps() as at:
-        at.step("planning")
-        planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals)
+        at.step("reading public columns")
+        planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals, progress=at.count)
     print_plan(console, planned)
     for line in class_error_lines(read):
         console.print(f"By classes, noise alone: {line}.", soft_wrap=True)

@@ -13,7 +13,7 @@ from gedp.confidential.public import keys_of
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.ledger import Ledger, ledgers_of
-from gedp.planning.establishments import Establishments, Sizes
+from gedp.planning.establishments import Establishments, Sizes, SizesFrom
 from gedp.policy import Spec
 
 
@@ -39,7 +39,8 @@ def read_like(spec: Spec, source: Path | ArrowStream) -> Establishments:
             sizes[name] = Sizes(values)
     if faults:
         raise FaultsError(engine.name, faults)
-    return Establishments(keys, sizes, f"those of {engine.name}", f"those of {engine.name}")
+    said = f"those of {engine.name}"
+    return Establishments(keys, sizes, said, SizesFrom(said))
 
 
 def _numbers(column: pa.ChunkedArray) -> FloatArray | None:

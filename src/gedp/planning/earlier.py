@@ -7,7 +7,7 @@ from gedp.errors import Fault, FaultsError, Refused
 from gedp.microdata.cells import PublicRows, read_public_rows
 from gedp.microdata.combining import joined
 from gedp.microdata.on_file import is_on_file, read_description
-from gedp.planning.establishments import Establishments, Keys, Sizes
+from gedp.planning.establishments import Establishments, Keys, Sizes, SizesFrom
 from gedp.policy import Grouper, Query, Spec
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
 from gedp.release import ReleaseFolder
@@ -35,7 +35,8 @@ def from_release(spec: Spec, release: ReleaseFolder) -> Establishments:
     if faults:
         raise FaultsError(release.name, faults)
     sizes = {name: _sizes(spec, release, identity, name) for name in spec.asked}
-    return Establishments(_keys(spec, rows), sizes, f"those of {release.name}", f"those of {release.name}")
+    source = f"those of {release.name}"
+    return Establishments(_keys(spec, rows), sizes, source, SizesFrom(source))
 
 
 def _keys(spec: Spec, rows: PublicRows) -> Keys:

@@ -3,13 +3,14 @@
 Nothing here has seen the confidential values of the table that is planned for.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
+from gedp.folding import Title, listed, named
 from gedp.individual import FirstAnswers, Partition, Terms
 from gedp.microdata.combining import combinations
 from gedp.neighbors import Signed
@@ -48,6 +49,14 @@ class Sizes:
             return Sizes(self.values[rows])
         return Sizes(self.values[rows], self.omega[rows], self.sigma[rows])
 
+    def are(self, others: "Sizes") -> bool:
+        """Whether the others are the same, to the last bit."""
+        here, there = ((each.values, each.omega, each.sigma) for each in (self, others))
+        return all(
+            one is other or (one is not None and other is not None and np.array_equal(one, other))
+            for one, other in zip(here, there, strict=True)
+        )
+
     def possible(self, attribute: Attribute) -> FloatArray:
         """The values as an establishment may have them, with the same total: none negative, none where ψ has none."""
         if isinstance(attribute.protection.psi, Signed):
@@ -72,6 +81,28 @@ class Sizes:
         return FirstAnswers.of(attribute, cell, omega, terms, float(MOST_UNITS))
 
 
+@dataclass(frozen=True)
+class SizesFrom:
+    """Where sizes come from: in words, and of those that were assumed by how much."""
+
+    source: str
+    medians: Mapping[str, float] = field(default_factory=dict)  # by attribute, where they were assumed
+    guessed: tuple[str, ...] = ()  # the attributes of which not even the spec says what is typical
+    scaled: tuple[str, ...] = ()  # those with a total that is known from elsewhere
+
+    def scaled_to(self, totals: Collection[str]) -> "SizesFrom":
+        """The same where the totals of some attributes are known."""
+        medians = {name: median for name, median in self.medians.items() if name not in totals}
+        return SizesFrom(self.source, medians, tuple(n for n in self.guessed if n not in totals), tuple(totals))
+
+    def said(self, title: Title = str) -> str:
+        """All of it in a sentence."""
+        half = listed({name: short(median, 2) for name, median in self.medians.items()}, title)
+        above = f", half above {half}" if half else ""
+        totals = f", scaled to given totals of {named([*map(title, self.scaled)])}" if self.scaled else ""
+        return f"{self.source}{above}{totals}"
+
+
 @dataclass(frozen=True, repr=False)
 class Establishments:
     """Establishments with their groups and sizes, and in words where both come from."""
@@ -79,7 +110,7 @@ class Establishments:
     keys: Keys
     sizes: Mapping[str, Sizes]  # by attribute
     groups_from: str
-    sizes_from: str
+    sizes_from: SizesFrom
 
     def with_totals(self, totals: Mapping[str, float]) -> "Establishments":
         """The same with all sizes scaled to totals that are known from elsewhere."""
@@ -93,8 +124,7 @@ class Establishments:
             name: Sizes(each.values * (totals[name] / np.sum(each.values))) if name in totals else each
             for name, each in self.sizes.items()
         }
-        said = f", scaled to given totals of {', '.join(totals)}" if totals else ""
-        return replace(self, sizes=scaled, sizes_from=self.sizes_from + said)
+        return replace(self, sizes=scaled, sizes_from=self.sizes_from.scaled_to(totals))
 
     def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[Partition]]:
         """The finest cell of every establishment in the tables of an attribute, and their groups."""
@@ -113,9 +143,10 @@ class Establishments:
 def assumed(keys: Keys, spec: Spec, groups_from: str) -> Establishments:
     """Establishments in known groups, of sizes that nothing is known about but what the spec calls typical."""
     sizes = {name: Sizes(assumed_sizes(spec.policy.attributes[name], keys.rows)) for name in spec.asked}
-    typical = ", ".join(f"{name} {short(float(np.median(each.values)), 2)}" for name, each in sizes.items())
-    said = f"assumed: lognormal and alike everywhere, half above {typical} (that is `typical` in the spec)"
-    return Establishments(keys, sizes, groups_from, said)
+    medians = {name: float(np.median(each.values)) for name, each in sizes.items()}
+    guessed = tuple(name for name in spec.asked if spec.policy.attributes[name].typical is None)
+    sizes_from = SizesFrom("assumed, lognormal and alike everywhere", medians, guessed)
+    return Establishments(keys, sizes, groups_from, sizes_from)
 
 
 def resembling(keys: Keys, groups_from: str, like: Establishments) -> Establishments:

@@ -1,10 +1,15 @@
 """The tables of a plan in words and rounded numbers, for the terminal and the page alike."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from gedp.folding import each_of, together
 from gedp.numbers import short, short_share, strength
-from gedp.planning.plan import CV_LIMITS, Plan
+from gedp.planning.plan import CV_LIMITS, ExpectedErrors, Plan
+from gedp.release.words import AS_WRITTEN, Words
+
+#: The tables to show, each with the words for its query and its attributes.
+Named = Sequence[tuple[tuple[str, str], ExpectedErrors]]
 
 
 @dataclass(frozen=True)
@@ -18,36 +23,57 @@ class PlanTable:
     texts: tuple[str, ...] = ()
 
 
-def sources_sentence(plan: Plan) -> str:
+def sources_sentence(plan: Plan, words: Words = AS_WRITTEN) -> str:
     """What the plan was made from."""
     return (
         f"A plan for mu = {strength(plan.mu)} and {plan.establishments:,} establishments; no confidential value was "
-        f"read, and nothing is spent. Groups: {plan.groups_from}. Sizes: {plan.sizes_from}."
+        f"read, and nothing is spent. Groups: {plan.groups_from}. Sizes: {plan.sizes_from.said(words.attribute)}."
     )
 
 
-def layouts(plan: Plan) -> Iterator[PlanTable]:
+def guess_sentence(plan: Plan, words: Words = AS_WRITTEN) -> str:
+    """What to do where nothing at all is known of sizes; empty where something is."""
+    guessed = [*map(words.attribute, plan.sizes_from.guessed)]
+    if not guessed:
+        return ""
+    return (
+        f"The sizes of {together(guessed)} are a guess, and the errors with them: say in the spec what is `typical`, "
+        "or give --total or --like."
+    )
+
+
+def named_together(plan: Plan, words: Words = AS_WRITTEN) -> dict[str, str]:
+    """The attributes to show, each with its heading: of those with the same errors the first stands for all."""
+    return {names[0]: each_of([*map(words.attribute, names)]) for names in plan.alike}
+
+
+def layouts(plan: Plan, words: Words = AS_WRITTEN) -> Iterator[PlanTable]:
     """All tables, in the order in which one reads them."""
-    yield _errors(plan)
-    for attribute in plan.spec.asked:
-        yield _by_size(plan, attribute)
-    if any(each.others_without for each in plan.tables):
-        yield _others(plan)
+    headings = named_together(plan, words)
+    tables = [
+        ((words.query(each.query), headings[each.attribute]), each)
+        for each in plan.tables
+        if each.attribute in headings
+    ]
+    yield _errors(tables)
+    for attribute, heading in headings.items():
+        yield _by_size(heading, [(names, each) for names, each in tables if each.attribute == attribute])
+    if any(each.others_without for _, each in tables):
+        yield _others({query.name: words.query(query.name) for query in plan.spec.queries}, tables)
     if plan.settings:
-        yield _settings(plan)
+        yield _settings(plan, tables)
 
 
-def _errors(plan: Plan) -> PlanTable:
+def _errors(tables: Named) -> PlanTable:
     rows = [
         (
-            each.query,
-            each.attribute,
+            *names,
             f"{each.cells:,}",
             short(each.error, 3),
             short_share(each.relative_error),
             *(f"{each.share_below(limit):.0%}" for limit in CV_LIMITS),
         )
-        for each in plan.tables
+        for names, each in tables
     ]
     limits = (f"< {limit:.0%}" for limit in CV_LIMITS)
     return PlanTable(
@@ -60,36 +86,34 @@ def _errors(plan: Plan) -> PlanTable:
     )
 
 
-def _by_size(plan: Plan, attribute: str) -> PlanTable:
-    tables = [each for each in plan.tables if each.attribute == attribute]
-    found = {each.query: {row.low: row for row in each.by_size()} for each in tables}
-    highs = {row.low: row.high for rows in found.values() for row in rows.values()}
+def _by_size(heading: str, tables: Named) -> PlanTable:
+    found = [{row.low: row for row in each.by_size()} for _, each in tables]
+    highs = {row.low: row.high for rows in found for row in rows.values()}
     rows = []
     for low in sorted(highs):
         cells = [
-            f"{short(row.error, 2)} ({short_share(row.relative_error)})" if (row := found[each.query].get(low)) else ""
-            for each in tables
+            f"{short(row.error, 2)} ({short_share(row.relative_error)})" if (row := of_query.get(low)) else ""
+            for of_query in found
         ]
         rows.append((f"{short(low)} to {short(highs[low])}", *cells))
     return PlanTable(
-        f"{attribute}, by size of cell",
-        ("total of the cell", *found),
+        f"{heading}, by size of cell",
+        ("total of the cell", *(query for (query, _), _ in tables)),
         tuple(rows),
         "The mean standard error of cells of each size and, in brackets, the relative one of the middle cell.",
         ("total of the cell",),
     )
 
 
-def _others(plan: Plan) -> PlanTable:
-    queries = [query.name for query in plan.spec.queries]
+def _others(queries: Mapping[str, str], tables: Named) -> PlanTable:
     rows = [
-        (each.query, each.attribute, *(_change(each.others_without.get(other)) for other in queries))
-        for each in plan.tables
+        (*names, *(_change(each.others_without.get(other)) for other in queries))
+        for names, each in tables
         if each.others_without
     ]
     return PlanTable(
         "What each table costs the others",
-        ("without", "attribute", *queries),
+        ("without", "attribute", *queries.values()),
         tuple(rows),
         "How the mean errors of the other tables would change if a table were not asked for and the release cost the "
         "same: where the number is far below 0, this table is dear. It can also be above 0, since tables help each "
@@ -98,12 +122,11 @@ def _others(plan: Plan) -> PlanTable:
     )
 
 
-def _settings(plan: Plan) -> PlanTable:
-    now = {(each.query, each.attribute): each.error for each in plan.tables}
+def _settings(plan: Plan, tables: Named) -> PlanTable:
     headings = [_setting(plan, setting.mu, setting.gamma_times) for setting in plan.settings]
     rows = [
-        (query, attribute, short(error, 3), *(short(s.errors[query, attribute], 3) for s in plan.settings))
-        for (query, attribute), error in now.items()
+        (*names, short(each.error, 3), *(short(s.errors[each.query, each.attribute], 3) for s in plan.settings))
+        for names, each in tables
     ]
     return PlanTable(
         "Other settings",

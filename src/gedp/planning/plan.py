@@ -1,9 +1,10 @@
 """A plan: the errors to expect of every table, what each table costs the others, and what other settings change."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
+from itertools import count
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +13,11 @@ from gedp import web
 from gedp.arrays import BoolArray, FloatArray
 from gedp.individual import Partition
 from gedp.numbers import short, short_share
-from gedp.planning.establishments import Establishments
+from gedp.planning.alike import alike
+from gedp.planning.establishments import Establishments, SizesFrom
 from gedp.planning.expected import Case
 from gedp.policy import Spec, price
+from gedp.progress import Progress, silent
 from gedp.tables import Table
 
 CV_LIMITS = (0.05, 0.10, 0.30)
@@ -22,6 +25,7 @@ TIMES = (0.5, 2.0)  # of μ and of γ, unless others are asked for
 #: Rows beyond which settings are compared on some of the finest cells, and with fewer looks.
 MOST_COMPARED = 30_000
 EVALUATIONS = 15
+STEP = "planning"  # of progress
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,10 @@ class Plan:
     mu: float
     establishments: int
     groups_from: str
-    sizes_from: str
+    sizes_from: SizesFrom
     tables: tuple[ExpectedErrors, ...]
     settings: tuple[Alternative, ...]
+    alike: tuple[tuple[str, ...], ...]  # the attributes, those with the same errors together
 
     def of(self, query: str, attribute: str) -> ExpectedErrors:
         """The expected errors of one table and attribute."""
@@ -153,17 +158,21 @@ class Plan:
         caption = f"Errors to expect at mu = {self.mu:.6g}"
         return (
             web.table(caption, headings, rows, texts=headings[:2])
-            + f"<p>Groups: {escape(self.groups_from)}. Sizes: {escape(self.sizes_from)}.</p>"
+            + f"<p>Groups: {escape(self.groups_from)}. Sizes: {escape(self.sizes_from.said())}.</p>"
         )
 
 
 def make_plan(
-    spec: Spec, establishments: Establishments, mu: Sequence[float] = (), gamma_times: Sequence[float] = ()
+    spec: Spec,
+    establishments: Establishments,
+    mu: Sequence[float] = (),
+    gamma_times: Sequence[float] = (),
+    progress: Progress = silent,
 ) -> Plan:
     """The errors to expect of every table of a spec for these establishments.
 
     `mu` are other prices of the whole release to compare with, `gamma_times` factors of every γ; half and double where
-    neither is given.
+    neither is given. Attributes that are alike are planned for once.
     """
     total = price(spec).total.mu
     if not mu and not gamma_times:
@@ -171,23 +180,18 @@ def make_plan(
     tables: list[ExpectedErrors] = []
     other = [(m, 1.0) for m in mu] + [(total, g) for g in gamma_times]
     errors: list[dict[tuple[str, str], float]] = [{} for _ in other]
-    for name in spec.asked:
-        cell, partitions = establishments.layout(spec, name)
-        case = Case(spec, spec.policy.attributes[name], cell, establishments.sizes[name], partitions)
-        found = _mean(variances := case.variances())
-        compared = some_of(case)
-        base = found if compared is case else _mean(compared.variances(evaluations=EVALUATIONS))
-        totals = case.totals()
-        without = {q: _without(compared, q, base) for q in case.queries} if len(case.queries) > 1 else {}
-        tables += [
-            ExpectedErrors(query, name, totals[query], np.sqrt(each), without.get(query, {}))
-            for query, each in variances.items()
-        ]
-        for (m, times), result in zip(other, errors, strict=True):
-            changed = _mean(compared.with_gamma(times).variances(m / total, EVALUATIONS))
-            result |= {(q, name): found[q] * changed[q] / base[q] for q in changed}
-    order = {query.name: place for place, query in enumerate(spec.queries)}
-    tables.sort(key=lambda each: order[each.query])
+    groups = alike(spec, establishments.sizes)
+    done, work = count(1), sum(1 + len(other) + _tables(spec, names[0]) for names in groups)
+    for names in groups:
+        cell, partitions = establishments.layout(spec, names[0])
+        case = Case(spec, spec.policy.attributes[names[0]], cell, establishments.sizes[names[0]], partitions)
+        expected, changed = _planned(case, [(m / total, g) for m, g in other], lambda: progress(STEP, next(done), work))
+        for name in names:
+            tables += [replace(each, attribute=name) for each in expected]
+            for result, found in zip(errors, changed, strict=True):
+                result |= {(query, name): error for query, error in found.items()}
+    order = [query.name for query in spec.queries], spec.asked
+    tables.sort(key=lambda each: (order[0].index(each.query), order[1].index(each.attribute)))
     return Plan(
         spec,
         total,
@@ -196,7 +200,38 @@ def make_plan(
         establishments.sizes_from,
         tuple(tables),
         tuple(Alternative(m, g, found) for (m, g), found in zip(other, errors, strict=True)),
+        groups,
     )
+
+
+def _tables(spec: Spec, attribute: str) -> int:
+    """In how many tables an attribute is."""
+    return sum(not query.is_identity and attribute in query.attributes for query in spec.queries)
+
+
+def _planned(
+    case: Case, other: Sequence[tuple[float, float]], advance: Callable[[], None]
+) -> tuple[list[ExpectedErrors], list[dict[str, float]]]:
+    """The errors of all tables of one attribute; and their mean at so many times the μ and γ."""
+    found = _mean(variances := case.variances())
+    compared = some_of(case)
+    base = found if compared is case else _mean(compared.variances(evaluations=EVALUATIONS))
+    advance()
+    without: dict[str, dict[str, float]] = {}
+    for query in case.queries:
+        without[query] = _without(compared, query, base) if len(case.queries) > 1 else {}
+        advance()
+    changed = []
+    for times, gamma_times in other:
+        means = _mean(compared.with_gamma(gamma_times).variances(times, EVALUATIONS))
+        changed.append({query: found[query] * mean / base[query] for query, mean in means.items()})
+        advance()
+    totals, name = case.totals(), case.attribute.name
+    expected = [
+        ExpectedErrors(query, name, totals[query], np.sqrt(each), without.get(query, {}))
+        for query, each in variances.items()
+    ]
+    return expected, changed
 
 
 def some_of(case: Case, most: int = MOST_COMPARED) -> Case:

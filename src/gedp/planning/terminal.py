@@ -4,13 +4,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gedp.planning.layouts import PlanTable, layouts, sources_sentence
+from gedp.planning.layouts import PlanTable, guess_sentence, layouts, sources_sentence
 from gedp.planning.plan import Plan
 
 
 def print_plan(console: Console, plan: Plan) -> None:
     """Prints what errors to expect, what each table costs the others, and what other settings would change."""
-    console.print(sources_sentence(plan) + "\n", soft_wrap=True)
+    for sentence in filter(None, (sources_sentence(plan), guess_sentence(plan))):
+        console.print(sentence, soft_wrap=True)
+    console.print()
     for layout in layouts(plan):
         _print(console, layout)
 

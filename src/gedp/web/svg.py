@@ -6,6 +6,7 @@ page.css.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 
 import numpy as np
@@ -16,6 +17,8 @@ from gedp.numbers import short
 
 MOST_POINTS = 3000  # of one kind in a panel; beyond that, spots get larger
 MOST_TICKS = 6
+TITLE, CHARACTER = 24, 7.5  # the room that the title of the axis takes, and a character of a tick
+RING = 5  # its radius
 LEFT, RIGHT, TOP, BOTTOM = 46, 20, 8, 36  # the last tick's text is half beyond the axis
 
 
@@ -70,6 +73,10 @@ class Panel:
         found = zip(spots // wide * spot, spots % wide * spot, strict=True)
         return f'<path class="{kind}" d="{"".join(f"M{a:g} {b:g}h0" for a, b in found)}"/>'
 
+    def ring(self, x: float, y: float, kind: str) -> str:
+        """Adds a ring that can be seen around a dot on a line."""
+        return f'<circle class="{kind}" cx="{float(self._across(x)):.1f}" cy="{float(self._down(y)):.1f}" r="{RING}"/>'
+
     def line(self, x: FloatArray, y: FloatArray, kind: str) -> str:
         """Adds a line through points."""
         return f'<polyline class="{kind}" points="{self._listed(x, y)}"/>'
@@ -80,7 +87,7 @@ class Panel:
 
     def drawn(self, marks: Sequence[str], label: str) -> str:
         """The panel with `label` as its alternative text."""
-        bottom, middle = self.height - BOTTOM, (LEFT + self.width - RIGHT) / 2
+        bottom, middle = self.height - BOTTOM, (self._left + self.width - RIGHT) / 2
         parts = []
         for tick in self.x.ticks():
             at = f"{float(self._across(tick)):.1f}"
@@ -88,17 +95,25 @@ class Panel:
             parts.append(f'<text x="{at}" y="{bottom + 14}" text-anchor="middle">{escape(self.x.text(tick))}</text>')
         for tick in self.y.ticks():
             at = f"{float(self._down(tick)):.1f}"
-            parts.append(f'<path class="grid" d="M{LEFT} {at}H{self.width - RIGHT}"/>')
-            parts.append(f'<text x="{LEFT - 5}" y="{at}" dy="4" text-anchor="end">{escape(self.y.text(tick))}</text>')
+            parts.append(f'<path class="grid" d="M{self._left} {at}H{self.width - RIGHT}"/>')
+            parts.append(
+                f'<text x="{self._left - 5}" y="{at}" dy="4" text-anchor="end">{escape(self.y.text(tick))}</text>'
+            )
         parts += marks
-        parts.append(f'<path class="axis" fill="none" d="M{LEFT} {TOP}V{bottom}H{self.width - RIGHT}"/>')
+        parts.append(f'<path class="axis" fill="none" d="M{self._left} {TOP}V{bottom}H{self.width - RIGHT}"/>')
         parts.append(f'<text x="{middle}" y="{self.height - 6}" text-anchor="middle">{escape(self.x.title)}</text>')
         turned = f'transform="translate(11 {(TOP + bottom) / 2}) rotate(-90)"'
         parts.append(f'<text {turned} text-anchor="middle">{escape(self.y.title)}</text>')
         return svg(self.width, self.height, parts, label)
 
+    @cached_property
+    def _left(self) -> int:
+        """Where the axis is, with room for the texts of its ticks between it and its title."""
+        longest = max((len(self.y.text(tick)) for tick in self.y.ticks()), default=0)
+        return max(LEFT, round(TITLE + CHARACTER * longest))
+
     def _across(self, x: npt.ArrayLike) -> FloatArray:
-        return LEFT + self.x.at(x) * (self.width - LEFT - RIGHT)
+        return self._left + self.x.at(x) * (self.width - self._left - RIGHT)
 
     def _down(self, y: npt.ArrayLike) -> FloatArray:
         return self.height - BOTTOM - self.y.at(y) * (self.height - TOP - BOTTOM)
