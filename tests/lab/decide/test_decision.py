@@ -48,6 +48,7 @@ def test_every_workflow_has_a_promise() -> None:
 def test_baselines_that_cannot_answer_are_left_out(tmp_path: Path) -> None:
     assert decision_workflows(PAPER) == ["auto", "gdp", *BASELINES]
     poor = read_spec(write_case(tmp_path))
+    assert decision_workflows(find_spec("individual"))[:3] == ["auto", "individual", "gdp"]
     assert decision_workflows(poor, ["emp"]) == ["auto", "gdp", "fourth-root", "splitting", "ezs", "ezs-balanced"]
 
 
@@ -60,7 +61,7 @@ def test_sizes_are_classes_of_ten() -> None:
 
 
 def test_one_command_makes_the_page_in_a_closed_folder(tmp_path: Path) -> None:
-    spec = write_case(tmp_path)
+    spec = write_case(tmp_path, ("[budget]", '[labels]\nemp = "Jobs in May"\n\n[budget]'))
     out = tmp_path / "closed"
     options = ["--html", "--replicates", "2", "--workers", "1", "--by", "cnty", "--by", "", "--by", "cnty,naics2"]
     done = CliRunner().invoke(cli, ["compare", str(spec), *options, "--out", str(out)], catch_exceptions=False)
@@ -68,6 +69,9 @@ def test_one_command_makes_the_page_in_a_closed_folder(tmp_path: Path) -> None:
     page = (out / "CONFIDENTIAL-decision.html").read_text(encoding="utf-8")
     assert "CONFIDENTIAL" in page.partition("<main>")[0]
     for part in (
+        ">Jobs in May</h2>",
+        "μ between a value of Jobs in May and one",
+        "all but gdp protect the same interval",
         "At a glance",
         "guesses 480 or 15% more right in",
         "certain in 64%",
@@ -83,6 +87,16 @@ def test_one_command_makes_the_page_in_a_closed_folder(tmp_path: Path) -> None:
     assert (out.stat().st_mode & 0o777) == 0o700
     assert not list(out.glob(".tau*"))
     assert "http" not in page.replace("http://www.w3.org", "")
+
+
+def test_the_page_is_silent_about_methods_that_were_not_compared(tmp_path: Path) -> None:
+    spec, out = str(write_case(tmp_path)), tmp_path / "closed"
+    options = ["--html", "--replicates", "1", "--workers", "1", "--by", "cnty", "--workflow", "auto"]
+    done = CliRunner().invoke(cli, ["compare", spec, *options, "--out", str(out)], catch_exceptions=False)
+    assert done.exit_code == 0
+    page = (out / "CONFIDENTIAL-decision.html").read_text(encoding="utf-8")
+    assert ", all protect the same interval" in page
+    assert "gdp" not in page
 
 
 def test_a_wrong_rule_and_a_sweep_are_refused_before_anything_is_drawn(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from gedp.lab.compare.plan import ComparisonPlan
 from gedp.lab.decide.gather import decision_workflows, gather_facts
 from gedp.lab.decide.page import PAGE, decision_page
 from gedp.progress import Progress, silent
+from gedp.release import Labels
 
 __all__ = ["decision_workflows", "with_decision"]
 
@@ -17,4 +18,4 @@ def with_decision(
 ) -> dict[str, str]:
     """The page by its name, for the folder of the comparison, where other programs get their files too."""
     facts = gather_facts(plan, Path(comparison.folder), StudyOptions(rule), progress=progress)
-    return {PAGE: decision_page(comparison, facts)}
+    return {PAGE: decision_page(comparison, facts, Labels(plan.settings[0].spec).title)}

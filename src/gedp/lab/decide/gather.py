@@ -64,7 +64,7 @@ def decision_workflows(spec: Spec, attributes: Sequence[str] | None = None) -> l
     priced, asked = with_prices(spec), attributes or spec.asked
     if any(name in asked and said.signed for name, said in spec.policy.attributes.items()):
         return ["auto"]
-    found = ["auto", INDIVIDUAL if spec.is_individual else GDP]
+    found = ["auto", *([INDIVIDUAL] if spec.is_individual else []), GDP]
     for name in BASELINES:
         try:
             for attribute in asked:

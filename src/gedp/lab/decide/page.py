@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
+from gedp.folding import Title
 from gedp.lab.baselines.strength import strength_text
 from gedp.lab.baselines.suppress.study import PRIMARY, Pattern, SuppressionStudy
 from gedp.lab.baselines.suppress.terminal import SECOND_HEADINGS, second_rows
 from gedp.lab.compare import Comparison
 from gedp.lab.compare.page import about_section
 from gedp.lab.compare.terminal import times
+from gedp.lab.compare.workflows import GDP
 from gedp.lab.decide.gather import AttributeFacts
 from gedp.lab.decide.sizes import CellSizes, errors_by_size
 from gedp.lab.decide.tables import (
@@ -30,10 +32,10 @@ from gedp.web import table as html_table
 PAGE = "decision.html"
 
 
-def decision_page(comparison: Comparison, facts: Mapping[str, AttributeFacts]) -> str:
-    """One page for all attributes."""
+def decision_page(comparison: Comparison, facts: Mapping[str, AttributeFacts], title: Title = str) -> str:
+    """One page for all attributes, each under its title."""
     attributes = comparison.order.attributes
-    links = [f'<a href="#a{place}">{escape(name)}</a>' for place, name in enumerate(attributes)]
+    links = [f'<a href="#a{place}">{escape(title(name))}</a>' for place, name in enumerate(attributes)]
     links += ['<a href="#time">time</a>', '<a href="#about">what was compared</a>']
     count = f"{comparison.replicates} replicate" + ("s" if comparison.replicates > 1 else "")
     parts = [
@@ -46,10 +48,10 @@ def decision_page(comparison: Comparison, facts: Mapping[str, AttributeFacts]) -
         f'<nav class="soft">On this page: {" · ".join(links)}</nav>',
     ]
     for place, name in enumerate(attributes):
-        parts += _attribute(comparison, name, facts[name], f"a{place}")
+        parts += _attribute(comparison, name, facts[name], f"a{place}", title)
     rows = [[workflow, f"{seconds:.2g}"] for workflow, seconds in times(comparison)]
     rows += [
-        [f"{name}: {each.method}", f"{each.seconds + each.audit_seconds:.2g}"]
+        [f"{title(name)}: {each.method}", f"{each.seconds + each.audit_seconds:.2g}"]
         for name in attributes
         for each in _patterns(facts[name])
     ]
@@ -68,10 +70,10 @@ def _promises(comparison: Comparison) -> str:
     return f'<h2>What each promises</h2><dl class="about">{listed}</dl>'
 
 
-def _attribute(comparison: Comparison, name: str, facts: AttributeFacts, anchor: str) -> list[str]:
+def _attribute(comparison: Comparison, name: str, facts: AttributeFacts, anchor: str, title: Title) -> list[str]:
     classes, errors = errors_by_size(comparison, name)
     parts = [
-        f'<h2 id="{anchor}">{escape(name)}</h2>',
+        f'<h2 id="{anchor}">{escape(title(name))}</h2>',
         _glance(comparison, name, facts, classes.names[smallest_class(errors)]),
         "<h3>Share of figures withheld</h3>",
         _withheld(comparison, facts),
@@ -85,8 +87,8 @@ def _attribute(comparison: Comparison, name: str, facts: AttributeFacts, anchor:
     ]
     if facts.suppression is not None:
         parts.append(_suppressed_by_size(facts.suppression, classes))
-    parts += [_coarsest(comparison, name), "<h3>What an attacker learns</h3>", _strengths(facts, name)]
-    return [*parts, *_ezs(facts), *_audited(facts)]
+    parts += [_coarsest(comparison, name), "<h3>What an attacker learns</h3>", _strengths(facts, title(name))]
+    return [*parts, *_ezs(facts, title), *_audited(facts)]
 
 
 def _glance(comparison: Comparison, name: str, facts: AttributeFacts, small: str) -> str:
@@ -131,20 +133,21 @@ def _coarsest(comparison: Comparison, name: str) -> str:
     return html_table(f"The largest total ({level}): mean absolute error, and bias", ("method", "error", "bias"), rows)
 
 
-def _strengths(facts: AttributeFacts, name: str) -> str:
+def _strengths(facts: AttributeFacts, heading: str) -> str:
     reference = facts.reference
+    alike = f"all but {GDP}" if any(name.partition("+")[0] == GDP for name in facts.strengths) else "all"
     headings = ("method", *(short(size, 2) for size in facts.sizes))
     rows = [[workflow, *map(strength_text, found)] for workflow, found in facts.strengths.items()]
     text = (
         f'<p class="soft">An attacker who knows all but one establishment wants to tell its value from one '
         f"{reference.alpha:.0%} larger. The μ of that, by its size: with 1 the better guess is right in 69% of cases, "
-        f"with 2 in 84%, with 4 in 98%. At the reference, {short(reference.size, 3)}, all but gdp protect the same "
+        f"with 2 in 84%, with 4 in 98%. At the reference, {short(reference.size, 3)}, {alike} protect the same "
         "interval.</p>"
     )
-    return text + html_table(f"μ between a value of {name} and one {reference.alpha:.0%} larger", headings, rows)
+    return text + html_table(f"μ between a value of {heading} and one {reference.alpha:.0%} larger", headings, rows)
 
 
-def _ezs(facts: AttributeFacts) -> list[str]:
+def _ezs(facts: AttributeFacts, title: Title) -> list[str]:
     texts = []
     for name, each in facts.ezs.items():
         text = (
@@ -154,8 +157,8 @@ def _ezs(facts: AttributeFacts) -> list[str]:
         if each.attack:
             text += (
                 f" Factors are permanent: of {each.attack.cells:,} establishments that are alone in a finest cell, who "
-                f"knows {each.known} finds {each.found} exactly for {each.attack.exact:,}, and to within one unit or "
-                f"1% for {each.attack.near:,}."
+                f"knows {title(each.known)} finds {title(each.found)} exactly for {each.attack.exact:,}, and to "
+                f"within one unit or 1% for {each.attack.near:,}."
             )
         texts.append(f"<p>{escape(text)}</p>")
     return texts
