@@ -183,11 +183,11 @@ def test_attributes_that_are_alike_are_planned_for_once_with_the_same_result(
     )
     for text in (ALIKE, prices):
         spec = parse_spec(text, in_memory=True)
-        plan = package.plan(spec, table=small_table(300))
+        plan = package.plan(spec, table=small_table(60))
         assert plan.alike == (("a", "c", "f"), ("b",), ("d",), ("e",))
         with monkeypatch.context() as patched:
             patched.setattr("gedp.planning.plan.alike", lambda spec, _: tuple((name,) for name in spec.asked))
-            apart = package.plan(spec, table=small_table(300))
+            apart = package.plan(spec, table=small_table(60))
         assert [(each.query, each.attribute) for each in plan.tables] == [
             (each.query, each.attribute) for each in apart.tables
         ]
@@ -213,7 +213,7 @@ def test_sizes_that_differ_keep_attributes_apart() -> None:
 
 
 def test_attributes_that_are_alike_are_told_of_once_and_by_their_titles_on_the_page() -> None:
-    plan = package.plan(parse_spec(ALIKE, in_memory=True), table=small_table(300))
+    plan = package.plan(parse_spec(ALIKE, in_memory=True), table=small_table(60))
     shown = [layout.caption for layout in layouts(plan)]
     assert shown.count("each of a, c and f, by size of cell") == 1
     assert "c, by size of cell" not in shown
