@@ -10,11 +10,20 @@ from gedp.explain.expected import table_mu, typical_error
 from gedp.explain.page import explain_page
 from gedp.planning.page import plan_page
 from gedp.policy.examples import find_spec
+from gedp.web import asset
+from gedp.web.svg import Axis, Panel
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.pages import opened
 from tests.helpers.runs import write_case
 
 pytestmark = pytest.mark.browser
+
+#: Between the title of the upright axis and the nearest text of its ticks, the least of all figures.
+ROOM_BESIDE_TITLES = """() => Math.min(...[...document.querySelectorAll("figure svg")].map(drawn => {
+  const title = drawn.querySelector("text[transform]").getBoundingClientRect();
+  const ticks = [...drawn.querySelectorAll("text[text-anchor=end]")].map(text => text.getBoundingClientRect().left);
+  return Math.min(...ticks) - title.right;
+}))"""
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -26,6 +35,14 @@ def test_the_plan_fits_any_screen_and_needs_nothing(browser: Browser, tmp_path: 
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.locator("h1").inner_text() == "Errors to expect: a <plan>"
     assert page.locator("figure svg").count() >= 8
+    assert page.evaluate(ROOM_BESIDE_TITLES) > 0
+
+
+def test_titles_of_axes_keep_clear_of_long_ticks(browser: Browser, tmp_path: Path) -> None:
+    axis = Axis("relative error", 1e-5, 10.0, text=lambda tick: f"{100 * tick:,.3f}%")
+    html = f"<style>{asset('page.css')}</style><figure>{Panel(axis, axis).drawn([], 'x')}</figure>"
+    page, _, _ = opened(browser, tmp_path / "panel.html", html, 390)
+    assert page.evaluate(ROOM_BESIDE_TITLES) > 0
 
 
 @pytest.mark.parametrize("name", ["individual", "paper-equal"])
