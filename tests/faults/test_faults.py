@@ -36,6 +36,7 @@ def test_no_fault_of_a_sample_leaves_halves_or_forgets_budget() -> None:
     assert f"{SAMPLE} faults" in ended.stdout
 
 
+@pytest.mark.slow
 def test_files_that_are_written_in_place_are_reported() -> None:
     ended = harness("tests.faults.planted")
     assert ended.returncode == 1, ended.stdout + ended.stderr

@@ -44,12 +44,14 @@ def reported() -> str:
     return ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", REPORTS)
 def test_a_planted_bug_is_reported(what: str, reported: str) -> None:
     assert re.search(rf"FAILURE, \d+ cases? \(planted\): {re.escape(REPORTS[what])}", reported), reported
     assert f"python -m tests.fuzz --seed 1 --only {list(PLANTS).index(what)}\n" in reported
 
 
+@pytest.mark.slow
 def test_where_nothing_is_planted_nothing_is_reported(reported: str) -> None:
     assert "--only 0\n" not in reported
     assert ["nothing", *REPORTS] == list(PLANTS)

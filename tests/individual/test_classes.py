@@ -130,6 +130,7 @@ CAUGHT = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_mistake_about_what_one_can_move_is_noticed(mutant: str) -> None:
     with MUTANTS[mutant]:

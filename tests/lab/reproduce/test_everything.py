@@ -246,6 +246,7 @@ def reduced(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Context:
     return context
 
 
+@pytest.mark.slow
 def test_without_data_the_demonstration_state_is_compared_and_said_to_be(reduced: Context) -> None:
     items = {each["name"]: each for each in json.loads((reduced.out / "results.json").read_text())["items"]}
     assert "demonstration state" in items["comparison"]["why"]
@@ -259,6 +260,7 @@ def test_without_data_the_demonstration_state_is_compared_and_said_to_be(reduced
         assert (reduced.out / path).is_file(), name
 
 
+@pytest.mark.slow
 def test_a_median_of_the_table_is_that_of_the_replicates(reduced: Context) -> None:
     """One replicate, so a median over groups is that of the errors in its file."""
     folder = reduced.replicate_folder("equal", reduced.states[0])
@@ -279,6 +281,7 @@ def test_a_median_of_the_table_is_that_of_the_replicates(reduced: Context) -> No
 DRAWN = ("differences", "comparison", "thousands", "individual", "scatter", "relative", "sweeps")
 
 
+@pytest.mark.slow
 def test_every_claim_about_releases_says_how_many_are_independent(reduced: Context) -> None:
     items = {each["name"]: each for each in json.loads((reduced.out / "results.json").read_text())["items"]}
     for name in DRAWN:
@@ -289,6 +292,7 @@ def test_every_claim_about_releases_says_how_many_are_independent(reduced: Conte
     assert all(not each["drawn"] for each in items["distribution"]["claims"])  # nothing was drawn
 
 
+@pytest.mark.slow
 def test_one_release_proves_nothing_about_releases(reduced: Context) -> None:
     items = {each["name"]: each for each in json.loads((reduced.out / "results.json").read_text())["items"]}
     assert [each["outcome"] for each in items["differences"]["claims"]] == [DISAGREES] * 3
@@ -306,6 +310,7 @@ def test_states_share_no_noise(small: Path, tmp_path: Path) -> None:
     assert biases[0] != biases[1]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_pages_fetch_nothing_say_their_figures_and_fit_a_phone(browser: Browser, reduced: Context) -> None:
     pages = [path for path in reduced.out.glob("*.html") if path.name != "frameworks.html"]

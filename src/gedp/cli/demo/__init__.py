@@ -92,7 +92,9 @@ def write_policy(folder: Path) -> Path:
     text = example_text("individual").replace(source, source + "synthetic = true\n") + LABELS
     make_folder(folder)
     if any(folder.iterdir()) and not (path.is_file() and path.read_bytes() == text.encode()):
-        raise Refused(f"{folder} holds something other than a demonstration. Choose another folder with --out")
+        raise Refused(
+            f"{folder} holds something other than a demonstration of this version. Choose another folder with --out, or remove it"
+        )
     write_text(path, text)
     make_folder(folder / "labels")
     write_code_lists(folder / "labels", STATE)
