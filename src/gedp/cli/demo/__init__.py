@@ -93,7 +93,8 @@ def write_policy(folder: Path) -> Path:
     make_folder(folder)
     if any(folder.iterdir()) and not (path.is_file() and path.read_bytes() == text.encode()):
         raise Refused(
-            f"{folder} holds something other than a demonstration of this version. Choose another folder with --out, or remove it"
+            f"{folder} holds something other than a demonstration of this version. Choose another folder with --out, "
+            "or remove it"
         )
     write_text(path, text)
     make_folder(folder / "labels")
