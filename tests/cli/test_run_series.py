@@ -241,6 +241,9 @@ def test_a_table_in_memory_is_of_one_period(tmp_path: Path) -> None:
         with pytest.raises(Refused, match="the table in memory was released as 2016Q1"):
             gedp.check(spec, same, period="2016Q2", out=tmp_path / "x")
     released(of_quarter(1), "2016Q2")
+    one_more = pa.array([table["emp"][0].as_py() + 1, *table["emp"].to_pylist()[1:]])
+    place = table.column_names.index("emp")
+    gedp.check(spec, table.set_column(place, "emp", one_more), period="2016Q3", out=tmp_path / "x")  # as many rows
     assert squares(tmp_path)["all", "2016Q1 to 2016Q2"] == 2 * PRICE
     with pytest.raises(Refused, match="has to be named"):
         gedp.run(replace(spec, ledger=None), of_quarter(2), period="2016Q3", out=tmp_path / "3", answers_only=True)
