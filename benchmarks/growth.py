@@ -1,12 +1,13 @@
 """How cost grows with the table: Rhode Island, New Jersey, the nation, and 4 and 10 times the nation.
 
-    python benchmarks/growth.py [--engine local] [--only nation] [--parts answers] [--plot docs/images/growth.svg]
+    python benchmarks/growth.py [--engine local --engine spark] [--only nation] [--parts answers] [--plot growth.svg]
 
 4 attributes and the 5 queries of the shipped spec paper-equal, once the answers alone and once the whole release with
 microdata and report. Every release is a process of its own, started in turn: time, time of all cores together, peak of
 memory, and size on disk. Copies of the nation are made by `gedp synth qcew --times`, with fresh ids, and deleted when
-they have been measured. What was measured is kept in a file (--results), so that sizes and engines can be measured one
-by one and drawn together. Exponents are slopes of the logarithm of cost by that of establishments, from New Jersey on.
+they have been measured. Spark takes an environment that has it (.venv-spark). What was measured is kept in a file
+(--results), so that sizes and engines can be measured one by one and drawn together. Exponents are slopes of the
+logarithm of cost by that of establishments, from New Jersey on.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import json
 import os
 import tempfile
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,7 @@ CASES = (
     ("4 nations", None, 4),
     ("10 nations", None, 10),
 )
+ENGINES = ("local", "spark")
 PARTS = {"answers": ["--answers-only"], "release": []}
 FITTED_FROM = 200_000  # establishments: below, starting up takes a good part of the time
 FIGURES = {
@@ -95,7 +98,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(tempfile.gettempdir()) / "gedp-benchmark")
     parser.add_argument("--qcew", type=Path, default=QCEW)
-    parser.add_argument("--engine", default="local")
+    parser.add_argument("--engine", choices=ENGINES, action="append", help="Default: local.")
     parser.add_argument("--only", choices=[name for name, *_ in CASES], action="append")
     parser.add_argument("--parts", choices=list(PARTS), action="append")
     parser.add_argument("--results", type=Path, help="Default: growth.json in the folder of the data.")
@@ -109,10 +112,11 @@ def main() -> None:
         if name not in (options.only or [name]):
             continue
         source = establishments(options.data, options.qcew, state, times)
-        for part in options.parts or PARTS:
-            found = {"case": name, "engine": options.engine, "part": part, **measure(source, part, options.engine)}
-            results[f"{options.engine}, {part}, {name}"] = found
+        for engine, part in product(options.engine or ENGINES[:1], options.parts or PARTS):
+            found = {"case": name, "engine": engine, "part": part, **measure(source, part, engine)}
+            results[f"{engine}, {part}, {name}"] = found
             kept.write_text(json.dumps(results, indent=2), encoding="utf-8")
+            print(f"{name}, {engine}, {part}: {found['seconds']:,.0f} s", flush=True)
         if times > 1:
             source.unlink()
     show(results)

@@ -23,7 +23,7 @@ from gedp.errors import FaultsError, Refused, TableChangedError
 from gedp.microdata import Microdata, fit_microdata, kinds
 from gedp.microdata.kinds import Kinds, Sums, need_all_rows, read_kinds
 from gedp.microdata.on_file import microdata_to_report, read_microdata
-from gedp.passes import OnFile, Rewriting, StoredRows
+from gedp.passes import ByPlace, OnFile, Pass, Rewriting, StoredRows
 from gedp.release import ReleaseFolder, TamperedReleaseError
 from gedp.release.manifest import part_name
 from gedp.release.parts import digest, files_of, pattern_of, read_columns
@@ -118,6 +118,28 @@ def are_alike(memory: Microdata, here: Microdata) -> None:
         errors = one["std_error"].to_numpy()
         assert two["std_error"].to_numpy() == pytest.approx(errors, rel=1e-8)
         assert np.abs(one["estimate"].to_numpy() - two["estimate"].to_numpy()).max() < 1e-7 * errors.max()
+
+
+def test_fits_of_several_attributes_share_their_passes(tmp_path: Path) -> None:
+    release, passes = release_of(200, 5, tmp_path / "out"), list[Pass]()
+
+    class Counting(LocalEngine):
+        """Notes the passes over its rows."""
+
+        def reduce(self, run: Pass) -> ByPlace:
+            passes.append(run)
+            return super().reduce(run)
+
+    def counted(table: Path) -> StoredRows:
+        return Counting(pattern_of(table))
+
+    both = fit_microdata(release, on_file=OnFile(counted, always=True))
+    together, passes[:] = len(passes), ()
+    alone = {}
+    for name in both.fits:
+        fit_microdata(release, attributes=[name], on_file=OnFile(counted, always=True))
+        alone[name], passes[:] = len(passes), ()
+    assert max(alone.values()) <= together <= max(alone.values()) + 1  # a first pass may not have been waited for
 
 
 def test_microdata_in_parts_are_microdata_like_any(tmp_path: Path) -> None:

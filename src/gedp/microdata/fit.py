@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 FIXED_TOTALS = "fixed_totals"  # in the file beside the microdata, so that nobody has to give them again
 WORKERS = 2
+WORKERS_ON_FILE = 8  # of which one works and the others wait: what they ask of the rows is found in one pass
 
 DETAIL = {
     "identity": "every row has an answer of its own",
@@ -291,18 +293,22 @@ def fit_microdata(
     row_weights = None if share_by is None else _public_weights(public_rows, share_by)
     with_rows = [name for name in wanted if public_rows.gives_rows(name)]
     without = [name for name in wanted if name not in with_rows]
+    kinds = public_rows.kinds
     for name in with_rows:  # once, before threads ask for them
         public_rows.cells_of(name)
-        if public_rows.kinds is not None:
-            public_rows.kinds.together(name)
+        if kinds is not None:
+            kinds.together(name)
     constraints = read_constraints(public_rows, with_rows, asked, given, without)
 
+    beside_others = nullcontext if kinds is None else kinds.parting.member
+
     def fit(name: str) -> AttributeFit:
-        problem = attribute_problem(public_rows, name)
-        best = fit_attribute(problem, chosen, row_weights)
+        with beside_others():
+            problem = attribute_problem(public_rows, name)
+            best = fit_attribute(problem, chosen, row_weights)
         return constrain(problem, public_rows.spec.policy.attributes[name], best, constraints, row_weights)
 
-    with ThreadPoolExecutor(WORKERS) as pool:
+    with ThreadPoolExecutor(WORKERS if kinds is None else WORKERS_ON_FILE) as pool:
         fits = dict(zip(with_rows, pool.map(fit, with_rows), strict=True))
     measured = {name: fit_measured(public_rows, name, chosen) for name in without}
     return Microdata(public_rows, chosen, fits, share_by, constraints, measured)

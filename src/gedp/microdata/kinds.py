@@ -15,6 +15,7 @@ import pyarrow as pa
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes, max_by, sum_by
 from gedp.errors import TableChangedError
 from gedp.microdata.cells import Cells, PublicRows, columns_alone
+from gedp.microdata.in_step import InStep
 from gedp.microdata.pooled import CellsAt, RowsOfCells, RowVariances
 from gedp.passes import Batch, ByPlace, Key, OnFile, Pass, Reads, Reducible, StoredRows
 from gedp.passes.lookup import Lookup, make_lookup
@@ -23,7 +24,7 @@ from gedp.policy.model import PSI_SUFFIX
 from gedp.release import ReleaseFolder
 from gedp.release.answered import IDENTITY
 
-COUNT = "rows"
+COUNT, BELOW = "rows", "below"
 MOST_IN_MEMORY = 100_000_000  # values of establishments, of about 70 bytes each while they are fitted
 
 
@@ -64,8 +65,20 @@ class Kinds:
         return self.reduced(self.opened(), _Together(self.lookup, self.attributes))
 
     def opened(self) -> StoredRows:
-        """The rows; whoever works beside others opens them anew."""
+        """The rows."""
         return self.on_file.open(self.establishments)
+
+    @cached_property
+    def parting(self) -> InStep["Line", "tuple[FloatArray, FloatArray]"]:
+        """How many rows of every kind are below a line, and what the line comes to there: one pass for many lines."""
+        rows = self.opened()
+
+        def parted(lines: Sequence[Line]) -> list[tuple[FloatArray, FloatArray]]:
+            found = self.reduced(rows, _Parted(self.lookup, lines))
+            keys = [(number, BELOW) for number in range(len(lines))]
+            return [(found.added[key].astype(np.float64), found.summed[key]) for key in keys]
+
+        return InStep(parted)
 
     def sums(self, table: Path, columns: Sequence[str]) -> Mapping[Key, FloatArray]:
         """By kind what columns of another table of these establishments add up to."""
@@ -137,40 +150,48 @@ class _Together:
 
 
 @dataclass(frozen=True, repr=False)
-class _Below:
-    """The pass that counts rows with slope·a + base up to a limit, and adds it up over the others."""
+class Line:
+    """slope·a + base of the answers for an attribute, and a limit of it for every kind."""
 
-    kinds: Lookup
     attribute: str
     slope: float
     base: float
-    limit: FloatArray  # by kind
+    limit: FloatArray
+
+
+@dataclass(frozen=True, repr=False)
+class _Parted:
+    """The pass that counts the rows where lines are up to their limits, and adds the lines up there."""
+
+    kinds: Lookup
+    lines: Sequence[Line]
 
     @property
     def reads(self) -> Reads:
         """The estimates, and the kinds of the rows."""
-        return Reads(plain=(self.attribute,), cells=self.kinds)
+        return Reads(plain=tuple(dict.fromkeys(line.attribute for line in self.lines)), cells=self.kinds)
 
     def __call__(self, batch: Batch) -> ByPlace:
         """What these rows come to."""
         kind, count = batch.cells, self.kinds.count
-        line = self.slope * _column(batch, self.attribute) + self.base
-        is_below = line <= self.limit[kind]
-        below = np.bincount(kind[is_below], minlength=count)
-        return ByPlace(
-            {COUNT: np.bincount(kind, minlength=count), "below": below},
-            summed={"above": sum_by(kind[~is_below], line[~is_below], count)},
-        )
+        added: dict[Key, IntArray] = {COUNT: np.bincount(kind, minlength=count)}
+        summed: dict[Key, FloatArray] = {}
+        for number, line in enumerate(self.lines):
+            at = line.slope * _column(batch, line.attribute) + line.base
+            below = np.flatnonzero(at <= line.limit[kind])
+            added[number, BELOW] = np.bincount(kind[below], minlength=count)
+            summed[number, BELOW] = sum_by(kind[below], at[below], count)
+        return ByPlace(added, summed=summed)
 
 
 class RowsOnFile(RowsOfCells):
-    """Answers that are looked at in a pass, round after round."""
+    """Answers that are looked at in a pass, round after round; fits of several attributes share their passes."""
 
     def __init__(self, kinds: Kinds, attribute: str, cells: Cells, slope: float, base: float) -> None:
         self._kinds, self._attribute, self._cells = kinds, attribute, cells
-        self._on_file = kinds.opened()
         rows = np.bincount(cells.of_row, weights=kinds.counts, minlength=cells.count).astype(np.int64)
         together = kinds.together(attribute)
+        self._of_all = slope * together.sums + base * kinds.counts
         sums = sum_by(cells.of_row, together.sums, cells.count)
         super().__init__(rows, sums, max_by(cells.of_row, together.highest, cells.count), slope, base)
         self.start()
@@ -188,10 +209,9 @@ class RowsOnFile(RowsOfCells):
         return each.least[of_kind] * np.where(is_low, self._kinds.counts, below) + each.growth[of_kind] * above
 
     def _by_kind(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-        lookup, of_kind = self._kinds.lookup, self._cells.of_row
-        run = _Below(lookup, self._attribute, self.slope, self.base, limit[of_kind])
-        found = self._kinds.reduced(self._on_file, run)
-        return found.added["below"].astype(np.float64), found.summed["above"]
+        line = Line(self._attribute, self.slope, self.base, limit[self._cells.of_row])
+        below, of_below = self._kinds.parting.ask(line)
+        return below, self._of_all - of_below
 
 
 @dataclass(frozen=True, repr=False)
