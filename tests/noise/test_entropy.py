@@ -132,6 +132,14 @@ def test_seeded_words_depend_on_nothing_but_the_seed() -> None:
     assert [SeededEntropy(7).spare() for _ in range(2)] == [SeededEntropy(7).spare()] * 2
 
 
+def test_a_seed_gives_every_process_elsewhere_words_of_its_own() -> None:
+    source, again = SeededEntropy(7), SeededEntropy(7)
+    drawn = [made.elsewhere()().words(100) for made in (source, source, again, again)]
+    assert not np.isin(drawn[0], [*drawn[1], *SeededEntropy(7).words(100)]).any()
+    assert np.array_equal(drawn[0], drawn[2])
+    assert np.array_equal(drawn[1], drawn[3])
+
+
 def test_seeded_words_change_key_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entropy_module, "BYTES_PER_KEY", 80)
     words = SeededEntropy(7).words(1000)

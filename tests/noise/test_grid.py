@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
@@ -65,6 +65,32 @@ def test_a_grid_means_what_it_says(sensitivity: float, mu: Fraction, bits: int, 
     assert Fraction(largest) / step <= 2**62
     assert step <= max(delta / mu / 2**bits, 2 * Fraction(largest) / 2**62)
     assert grid.charge <= 1 / 16
+
+
+@given(st.integers(1, 10**6), sensitivities, st.fractions(Fraction(1, 10**7), 5), st.floats(1, 2.0**40))
+@example(10**6, 1.0, Fraction(1, 10**5), 1000.0)
+@example(10**6, 1.0, Fraction(1, 10**6), 1000.0)
+@example(10**4, 1.0, Fraction(1, 10**6), 1000.0)
+def test_the_rounding_of_every_entry_of_a_vector_is_charged(
+    entries: int, sensitivity: float, mu: Fraction, largest: float
+) -> None:
+    """Each moves by half a step and its error, both ways, so the L2 norm by √entries times as much; exactly."""
+    try:
+        grid = grid_for(sensitivity, mu, 24, largest, 1e-14, entries)
+    except DomainError:
+        return
+    moved = Fraction(grid.step) + 2 * Fraction(largest) * Fraction(1e-14)
+    left = Fraction(grid.sigma) * mu - Fraction(sensitivity)
+    assert left >= 0
+    assert left**2 >= entries * moved**2
+    assert grid.charge <= 1 / 16
+
+
+def test_long_vectors_have_noise_hardly_larger_than_single_numbers() -> None:
+    one, many = (grid_for(1.0, Fraction("0.001"), 24, 1000.0, 0.0, entries) for entries in (1, 10**6))
+    assert many.sigma <= one.sigma * 1.001
+    with pytest.raises(DomainError, match="there must be entries"):
+        grid_for(1.0, 1, 24, 1000.0, 0.0, 0)
 
 
 def test_a_step_is_exact_division_at_every_size() -> None:

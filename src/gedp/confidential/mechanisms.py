@@ -23,7 +23,7 @@ from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import Grid, grid_for, psi_grid
-from gedp.noise.rounding import Number, at_least, float_up
+from gedp.noise.rounding import Number, float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Attribute
 from gedp.policy.model import MOST_CONFIDENCE
@@ -127,12 +127,9 @@ def estab_gaussian(
     """The paper's general mechanism: the grid for a vector with a stated ψ-neighbor sensitivity (L2 norm).
 
     `largest` bounds every entry of the answer over all possible tables and must not come from the data, nor may the
-    number of entries. Rounding d entries moves their L2 distance by √d steps, which is charged too.
+    number of entries. Rounding d entries moves their L2 distance by √d steps, which the grid charges.
     """
-    root = math.isqrt(entries - 1) + 1
-    coarse = grid_for(sensitivity, mu, BITS, largest, relative_error * root)
-    with_rounding = at_least(sensitivity) + 2 * root * Fraction(coarse.step)
-    return grid_for(with_rounding, mu, BITS, largest, relative_error * root)
+    return grid_for(sensitivity, mu, BITS, largest, relative_error, entries)
 
 
 def gaussian_baseline(sums: IntArray, largest_establishment: int, mu: Fraction, entropy: Entropy) -> FloatArray:

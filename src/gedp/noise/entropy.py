@@ -141,8 +141,7 @@ class SeededEntropy(Entropy):
     def __init__(self, seed: int) -> None:
         if operator.index(seed) < 0:
             raise DomainError("a seed is a whole number of 0 or more")
-        other = hashlib.sha256(f"gedp seeded elsewhere {seed}".encode()).digest()
-        self._elsewhere = partial(SeededEntropy, int.from_bytes(other))
+        self._others = _keys_from(seed, "elsewhere")
         self._first = _Keystream(_keys_from(seed, "words"), BYTES_PER_KEY)
         self._second = _Keystream(_keys_from(seed, "spare"), BYTES_PER_KEY)
 
@@ -155,8 +154,8 @@ class SeededEntropy(Entropy):
         return int(self._second.words(1)[0])
 
     def elsewhere(self) -> Callable[[], Entropy]:
-        """The words of another seed, which follows from this one: always the same, so for one process alone."""
-        return self._elsewhere
+        """The words of another seed, which follows from this one; each time the next, for one process alone."""
+        return partial(SeededEntropy, int.from_bytes(self._others()))
 
 
 def _keys_from(seed: int, stream: str) -> Callable[[], bytes]:

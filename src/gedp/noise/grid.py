@@ -5,8 +5,8 @@ hence post-processing of a real Gaussian mechanism. What rounding and floating p
 
     sigma = (sensitivity + step + 2·error)/mu,    error = largest · relative_error,
 
-with every number rounded toward more noise. Steps are powers of two, so dividing by one is exact. Proof:
-docs/proofs/noise.md. Whole-number sums need no charge at all: see `sums`.
+with every number rounded toward more noise; of vectors both charges are √entries times as large. Steps are powers of
+two, so dividing by one is exact. Proof: docs/proofs/noise.md. Whole-number sums need no charge at all: see `sums`.
 """
 
 import math
@@ -85,12 +85,16 @@ def grid_for(
     bits: int = 24,
     largest: float = 2.0**32,
     relative_error: float = BASIC_ERROR,
+    entries: int = 1,
 ) -> Grid:
     """The grid on which a statistic of this sensitivity is mu-gedp.
 
     `largest` bounds |v| over all possible tables, and must not come from the data; `relative_error` times `largest`
     bounds |v - true value|. The default covers sqrt and log of every 64-bit sum. The step is the power of two at or
     below 2**-bits of the noise, or coarser if `largest` would not fit into 62 bits.
+
+    A statistic may be a vector: of so many `entries`, each rounded to the grid and computed with that error, whose
+    sensitivity is an L2 norm. Both charges are then √entries times as large, and the step is finer by as much.
     """
     delta, loss, reach, error = at_least(sensitivity), at_most(mu), at_least(largest), at_least(relative_error)
     named = {"the sensitivity": delta, "mu": loss, "the largest value": reach}
@@ -98,12 +102,15 @@ def grid_for(
         *(f"{what} must be from 1e-60 to 1e60" for what, number in named.items() if not 1e-60 <= number <= 1e60),
         *([f"bits must be from 1 to {MOST_BITS}"] if not 1 <= bits <= MOST_BITS else []),
         *(["the relative error must be 0 or more"] if error < 0 else []),
+        *(["there must be entries"] if entries < 1 else []),
     ]
     if problems:
         raise DomainError("no grid: " + "; ".join(problems))
 
-    step = Fraction(2) ** max(floor_log2(delta / loss) - bits, -floor_log2(MOST_STEPS / reach))
-    charge = step + 2 * reach * error
+    root = math.isqrt(entries - 1) + 1  # at least √entries
+    finer = min(bits + (root - 1).bit_length(), MOST_BITS)
+    step = Fraction(2) ** max(floor_log2(delta / loss) - finer, -floor_log2(MOST_STEPS / reach))
+    charge = root * (step + 2 * reach * error)
     sigma = (delta + charge) / loss
     if charge > LARGEST_CHARGE * delta:
         raise DomainError(
