@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,12 +122,13 @@ def test_a_ledger_that_cannot_be_trusted_stops_the_run(
     assert {path: path.read_bytes() for path in all_files(tmp_path)} == before
 
 
-def test_a_locked_ledger_refuses_and_spends_nothing(tmp_path: Path) -> None:
+def test_a_locked_ledger_refuses_and_spends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = plan_run(read_spec(write_case(tmp_path)))
-    ledger = Ledger.open(tmp_path / LEDGER, wait=0.1)
+    monkeypatch.setattr(Ledger, "open", partial(Ledger.open, wait=0.1))
+    ledger = Ledger.open(tmp_path / LEDGER)
     with closing(sqlite3.connect(tmp_path / LEDGER, isolation_level=None)) as connection:
         connection.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(LedgerLockedError, match="Nothing was spent"):
+        with pytest.raises(LedgerLockedError, match="Nothing was recorded"):
             answer(plan.prepared, out=tmp_path / "out", ledger=ledger)
         connection.execute("ROLLBACK")
     assert spent(tmp_path) == 0

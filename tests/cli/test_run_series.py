@@ -249,6 +249,14 @@ def test_a_table_in_memory_is_of_one_period(tmp_path: Path) -> None:
         gedp.run(replace(spec, ledger=None), of_quarter(2), period="2016Q3", out=tmp_path / "3", answers_only=True)
 
 
+def test_a_table_in_memory_is_of_one_period_whatever_file_the_spec_names(folder: Path) -> None:
+    table, spec = of_quarter(7), read_spec(folder / "spec.toml")
+    first, second = (for_period(spec, period, folder / f"{period}.parquet") for period in QUARTERS[:2])
+    gedp.run(first, table, out=folder / "first", answers_only=True)
+    with pytest.raises(Refused, match="the table in memory was released as 2016Q1"):
+        gedp.run(second, table, out=folder / "second")
+
+
 def test_a_table_in_memory_is_not_another_period_of_the_file_that_the_spec_names(folder: Path) -> None:
     assert release(folder, "2016Q1").code == 0
     read = pq.read_table(folder / "2016Q1.parquet")

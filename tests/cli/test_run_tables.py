@@ -9,8 +9,10 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from gedp import api
 from gedp.confidential.run import plan_run, run
-from gedp.errors import TableChangedError
+from gedp.errors import Refused, TableChangedError
+from gedp.ledger import Ledger
 from gedp.policy import read_spec
 from gedp.release import read_release
 from tests.confidential.test_measure import Silence
@@ -35,6 +37,22 @@ def test_relative_paths_resolve_against_the_folder_of_the_spec(tmp_path: Path) -
     release = read_release(study / "made" / "out")
     assert set(release.answers("naics2 x county")["naics2"].to_pylist()) == {"A", "B", "C"}
     assert names(tmp_path) == ["study"]
+
+
+def test_a_table_in_memory_counts_for_the_file_that_the_spec_names(tmp_path: Path) -> None:
+    """The file finds the ledger that was named for the table, and its budget is not there a second time."""
+    study, ledger = tmp_path / "study", tmp_path / "register.ledger"
+    study.mkdir()
+    spec = write_case(study)
+    api.run(spec, small_table(), ledger=ledger, out=tmp_path / "out", answers_only=True)
+    assert (study / LEDGER).resolve() == ledger
+    (release,) = Ledger.open(ledger).state().releases
+    assert [Path(mark.path).name for mark in release.reserve.files] == ["t.parquet"]
+    assert command("run", "spec.toml", "--answers-only", folder=study).code == 0
+    assert len(Ledger.open(ledger).state().releases) == 2
+    (study / LEDGER).unlink()
+    with pytest.raises(Refused, match="these data already have a ledger"):
+        api.run(spec, ledger=study / "other.ledger", out=tmp_path / "more")
 
 
 def test_parquet_csv_and_globs_of_both_agree(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from scipy import stats
 
 import gedp
 from gedp.confidential.asking import QueryFailedError
+from gedp.ledger import LedgerLockedError
 from tests.helpers.canaries import CANARY, sings
 from tests.helpers.runs import gedp as command
 
@@ -314,3 +315,45 @@ def test_of_two_who_want_one_file_the_second_is_refused_before_it_spends(asked: 
         asked(overtaken, out=out)
     assert asked.spent == 0
     assert out.exists()
+
+
+@pytest.mark.parametrize("label", ["caf\udce9", "a\nb", "\x1b[2J"])
+def test_labels_that_cannot_be_shown_are_refused_before_anything_is_spent(asked: Asked, label: str) -> None:
+    with pytest.raises(gedp.FaultsError, match="labels: 1 of them cannot be shown on one line"):
+        asked(labels=["a", "b", "c", label])
+    assert asked.spent == 0
+
+
+@pytest.mark.parametrize("failure", [LedgerLockedError("the ledger is in use"), KeyboardInterrupt()])
+def test_an_answer_that_is_paid_for_and_written_stays(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, failure: BaseException
+) -> None:
+    commit, calls = gedp.Ledger.commit, []
+
+    def fails_first(ledger: gedp.Ledger, release: str, digest: str) -> None:
+        calls.append(release)
+        if len(calls) == 1:
+            raise failure
+        commit(ledger, release, digest)
+
+    monkeypatch.setattr(gedp.Ledger, "commit", fails_first)
+    with pytest.raises(type(failure)) as raised:
+        asked()
+    assert any("is whole and paid for" in note for note in raised.value.__notes__)
+    (written,) = asked.folder.glob("*.json")
+    assert gedp.read_answer(written).release == calls[0]
+    (release,) = asked.ledger.state().releases
+    assert release.outcome == ("reserved" if isinstance(failure, LedgerLockedError) else "finished")
+
+
+def test_a_table_without_a_column_is_told_before_the_ledger_is_asked(tmp_path: Path) -> None:
+    spec = gedp.make_spec(data={"public": ["county"], "period": "2016Q1"}, **SECTIONS)
+    asked = Asked(tmp_path, spec)
+    asked()
+    asked.table = rows().drop_columns("pay")
+    with pytest.raises(gedp.FaultsError, match="pay"):
+        asked()
+
+
+def test_when_is_told_to_the_minute(asked: Asked) -> None:
+    assert asked().created.second == 0

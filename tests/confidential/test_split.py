@@ -117,3 +117,20 @@ def test_what_was_published_as_parts_cannot_become_public(tmp_path: Path) -> Non
     filled = table().set_column(2, "profit", pa.compute.fill_null(table()["profit"], 0))
     with pytest.raises(Refused, match="profit: confidential in an earlier release"):
         gedp.run(spec_of(**plain), filled, out=tmp_path / "more", ledger=tmp_path / "one.ledger")
+
+
+def test_one_part_alone_is_remembered_as_a_part_of_its_column(tmp_path: Path) -> None:
+    """Later the column is neither public nor, as a whole, protected by narrower intervals."""
+    only_gain = [{"name": "county", "by": ["county"], "mu": {"profit_gain": 100}}]
+    ledger = tmp_path / "x.ledger"
+    gedp.run(spec_of(data={"synthetic": False}, queries=only_gain), table(), out=tmp_path / "out", ledger=ledger)
+    (release,) = gedp.Ledger.open(ledger).state().releases
+    assert sorted(release.reserve.attributes) == ["profit_gain", "profit_loss"]
+    jobs = {"jobs": {"psi": "sqrt", "gamma": 0.5}}
+    public = {"public": ["county", "profit"], "synthetic": False, "missing": "refuse"}
+    filled = table().set_column(2, "profit", pa.compute.fill_null(table()["profit"], 0))
+    with pytest.raises(Refused, match="profit: confidential in an earlier release"):
+        gedp.check(spec_of(data=public, attributes=jobs), filled, out=tmp_path / "public", ledger=ledger)
+    whole = {**jobs, "profit": {"psi": "sqrt", "gamma": 0.01, "unit": 0.5, "signed": True}}
+    with pytest.raises(Refused, match="profit: gain and loss could move at once before"):
+        gedp.check(spec_of(data={"synthetic": False}, attributes=whole), table(), out=tmp_path / "whole", ledger=ledger)

@@ -63,3 +63,20 @@ def test_a_folder_above_that_cannot_be_listed_hides_no_ledger_but_its_own(
 
     monkeypatch.setattr(Path, "glob", closed_above)
     assert ledgers_of([data]) == [own.path.resolve()]
+
+
+def test_of_two_who_leave_a_link_at_once_the_second_is_refused(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both see that there is none yet; the first makes it in between."""
+    first, second = (Ledger.open(tmp_path / f"{name}.gedp") for name in ("first", "second"))
+    symlink_to = Path.symlink_to
+
+    def overtaken(place: Path, target: Path) -> None:
+        symlink_to(place, first.path.resolve())
+        symlink_to(place, target)
+
+    monkeypatch.setattr(Path, "symlink_to", overtaken)
+    with pytest.raises(Refused, match="these data have a ledger, and a release must be recorded in it"):
+        leave_pointer(second, [data])
+    assert ledgers_of([data]) == [first.path.resolve()]

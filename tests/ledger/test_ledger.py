@@ -305,7 +305,7 @@ def test_a_locked_ledger_is_waited_for_and_then_named(tmp_path: Path) -> None:
     book = Ledger.open(tmp_path / "ledger", wait=0.2)
     with closing(sqlite3.connect(book.path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(LedgerLockedError, match=r"in use by another process .* within 0.2 s. Nothing was spent"):
+        with pytest.raises(LedgerLockedError, match=r"in use by another process .* within 0.2 s. Nothing was recorded"):
             spend(book, "1", "0.5")
         with pytest.raises(LedgerLockedError):
             book.state()

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from fractions import Fraction
 
 import numpy as np
@@ -25,7 +24,7 @@ from gedp.confidential.mechanisms import (
     upper_bounds,
 )
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.recording import Record
+from gedp.confidential.recording import Record, released_at
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import ROWS, CellSums, CellTally, ClippedCells, Clipping, DrawnCells
 from gedp.errors import TableChangedError
@@ -319,7 +318,7 @@ def _manifest(
     attributes = spec.policy.attributes
     return Manifest(
         gedp=__version__,
-        created=datetime.now(UTC).replace(microsecond=0),
+        created=released_at(),
         release=recorded.reservation.release_id if recorded else None,
         entropy=entropy.kind,
         establishments=prepared.cells.rows,

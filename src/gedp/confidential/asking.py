@@ -10,7 +10,6 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,12 @@ from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.made_up import made_up_values, neighbors_of
 from gedp.confidential.mechanisms import estab_gaussian
 from gedp.confidential.preparing import noise_for, require_sound
-from gedp.confidential.recording import Record, known_by, record
+from gedp.confidential.recording import Record, known_by, record, released_at
 from gedp.confidential.run import ledger_for, left_in
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, GedpError, Refused, TableChangedError
-from gedp.files import WriteError, require_writable, sha256, write_text, writing
+from gedp.files import WriteError, require_writable, write_text, writing
 from gedp.ledger import DecidedBy, Ledger, Request
 from gedp.noise.entropy import Entropy
 from gedp.noise.grid import Grid
@@ -81,6 +80,8 @@ def own_query(function: Callable[[Values], npt.ArrayLike], spec: Spec, stated: d
         section.fault("sensitivity", "without one there is no privacy", hint)
     sensitivity = section.number("sensitivity", Decimal(1))
     mu, largest, labels = section.number("mu"), section.number("largest"), section.names("labels", ())
+    if unshown := sum(not label.isprintable() for label in labels):
+        section.fault("labels", f"{unshown} of them cannot be shown on one line", "Use printable characters")
     if faults.found:
         raise FaultsError("the query", faults.found)
     return OwnQuery(function, name, names, mu, sensitivity, largest, labels)
@@ -109,10 +110,10 @@ def ask(
     entropy = noise_for(spec, entropy)
     _require_free(out)
     engine = engine_of(spec, table)
+    opened = open_table_of(spec, engine)
     found = ledger_for(engine, spec, ledger)
     request = _request(spec, query, seeded=entropy.kind != "system")
     left_in(found, request, known_by(engine, spec), decided_by)
-    opened = open_table_of(spec, engine)
     public = _PublicColumns.of(opened)
     attributes = {name: spec.policy.attributes[name] for name in query.attributes}
     entries = _rehearsed(query, attributes, public)
@@ -129,11 +130,10 @@ def ask(
         answer = _answer(query, attributes, grid, noisy, entropy, recorded)
         write_text(out, answer_text(answer))
         if recorded is not None:
-            recorded.ledger.commit(recorded.reservation.release_id, sha256(out))
+            recorded.finish(out)
     except BaseException as failure:
-        out.unlink(missing_ok=True)
-        if recorded is not None:
-            recorded.fail(out, failure)
+        if recorded is None or not recorded.fail(out, failure):
+            out.unlink(missing_ok=True)
         raise
     return answer
 
@@ -300,7 +300,7 @@ def _answer(
 ) -> Answer:
     return Answer(
         gedp=__version__,
-        created=datetime.now(UTC).replace(microsecond=0),
+        created=released_at(),
         release=recorded.reservation.release_id if recorded else None,
         entropy=entropy.kind,
         query=query.name,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
 
@@ -26,6 +27,7 @@ from gedp.ledger.amounts import mu_up
 from gedp.ledger.finding import leave_pointer
 from gedp.policy import Spec
 from gedp.release import MANIFEST, DecisionMade, Together, read_release
+from gedp.release.answer import read_answer
 
 
 @dataclass(frozen=True)
@@ -36,23 +38,25 @@ class Record:
     reservation: Reservation
     together: Together
 
-    def finish(self, folder: Path) -> None:
-        """Records that the release is in its folder, with the digest of its manifest."""
-        self.ledger.commit(self.reservation.release_id, sha256(folder / MANIFEST))
+    def finish(self, out: Path) -> None:
+        """Records that it is whole, by the digest of a release's manifest or of an answer's file."""
+        self.ledger.commit(self.reservation.release_id, sha256(out / MANIFEST if out.is_dir() else out))
 
-    def fail(self, folder: Path, failure: BaseException) -> None:
-        """Something went wrong: says what counts, and tells the ledger whether the release got its name before."""
+    def fail(self, out: Path, failure: BaseException) -> bool:
+        """Something went wrong: says what counts, and tells the ledger. Returns whether it is whole all the same."""
         release = self.reservation.release_id
-        if _release_in(folder) == release:
-            failure.add_note(f"The release in {folder} is whole and paid for; the ledger may not show it as finished")
+        if _release_in(out) == release:
+            what = f"The release in {out}" if out.is_dir() else f"The answer in {out}"
+            failure.add_note(f"{what} is whole and paid for; the ledger may not show it as finished")
             if not isinstance(failure, GedpError):  # an interrupt, and not the ledger's own refusal
                 with suppress(GedpError):
-                    self.finish(folder)
-            return
+                    self.finish(out)
+            return True
         spent = mu_up(self.reservation.loss)
         failure.add_note(f"Noise may have been drawn, so mu = {spent} counts as spent (release {release})")
         with suppress(GedpError):  # then it stays a reservation, which counts as well
             self.ledger.abandon(release, type(failure).__name__)
+        return False
 
 
 def files_meant(engine: Engine, spec: Spec) -> list[Path]:
@@ -70,8 +74,7 @@ class KnownBy(TypedDict):
 
 
 def known_by(engine: Engine, spec: Spec) -> KnownBy:
-    """By what a ledger knows the table again. One of a series in memory also takes the name of the spec's file."""
-    files = engine.origins() if spec.data.period is None else files_meant(engine, spec)
+    """By what a ledger knows the table again. One in memory also takes the name of the spec's file."""
     attributes = spec.policy.attributes.values()
     texts = sorted({*spec.data.public, *([spec.data.id] if spec.data.id else [])})
     amounts = dict(sorted({(a.column, exact(a.unit)) for a in attributes}))
@@ -79,7 +82,7 @@ def known_by(engine: Engine, spec: Spec) -> KnownBy:
     def content(key: bytes) -> str | None:
         return engine.content_digest(key, texts, amounts)
 
-    return KnownBy(files=files, tables=engine.identities(), content=content)
+    return KnownBy(files=files_meant(engine, spec), tables=engine.identities(), content=content)
 
 
 def record(
@@ -91,15 +94,20 @@ def record(
     note: str = "",
 ) -> Record:
     """Sets the price aside, on disk when this returns, or refuses."""
-    if engine.files():
-        leave_pointer(ledger, engine.files())
     known = known_by(engine, spec)
+    if known["files"]:
+        leave_pointer(ledger, known["files"])
     try:
         reservation = ledger.reserve(request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by)
         return Record(ledger, reservation, _together(reservation.state))
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
         raise
+
+
+def released_at() -> datetime:
+    """The time as it is published. Finer than minutes, it could tell how long the table took."""
+    return datetime.now(UTC).replace(second=0, microsecond=0)
 
 
 def _together(state: LedgerState) -> Together:
@@ -123,7 +131,8 @@ def _made(entry: Entry) -> DecisionMade:
     return DecisionMade(entry.time[:10], entry.who, entry.event.note, tuple(broken) or ("budget counted in addition",))
 
 
-def _release_in(folder: Path) -> str | None:
+def _release_in(out: Path) -> str | None:
+    """Under which name the ledger knows what is in a folder or file."""
     with suppress(GedpError):
-        return read_release(folder, check=False).manifest.release
+        return read_release(out, check=False).manifest.release if out.is_dir() else read_answer(out).release
     return None

@@ -7,6 +7,7 @@ it. A file is also known to the ledger that is named after it, so that a correct
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
@@ -113,14 +114,11 @@ def _about(state: LedgerState, spec: Spec) -> bool:
 def leave_pointer(ledger: Ledger, files: Sequence[Path]) -> None:
     """A link beside the files to a ledger that lies elsewhere, so that it is found without being named."""
     place = beside(files)
-    if is_ledger(place) and not is_same(place, ledger.path):
+    if not os.path.lexists(place):
+        with suppress(OSError):  # then only those who name it find it, as docs/ledger.md says
+            place.symlink_to(os.path.relpath(real(ledger.path), place.parent))
+    if is_ledger(place) and not is_same(place, ledger.path):  # also where somebody else was faster
         raise Refused(f"these data have a ledger, and a release must be recorded in it: {near(place)}")
-    if os.path.lexists(place):
-        return
-    try:
-        place.symlink_to(os.path.relpath(real(ledger.path), place.parent))
-    except OSError:
-        return  # then only those who name it find it, as docs/ledger.md says
 
 
 def ledgers_of(files: Sequence[Path]) -> list[Path]:

@@ -14,7 +14,7 @@ from gedp.ledger.state import LedgerState
 from gedp.neighbors import Protection, Signed
 from gedp.neighbors.combine import is_narrower
 from gedp.policy.model import PARTS, Attribute, Spec
-from gedp.policy.pricing import PriceList, price
+from gedp.policy.pricing import PriceLine, PriceList, price
 
 MOST_PLACES = 48  # of budgets that differ by less than anybody shows
 
@@ -73,9 +73,17 @@ class Request:
 
     @property
     def priced(self) -> dict[str, Attribute]:
-        """The attributes that some query asks for."""
+        """The attributes that some query asks for. Whoever asks for gain or loss asks for something of both."""
         names = {line.attribute for line in self.prices.lines}
-        return {name: attribute for name, attribute in self.attributes.items() if name in names}
+        split = {a.column for name, a in self.attributes.items() if name in names and a.part is not None}
+        return {name: a for name, a in self.attributes.items() if name in names or (a.part and a.column in split)}
+
+    @property
+    def lines(self) -> tuple[PriceLine, ...]:
+        """The prices as they are recorded: gain and loss are known for parts of a column if both are there."""
+        lines = self.prices.lines
+        others = self.priced.keys() - {line.attribute for line in lines}
+        return (*lines, *(PriceLine(lines[0].query, name, PrivacyLoss.of(0)) for name in sorted(others)))
 
     @property
     def nulls(self) -> dict[str, Decimal]:

@@ -99,15 +99,13 @@ class Ledger:
         a table in memory is known again by the digest of its `content`.
         """
         self._sound_state()
-        marks = [*self._marked([Path(path) for path in files]), *self._marked_tables(tables)]
-        if request.series is not None and not marks:
-            marks = self._marked_in_memory(content)
+        marks = self._marks([Path(path) for path in files], tables, content if request.series else None)
         event = Reserve(
             uuid4().hex,
             combined_digest([mark.digest for mark in marks], self.key()),
             spec_digest,
             {name: recorded(attribute) for name, attribute in request.priced.items()},
-            request.prices.lines,
+            request.lines,
             request.prices.budget,
             note,
             tuple(marks),
@@ -141,8 +139,7 @@ class Ledger:
         state = self._sound_state()
         left = left_after(request, state, decided_by)
         if request.series is not None:
-            marks = [*self._marked(list(files)), *self._marked_tables(tables)] or self._marked_in_memory(content)
-            self._require_one_period(request, marks, state)
+            self._require_one_period(request, self._marks(list(files), tables, content), state)
         return left
 
     def commit(self, release_id: str, manifest_digest: str) -> Entry:
@@ -220,10 +217,11 @@ class Ledger:
         key = self.key()
         return [FileMark(table, 0, text_digest(table, key)) for table in tables]
 
-    def _marked_in_memory(self, content: Content | None) -> list[FileMark]:
-        """A table in memory, which is known by its content alone; nothing where that cannot be had."""
+    def _marks(self, files: Sequence[Path], tables: Iterable[str], content: Content | None) -> list[FileMark]:
+        """Files, tables of a database, and the rows of a table in memory, by their `content`."""
         digest = None if content is None else content(self.key())
-        return [] if digest is None else [FileMark(IN_MEMORY, 0, digest)]
+        in_memory = [] if digest is None else [FileMark(IN_MEMORY, 0, digest)]
+        return [*self._marked(files), *self._marked_tables(tables), *in_memory]
 
     def _require_one_period(self, request: Request, marks: Sequence[FileMark], state: LedgerState) -> None:
         if request.series is not None:

@@ -202,7 +202,7 @@ def explained(path: Path, wait: float) -> Iterator[None]:
         if name.startswith(("SQLITE_BUSY", "SQLITE_LOCKED")):
             raise LedgerLockedError(
                 f"the ledger {path} is in use by another process and did not become free within {wait:g} s. "
-                "Nothing was spent. Try again once the other release has its reservation"
+                "Nothing was recorded. Try again once the other process has written to it"
             ) from None
         if name == "SQLITE_NOTADB":
             raise NotALedgerError(f"{path} is not a ledger") from None
