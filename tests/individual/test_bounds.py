@@ -8,7 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.individual import clipping_bounds
+from gedp.individual.bounds import bounds_at
+from gedp.individual.classes import bounds_in, class_table
 from gedp.policy import Attribute, Closeness
+from gedp.policy.classes import Classes, ClassQuery
 from tests.individual.test_neighbors import ATTRIBUTES
 
 WIDE = (
@@ -33,6 +36,19 @@ def test_no_close_pair_moves_a_clipped_value_by_more(attribute: Attribute) -> No
         assert found.bounds.tolist() == [bound]
         farthest = int(np.abs(np.clip(x, -bound, bound) - np.clip(y, -bound, bound)).max())
         assert farthest <= found.sensitivity[0] < farthest + 1.001  # whole numbers fall short of the end by less than 1
+
+
+@given(st.sampled_from(ATTRIBUTES), st.lists(st.integers(1, 10**9), min_size=1, max_size=5))
+def test_whole_bounds_stay_as_they_are(attribute: Attribute, whole: list[int]) -> None:
+    """A class from 0 to 4 bounds its values by 4, and a bound of one's own is not raised twice."""
+    bounds = np.array(whole, dtype=np.float64)
+    assert bounds_at(attribute, bounds).bounds.tolist() == whole
+    size = Classes("size", attribute.name, tuple(edge * attribute.unit for edge in (Decimal(0), Decimal(5))))
+    query = ClassQuery("by size", ("size",), ("size",))
+    table = class_table(query, {"size": size}, {attribute.name: attribute})
+    lower, upper = (bounds_in(table, attribute, bounds, each, most=2.0**53, least=0.0) for each in (0, 1))
+    assert lower.bounds.tolist() == [min(each, 4) for each in whole]
+    assert upper.bounds.tolist() == whole
 
 
 @given(upper=st.floats(0, 1e18), most=st.floats(1, 2**53), least=st.floats(0, 100))

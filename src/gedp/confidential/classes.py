@@ -20,7 +20,7 @@ from gedp.confidential.mechanisms import BITS, PsiMechanism, pnc_range
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import CellTally
 from gedp.errors import TableChangedError
-from gedp.individual.bounds import ClippingBounds
+from gedp.individual.bounds import ClippingBounds, in_units
 from gedp.individual.classes import (
     ClassInterval,
     ClassTable,
@@ -200,7 +200,7 @@ def _bounds(
     uppers = [PsiAnswers(answers.psi, np.where(anybody, e, 0.0), answers.sigma).upper_bounds(tau) for e in extremes]
     most, least = pnc_range(mu)
     upper = np.where(anybody, np.maximum.reduce(uppers), -np.inf)
-    return bounds_in(table, attribute, upper, combination, most=most, least=least)
+    return bounds_in(table, attribute, in_units(attribute, upper), combination, most=most, least=least)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from gedp.confidential.mechanisms import BITS, PsiMechanism, upper_bounds
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import ROWS, CellTally, Units
 from gedp.errors import DomainError, TableChangedError
-from gedp.individual.bounds import RAISE
+from gedp.individual.bounds import RAISE, in_units
 from gedp.individual.combinations import CombinedBounds, combined_bounds
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
@@ -71,7 +71,7 @@ class CombinationNoise:
             raise DomainError(f"{asked} in query {query!r}: {problem}. Take rounder coefficients, or a larger mu")
 
     def bounds(self, spec: Spec, upper: Mapping[str, FloatArray]) -> CombinedBounds:
-        """Where values are cut off, from upper bounds on them, and what the combination can then move."""
+        """Where values are cut off, from upper bounds on them in units, and what the combination can then move."""
         return combined_bounds(self.weights, spec.policy.attributes, upper, most=self.most, least=self.least)
 
     def grid(self, sensitivity: FloatArray) -> SumGrid:
@@ -117,12 +117,10 @@ class CombinationJob:
 
     def _plan(self, query: CombinationQuery, asked: str, tallies: Mapping[str, CellTally]) -> "CombinationPlan":
         groups, noise = self.cells.groups(query.by), self._noise(query, asked)
-        upper = {
-            name: upper_bounds(
-                self.identity[name], tallies[name], groups, self.cells.rows, len(self.identity), self.zeta
-            )
-            for name in noise.weights.of
-        }
+        rows, answered, upper = self.cells.rows, len(self.identity), {}
+        for name in noise.weights.of:
+            found = upper_bounds(self.identity[name], tallies[name], groups, rows, answered, self.zeta)
+            upper[name] = in_units(self.spec.policy.attributes[name], found)
         return CombinationPlan(groups, noise, noise.bounds(self.spec, upper))
 
     def _noise(self, query: CombinationQuery, asked: str) -> CombinationNoise:

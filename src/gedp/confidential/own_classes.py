@@ -80,9 +80,8 @@ class OwnClasses:
         """Where values of these rows are cut off if they are in this combination."""
         attribute = self.spec.policy.attributes[asked]
         most, least = pnc_range(mu_for(self.parts[asked]))
-        own = self.planned[asked].bounds(_omega(batch, asked)).bounds
-        upper = own.astype(np.float64) * float(attribute.unit)
-        return bounds_in(self.table, attribute, upper, combination, most=most, least=least)
+        own = self.planned[asked].bounds(_omega(batch, asked)).bounds.astype(np.float64)
+        return bounds_in(self.table, attribute, own, combination, most=most, least=least)
 
     def squared_reach(self, asked: str, batch: Batch, possible: Possible, combination: int) -> FloatArray:
         """R of each of these rows in this combination."""

@@ -62,11 +62,9 @@ class OwnCombination:
 
     def bounds(self, batch: Batch) -> CombinedBounds:
         """Where values of these rows are cut off, and what each of them can move."""
-        upper = {}
-        for name in self.parts:
-            own = self.planned[name].bounds(batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy()).bounds
-            upper[name] = own.astype(np.float64) * float(self.spec.policy.attributes[name].unit)
-        return self.noise.bounds(self.spec, upper)
+        omega = {name: batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy() for name in self.parts}
+        own = {name: self.planned[name].bounds(omega[name]).bounds.astype(np.float64) for name in self.parts}
+        return self.noise.bounds(self.spec, own)
 
     def planned_noise(self, answered: Reducible) -> "PlannedCombination":
         """What the noise of every group must hide, and what anybody pays; refused if that is more than set aside."""

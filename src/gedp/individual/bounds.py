@@ -28,9 +28,18 @@ class ClippingBounds:
 def clipping_bounds(
     attribute: Attribute, upper: FloatArray, *, most: float | FloatArray = float(MOST_UNITS), least: float = 0.0
 ) -> ClippingBounds:
-    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)), at the bound rounded up to a whole unit, at most `most`; Δ at least `least`."""
-    unit = float(attribute.unit)
-    bounds = np.maximum(np.ceil(np.minimum(upper / unit * RAISE, most)), 1.0)
+    """Bounds at computed upper ends of values, which are rounded up to whole units, at most `most`."""
+    return bounds_at(attribute, np.ceil(np.minimum(in_units(attribute, upper), most)), least=least)
+
+
+def in_units(attribute: Attribute, upper: FloatArray) -> FloatArray:
+    """Upper ends that came from ψ⁻¹, in units, raised by what may be lacking."""
+    return upper / float(attribute.unit) * RAISE
+
+
+def bounds_at(attribute: Attribute, whole: FloatArray, *, least: float = 0.0) -> ClippingBounds:
+    """Δ = u − ψ⁻¹(max(ψ(0), ψ(u) − γ)) at bounds of whole units, of 1 at least; Δ is at least `least`."""
+    unit, bounds = float(attribute.unit), np.maximum(whole, 1.0)
     protection = attribute.protection
     low = protection.low(bounds * unit) / unit
     floor = -bounds if isinstance(protection.psi, Signed) else 0.0

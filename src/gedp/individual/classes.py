@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
-from gedp.individual.bounds import RAISE, ClippingBounds, clipping_bounds
+from gedp.individual.bounds import RAISE, ClippingBounds, bounds_at
 from gedp.neighbors import NeighborFunction
 from gedp.policy import Attribute, Classes, ClassQuery
 
@@ -145,10 +145,9 @@ def squared_reach_of_sums(
 def bounds_in(
     table: ClassTable, attribute: Attribute, upper: FloatArray, combination: int, *, most: float, least: float
 ) -> ClippingBounds:
-    """Bounds on values in one combination, from bounds of their own; 0 where these are -inf: nobody can be there."""
-    unit = float(attribute.unit)
-    capped = np.minimum(upper, table.top(attribute.name)[combination] * unit)
-    found = clipping_bounds(attribute, np.maximum(capped, 0.0), most=most, least=least)
+    """Bounds on values in one combination, from bounds of their own in units: 0 where nobody can be there (-inf)."""
+    capped = np.clip(upper, 0.0, min(table.top(attribute.name)[combination], most))
+    found = bounds_at(attribute, np.ceil(capped), least=least)
     return ClippingBounds(np.where(upper == -np.inf, 0, found.bounds), found.sensitivity)
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.arrays import CodeArray, FloatArray, IntArray
-from gedp.individual.bounds import RAISE, clipping_bounds
+from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
+from gedp.individual.bounds import RAISE, bounds_at
 from gedp.policy import Attribute, Weights
 
 
@@ -35,19 +35,17 @@ class CombinedBounds:
 def combined_bounds(
     weights: Weights, attributes: Mapping[str, Attribute], upper: Mapping[str, FloatArray], *, most: float, least: float
 ) -> CombinedBounds:
-    """Bounds of all attributes from upper bounds on their values; sensitivities are at least `least`.
+    """Bounds of all attributes from upper bounds on their values, in units; sensitivities are at least `least`.
 
     Where the weighted bounds add up to more than `most`, which no grid could carry, all are cut down in proportion.
     They then add up to at most twice as much, as long as the weights add up to no more than `most`.
     """
-    own = {name: clipping_bounds(attributes[name], upper[name]) for name in weights.of}
+    whole = {name: np.ceil(np.minimum(upper[name], MOST_UNITS)) for name in weights.of}
+    own = {name: bounds_at(attributes[name], bounds) for name, bounds in whole.items()}
     together = _weighted(weights, {name: each.bounds.astype(np.float64) for name, each in own.items()})
     factor = np.minimum(most / together, 1.0)
     if (factor < 1).any():
-        own = {
-            name: clipping_bounds(attributes[name], upper[name], most=np.floor(each.bounds * factor))
-            for name, each in own.items()
-        }
+        own = {name: bounds_at(attributes[name], np.floor(each.bounds * factor)) for name, each in own.items()}
     sensitivity = _weighted(weights, {name: each.sensitivity for name, each in own.items()}) * RAISE
     return CombinedBounds({name: each.bounds for name, each in own.items()}, np.maximum(sensitivity, least))
 
