@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gedp.accounting.composition import PrivacyLoss, Promise
@@ -19,7 +19,7 @@ from gedp.accounting.semantics import (
     record_mu,
 )
 from gedp.errors import DomainError
-from gedp.neighbors import Log, Protection, Signed, Sqrt
+from gedp.neighbors import Log, Protection, Signed, Sqrt, narrow
 from tests.helpers.strategies import protections, values
 
 WAGES = Protection(Sqrt(), 100)
@@ -94,6 +94,7 @@ def test_records_are_as_far_apart_as_the_attribute_that_differs_most() -> None:
 
 
 @given(protections, protections, values, values, values, values)
+@example(WAGES, narrow(Protection(Sqrt(), 1.0), Protection(Log(), 0.25)), 0.0, 0.0, 0.0, 0.0)
 def test_the_metric_is_that_of_the_definition(
     first: Protection, second: Protection, a: float, b: float, c: float, d: float
 ) -> None:

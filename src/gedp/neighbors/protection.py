@@ -12,6 +12,8 @@ from gedp.neighbors.functions import NeighborFunction
 
 #: Values and ψ are taken to be this accurate, so the computed end of an interval counts as inside it.
 ROUNDING = 1e-12
+#: No amount is smaller but 0; at the smallest floats, slopes would overflow.
+SMALLEST = 1e-200
 
 
 class Interval(NamedTuple):
@@ -74,7 +76,7 @@ class Protection:
     def _rounding(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """What a relative error of ROUNDING in γ and in the larger value makes of a distance."""
         larger = np.maximum(np.abs(np.asarray(x, dtype=np.float64)), np.abs(np.asarray(y, dtype=np.float64)))
-        slope = self.psi.slope(np.maximum(larger, np.finfo(float).tiny))
+        slope = self.psi.slope(np.maximum(larger, SMALLEST))
         return ROUNDING * (self.gamma + larger * slope)
 
     def __str__(self) -> str:
