@@ -4,6 +4,7 @@ import ctypes
 import errno
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -85,6 +86,16 @@ def is_same(a: Path, b: Path) -> bool:
         return a.samefile(b)
     except OSError:
         return real(a) == real(b)
+
+
+def require_space(folder: Path, needed: int) -> None:
+    """Refuses a disk that has less room than that, while nothing is spent yet."""
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        raise WriteError(
+            f"cannot write to {folder.parent}: it may take {needed / 1e9:,.1f} GB, and {free / 1e9:,.1f} GB are free. "
+            "Nothing was spent. Make room, or choose a folder on another disk"
+        )
 
 
 def is_ledger(path: Path) -> bool:

@@ -1,6 +1,7 @@
 """`gedp run` on a full disk, interrupted, or with a ledger that is damaged or in use: nothing half or forgotten."""
 
 import errno
+import shutil
 import sqlite3
 import subprocess
 from collections.abc import Callable
@@ -120,6 +121,21 @@ def test_a_ledger_that_cannot_be_trusted_stops_the_run(
         ended = command("run", "spec.toml", "--answers-only", *arguments, folder=tmp_path)
         assert (ended.code, said in ended.err, one_message(ended.err)) == (code, True, True), ended
     assert {path: path.read_bytes() for path in all_files(tmp_path)} == before
+
+
+def test_a_disk_without_room_for_the_rows_is_refused_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_case(tmp_path)
+    before = names(tmp_path)
+    full = shutil.disk_usage(tmp_path)._replace(free=1000)
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "disk_usage", lambda _: full)
+        ended = command("run", "spec.toml", "--answers-only", folder=tmp_path)
+    assert (ended.code, one_message(ended.err)) == (2, True), ended
+    assert "0.0 GB are free. Nothing was spent" in ended.err
+    assert [name for name in names(tmp_path) if name != LEDGER] == before
+    assert spent(tmp_path) == 0
 
 
 def test_a_locked_ledger_refuses_and_spends_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,13 @@ import pytest
 
 import gedp
 import gedp.confidential.classes
+from gedp.confidential import preparing
 from gedp.confidential.classes import ClassJob, EntryNoise
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table_of
-from gedp.errors import FaultsError
+from gedp.errors import FaultsError, Refused
 from gedp.ledger import Ledger
 from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid
@@ -138,6 +139,15 @@ def test_classes_without_identity_answers_are_answered_and_recorded(tmp_path: Pa
     (recorded,) = Ledger.open(tmp_path / "t.ledger", create=False).state().releases
     assert recorded.reserve.attributes.keys() == {"emp", "wage"}
     assert recorded.reserve.loss.mu_squared == Fraction(5, 4)
+
+
+def test_more_entries_than_fit_into_memory_are_refused_before_anything_is_spent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preparing, "MOST_ENTRIES", 14)
+    with pytest.raises(Refused, match="would have 15 entries, and at most 14 fit into memory"):
+        gedp.run(spec_of(synthetic=False), table=TABLE, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:

@@ -68,12 +68,13 @@ class Answers:
 
 def answer_table(
     query: Query | ClassQuery | CombinationQuery,
-    keys_of_groups: Mapping[str, list[str]],
+    keys_of_groups: Mapping[str, list[str] | pa.Array],
     answers: Mapping[str, Answers],
 ) -> pa.Table:
     """The answers for each attribute with their keys, as a release holds them."""
     schema = answer_schema(query)
-    keys = {key: pa.array(keys_of_groups[key], pa.string()) for key in query.by}
+    texts = {key: keys_of_groups[key] for key in query.by}
+    keys = {key: found if isinstance(found, pa.Array) else pa.array(found, pa.string()) for key, found in texts.items()}
     tables = []
     for attribute, found in answers.items():
         columns = {

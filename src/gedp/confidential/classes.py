@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
+import pyarrow as pa
 from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
@@ -240,13 +241,12 @@ def exact_answers(asked: str, estimate: FloatArray, variance: FloatArray, confid
     return answers
 
 
-def class_keys(table: ClassTable, groups: Groups) -> dict[str, list[str]]:
+def class_keys(table: ClassTable, groups: Groups) -> dict[str, pa.Array]:
     """The keys of every entry: those of its group, and the names of its classes."""
-    repeated = {
-        key: [text for text in groups.keys[key] for _ in range(table.combinations)] for key in table.query.public
-    }
+    group, place = np.divmod(np.arange(groups.count * table.combinations), table.combinations)
+    repeated = {key: pa.array(groups.keys[key], pa.string()).take(pa.array(group)) for key in table.query.public}
     named = {
-        key: [labels[code] for code in codes] * groups.count
+        key: pa.array(labels, pa.string()).take(pa.array(codes[place]))
         for key, labels, codes in zip(table.query.classes, table.labels, table.codes, strict=True)
     }
     return repeated | named

@@ -12,6 +12,7 @@ from gedp.confidential.recording import files_meant, record
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Refused
+from gedp.files import require_space
 from gedp.ledger import DecidedBy, Ledger, Request, require_one_series, require_own_ledger
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
@@ -59,6 +60,7 @@ def answer(
         for codes in code_lists.values():
             writer.write_code_list(codes)
         if any(query.is_identity for query in spec.queries):
+            require_space(writer.folder, _bytes_of_rows(prepared))
             engine.require_place(writer)
         request = Request.of(spec, seeded=entropy.kind != "system")
         recorded = None if ledger is None else record(ledger, engine, request, spec, decided_by)
@@ -90,6 +92,13 @@ def rehearse(
     prepared, writer = prepare(table, spec, shares), RehearsalWriter(table.engine.name)
     write_maps(table, writer)
     return writer.finish(draw_answers(prepared, writer, noise_for(spec, entropy), _chance(zeta, spec)))
+
+
+def _bytes_of_rows(prepared: Prepared) -> int:
+    """What the rows of a release may take on disk: while they wait to be sorted, they are there twice."""
+    data, answers = prepared.spec.data, 4 if prepared.spec.is_individual else 2
+    columns = answers * len(prepared.spec.asked) + 2 * (len(data.public) + bool(data.id))
+    return 2 * 8 * columns * prepared.cells.rows
 
 
 def _chance(zeta: Fraction | None, spec: Spec) -> Fraction:

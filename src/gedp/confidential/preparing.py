@@ -1,5 +1,6 @@
 """Every check that can be made before anything is spent: the spec, its price, its noise, its table, its groups."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -33,6 +34,8 @@ from gedp.policy import (
 )
 from gedp.release.estimates import ZETA, no_clipping_tau
 
+MOST_ENTRIES = 10_000_000  # of a table by classes, each of which takes some hundred bytes of memory
+
 
 @dataclass(frozen=True, repr=False)
 class Prepared:
@@ -61,6 +64,7 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     prices = price(spec)
     require_within_budget(prices)
     cells = find_cells(table, spec.queries, spec.class_queries, spec.combination_queries)
+    _require_few_entries(spec, cells)
     _require_combination_noise(spec, cells.rows)
     shares = shares or {}
     return Prepared(table, spec, prices, psi_mechanisms(spec), cells, open_pools(spec, cells, shares), shares)
@@ -75,6 +79,18 @@ def _require_class_noise(spec: Spec) -> None:
         for asked, mu in prices.items():
             if not mu or pnc_range(mu)[0] < 1:
                 raise DomainError(f"{asked} in query {query.name!r}: there is no grid for its noise. Take a larger mu")
+
+
+def _require_few_entries(spec: Spec, cells: FinestCells) -> None:
+    """Refuses tables by classes that would not fit into memory once the answers before them are paid for."""
+    for query in spec.class_queries:
+        combinations = math.prod(spec.classes[name].count for name in query.classes)
+        entries = cells.groups(query.public).count * combinations
+        if entries > MOST_ENTRIES:
+            raise Refused(
+                f"query {query.name!r} would have {entries:,} entries, and at most {MOST_ENTRIES:,} fit into memory. "
+                "Nothing was spent. Take fewer keys, or fewer classes"
+            )
 
 
 def _require_combination_noise(spec: Spec, rows: int) -> None:
