@@ -69,11 +69,11 @@ class Kinds:
         return self.on_file.open(self.establishments)
 
     @cached_property
-    def parting(self) -> InStep["Line", "tuple[FloatArray, FloatArray]"]:
+    def parting(self) -> InStep["LineUpTo", "tuple[FloatArray, FloatArray]"]:
         """How many rows of every kind are below a line, and what the line comes to there: one pass for many lines."""
         rows = self.opened()
 
-        def parted(lines: Sequence[Line]) -> list[tuple[FloatArray, FloatArray]]:
+        def parted(lines: Sequence[LineUpTo]) -> list[tuple[FloatArray, FloatArray]]:
             found = self.reduced(rows, _Parted(self.lookup, lines))
             keys = [(number, BELOW) for number in range(len(lines))]
             return [(found.added[key].astype(np.float64), found.summed[key]) for key in keys]
@@ -150,7 +150,7 @@ class _Together:
 
 
 @dataclass(frozen=True, repr=False)
-class Line:
+class LineUpTo:
     """slope·a + base of the answers for an attribute, and a limit of it for every kind."""
 
     attribute: str
@@ -164,7 +164,7 @@ class _Parted:
     """The pass that counts the rows where lines are up to their limits, and adds the lines up there."""
 
     kinds: Lookup
-    lines: Sequence[Line]
+    lines: Sequence[LineUpTo]
 
     @property
     def reads(self) -> Reads:
@@ -209,7 +209,7 @@ class RowsOnFile(RowsOfCells):
         return each.least[of_kind] * np.where(is_low, self._kinds.counts, below) + each.growth[of_kind] * above
 
     def _by_kind(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-        line = Line(self._attribute, self.slope, self.base, limit[self._cells.of_row])
+        line = LineUpTo(self._attribute, self.slope, self.base, limit[self._cells.of_row])
         below, of_below = self._kinds.parting.ask(line)
         return below, self._of_all - of_below
 
