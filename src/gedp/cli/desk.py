@@ -101,9 +101,10 @@ def _source(
     """What is in the folder: a release, fitted, or the tables of a package. Only this machine is told paths."""
     from gedp.confidential.engines.choice import on_file
     from gedp.desk.catalogue import Catalogue
-    from gedp.desk.package import is_package, read_package
+    from gedp.desk.package import read_package
     from gedp.microdata.on_file import find_microdata
     from gedp.publication.quality import Quality, parse_quality
+    from gedp.publication.verify import is_package
     from gedp.release import MANIFEST, read_release
 
     classes = Quality() if quality is None else parse_quality(quality)
