@@ -21,6 +21,11 @@ def _restored(kind: type[GedpError], args: tuple[Any, ...], state: Mapping[str, 
     return error
 
 
+def how_to_install(extra: str) -> str:
+    """The commands that install the libraries of an extra; gedp is on no public index."""
+    return f"pip install '.[{extra}]' in a checkout of gedp, or pip install 'WHEEL[{extra}]' with its wheel"
+
+
 class DomainError(GedpError):
     """A function was asked for a value outside the range on which it is defined."""
 

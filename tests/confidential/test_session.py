@@ -37,7 +37,7 @@ def test_the_version_of_a_java_is_what_it_says(says: str, version: int, tmp_path
 
 def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "find_spec", lambda name: None)
-    with pytest.raises(Refused, match=r"pip install 'gedp\[spark\]'"):
+    with pytest.raises(Refused, match=r"pip install '\.\[spark\]'"):
         require_spark()
     monkeypatch.setattr(session, "find_spec", lambda name: ModuleSpec(name, None))
     monkeypatch.setenv("JAVA_HOME", str(tmp_path / "nowhere"))

@@ -242,6 +242,37 @@ def test_a_signed_package_is_checked_with_openssl(release: gedp.Release, tmp_pat
     gedp.publish(release, tmp_path / "p", replace=True, formats=["csv"])
 
 
+def test_a_package_is_verified_file_by_file(release: gedp.Release, tmp_path: Path) -> None:
+    make_key(tmp_path / "k")
+    make_key(tmp_path / "other")
+    gedp.publish(release, tmp_path / "p", key=tmp_path / "k", formats=["csv"])
+    verify = ("verify", "p", "--key", "k.pub")
+    ended = command(*verify, folder=tmp_path)
+    assert (ended.code, "as the owner of k.pub signed it" in ended.out) == (0, True), ended
+    assert command("verify", "p", folder=tmp_path).code == 0
+    ended = command("verify", "p", "--key", "other.pub", folder=tmp_path)
+    assert (ended.code, "was not signed with the key" in ended.err) == (1, True), ended
+    for path in [path for path in (tmp_path / "p").rglob("*") if path.is_file()]:
+        content = path.read_bytes()
+        path.write_bytes(content + b" ")
+        assert command(*verify, folder=tmp_path).code == 1, path
+        path.unlink()
+        ended = command(*verify, folder=tmp_path)
+        assert (ended.code in (1, 2), "Traceback" in ended.err) == (True, False), path
+        path.symlink_to(tmp_path / "elsewhere")
+        assert command(*verify, folder=tmp_path).code in (1, 2), path
+        path.unlink()
+        path.write_bytes(content)
+    (tmp_path / "p" / "csv" / "more.csv").write_text("believe me")
+    for arguments, word in ((verify, "signed"), (verify[:2], "listed")):
+        ended = command(*arguments, folder=tmp_path)
+        assert (ended.code, f"not as {word}: csv/more.csv" in ended.err) == (1, True), ended
+    (tmp_path / "p" / "csv" / "more.csv").unlink()
+    (tmp_path / "p" / "SHA256SUMS.sig").unlink()
+    ended = command(*verify, folder=tmp_path)
+    assert (ended.code, "The package is not signed" in ended.err) == (2, True), ended
+
+
 def test_what_cannot_be_published_is_refused_before_anything_is_written(release: gedp.Release, tmp_path: Path) -> None:
     wrong: list[dict[str, object]] = [
         {"tables": [["county"]]},

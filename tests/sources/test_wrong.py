@@ -454,7 +454,8 @@ def test_a_missing_reader_is_named_with_the_command_that_installs_it(
     (tmp_path / "t.dta").write_bytes(b"<stata_dta>")
     workbook(tmp_path)
     assert fault_of(tmp_path, name).endswith(
-        "which is not installed. Install what is missing: pip install 'gedp[sources]'"
+        "which is not installed. Install what is missing: pip install '.[sources]' in a checkout of gedp, or "
+        "pip install 'WHEEL[sources]' with its wheel"
     )
 
 

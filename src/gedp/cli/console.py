@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from gedp.desk.source import Facts
+    from gedp.publication.verify import VerifiedPackage
     from gedp.release import Manifest
 
 NARROWEST, WIDEST, USUAL = 20, 1_000, 80  # characters
@@ -25,7 +26,7 @@ def make_console(*, stderr: bool = False, width: int | None = None) -> "Console"
     return console
 
 
-def warn_if_seeded(manifest: "Manifest | Facts", *, err: bool = False) -> None:
+def warn_if_seeded(manifest: "Manifest | Facts | VerifiedPackage", *, err: bool = False) -> None:
     """Says of a release whose noise can be drawn again that it protects nobody."""
     if manifest.is_seeded:
         click.echo("NOT PROTECTED: the noise came from a seed.", err=err)

@@ -19,7 +19,8 @@ _OPTIONS = (
     click.option(
         "--whole/--no-whole",
         default=None,
-        help="Round to whole units, keeping totals within one unit. Default: as for --nonnegative.",
+        help="Round to whole units. Totals stay within one unit if the groupings form one or two hierarchies. "
+        "Default: as for --nonnegative.",
     ),
     click.option(
         "--fixed",

@@ -70,13 +70,13 @@ def command(
 
     from gedp.cli.console import warn_if_seeded
     from gedp.cli.progress import steps
-    from gedp.errors import Refused
+    from gedp.errors import Refused, how_to_install
 
     try:
         from gedp.desk.app import Desk, application
         from gedp.desk.server import address_of, is_for_this_machine, listen, make_server
     except ModuleNotFoundError as error:
-        raise Refused(f"the desk needs {error.name}. Install it: pip install 'gedp[desk]'") from None
+        raise Refused(f"the desk needs {error.name}. Install it: {how_to_install('desk')}") from None
     with listen(host, port) as listening:
         is_private = is_for_this_machine(listening)
         with steps() as at:
@@ -101,9 +101,10 @@ def _source(
     """What is in the folder: a release, fitted, or the tables of a package. Only this machine is told paths."""
     from gedp.confidential.engines.choice import on_file
     from gedp.desk.catalogue import Catalogue
-    from gedp.desk.package import is_package, read_package
+    from gedp.desk.package import read_package
     from gedp.microdata.on_file import find_microdata
     from gedp.publication.quality import Quality, parse_quality
+    from gedp.publication.verify import is_package
     from gedp.release import MANIFEST, read_release
 
     classes = Quality() if quality is None else parse_quality(quality)

@@ -24,7 +24,7 @@ def engine_options(function: Callable[..., None]) -> Callable[..., None]:
         "--engine",
         type=click.Choice(["local", "spark"]),
         default="local",
-        help="Where rows are read: by this process, or by the workers of Spark, which needs gedp[spark] and Java 17.",
+        help="Where rows are read: by this process, or by workers of Spark, which needs the extra spark and Java 17.",
     )
     with_master = click.option(
         "--master", metavar="URL", help="Cluster for --engine spark. Default: all cores of this machine."

@@ -79,7 +79,7 @@ def command(
       gedp run my.toml --dry-run       check the table and the price
       gedp run my.toml                 make the release, its microdata and report
       gedp run my.toml --answers-only  make the release alone
-      gedp run my.toml --zeta 0.05     lower bounds on sums: less noise, clipping more often
+      gedp run my.toml --zeta 0.05     lower clipping bounds: less noise, clipping more often
       gedp run my.toml --source q2.parquet --period 2016Q2 --out out/2016Q2  the next of a series (see docs/series.md)
       gedp run my.toml --engine spark  let Spark read a large table (see docs/scale.md)
       gedp ledger show data.parquet.ledger

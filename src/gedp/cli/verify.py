@@ -1,4 +1,4 @@
-"""`gedp verify`: whether a release is as its publisher signed it."""
+"""`gedp verify`: whether a release or a package is as its publisher signed it."""
 
 from pathlib import Path
 
@@ -11,26 +11,33 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--key", type=_PATH, help="The publisher's public key. Without it only the checksums are checked.")
 def command(folder: Path, key: Path | None) -> None:
-    """Check that every file of the release in DIR is as it was released and, with a key, that its owner signed it.
+    """Check that the files of a release or package are as they were made and, with a key, that its owner signed them.
 
-    Exit codes: 0 it is, 1 it is not, 2 there is no release, signature or key to check.
+    Exit codes: 0 they are, 1 they are not, 2 there is no release, package, signature or key to check.
 
     \b
     Examples:
       gedp verify out
       gedp verify out --key publisher.key.pub
+      gedp verify package --key publisher.key.pub
     """
     from gedp.cli.console import warn_if_seeded
-    from gedp.release import read_release
+    from gedp.publication.verify import VerifiedPackage, is_package, verify_package
+    from gedp.release import MANIFEST, Manifest, read_release
     from gedp.release.signing import verify
 
-    if key is None:
-        release = read_release(folder)
-        click.echo(
-            f"Every table in {folder} matches its manifest. Only a signature can show who wrote the manifest, and "
-            "whether the microdata and report are theirs: --key PUBLIC-KEY"
-        )
+    checked: Manifest | VerifiedPackage
+    if is_package(folder) and not (folder / MANIFEST).exists():
+        checked = verify_package(folder, key)
+        found = "file in {} matches its checksum. Only a signature can show who made the package"
     else:
-        release = verify(folder, key)
+        checked = read_release(folder).manifest if key is None else verify(folder, key).manifest
+        found = (
+            "table in {} matches its manifest. Only a signature can show who wrote the manifest, and whether the "
+            "microdata and report are theirs"
+        )
+    if key is None:
+        click.echo(f"Every {found.format(folder)}: --key PUBLIC-KEY")
+    else:
         click.echo(f"Every file in {folder} is as the owner of {key} signed it.")
-    warn_if_seeded(release.manifest)
+    warn_if_seeded(checked)

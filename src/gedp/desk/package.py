@@ -34,11 +34,6 @@ READ = ("parquet", "csv")  # the formats that tables are read from, the first on
 _NUMBERS = ("estimate", "std_error", "cv", "ci_low", "ci_high")
 
 
-def is_package(folder: Path) -> bool:
-    """Whether a folder says that it is a package."""
-    return (folder / DESCRIPTION).is_file()
-
-
 def read_package(folder: Path, title: str | None = None) -> "PackageTables":
     """The tables of a package that is as it was written; any other is refused."""
     files = package_files(folder)

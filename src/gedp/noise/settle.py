@@ -1,8 +1,9 @@
 """Which whole number a draw rounds to, decided exactly where floating point cannot.
 
-A draw is a binary fraction that can be lengthened at will: the tail probability p of |X| lies between m and m + 1 units
-of 2**-(width + 1). It rounds to k when P(|X| ≥ (k + ½)/scale) < p < P(|X| ≥ (k - ½)/scale), so it takes no inverse of Φ
-to decide, only two values of erfc and a comparison. Where p's interval holds one of them inside, p gets 64 more bits.
+A draw is a binary fraction that can be lengthened at will: p, the probability of one of the two tails beyond |X|, lies
+between m and m + 1 units of 2**-(width + 1). It rounds to k when P(|X| ≥ (k + ½)/scale) < 2p < P(|X| ≥ (k - ½)/scale),
+so it takes no inverse of Φ to decide, only two values of erfc and a comparison. Where the interval of 2p holds one of
+them inside, p gets 64 more bits.
 """
 
 import math

@@ -7,6 +7,7 @@ about      what a package says about itself: description, dictionary, README
 plain, parquet, workbook, sdmx   tables in formats that say what they are
 establishments   rows, where they are asked for
 package    the folder: whole or absent, with checksums and signature
+verify     whether a package is as it was made, and signed
 """
 
 from gedp.publication.figures import Presentation

@@ -14,7 +14,7 @@ from gedp.policy import COUNT
 from gedp.publication.changes import FLAGS, Changes
 from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures
 from gedp.release import Labels, ReleaseFolder
-from gedp.report.check import citation, manifest_sha256, title_of_release
+from gedp.report.check import CHECK_SIGNATURE, KEY, citation, manifest_sha256, title_of_release
 from gedp.report.page import SEEDED, SYNTHETIC
 from gedp.report.strength import FALSE_ALARMS, example, titled_groups
 
@@ -227,8 +227,10 @@ class About:
         files = [f"- `{name}`: {what}" for name, what in listed]
         check = ["With the files: `sha256sum --check SHA256SUMS`."]
         if is_signed:
-            key = "openssl pkeyutl -verify -pubin -inkey publisher.pub -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig"
-            check.append(f"Who made them, with the publisher's public key: `{key}`.")
+            check.append(
+                f"Who made them, with the publisher's public key beside this folder: `gedp verify . --key {KEY}`,"
+            )
+            check.append(f"or without gedp `{CHECK_SIGNATURE}`.")
         about = [f"Published by {said.publisher}." * (said.publisher is not None)]
         about += [f"Contact: {said.contact}." * (said.contact is not None)]
         about += [f"Licence: {said.licence}." * (said.licence is not None)]

@@ -56,17 +56,7 @@ def sign_sums(folder: Path, key: Path, passphrase: str | None = None) -> None:
 
 def verify(folder: Path, key: Path) -> ReleaseFolder:
     """The release in a folder, if the owner of this public key has signed every file of it as it is."""
-    public = _public_key(key)
-    try:
-        text, signature = regular(folder / SUMS).read_bytes(), regular(folder / SIGNATURE).read_bytes()
-    except OSError:
-        missing = Fault(SUMS, f"it or {SIGNATURE} is missing", "The release is not signed, or not all of it was copied")
-        raise FaultsError(str(folder), [missing]) from None
-    try:
-        public.verify(signature, text)
-    except InvalidSignature:
-        raise TamperedReleaseError(f"{folder}: {SUMS} was not signed with the key of {key}, or was changed") from None
-    listed = {name: digest for digest, name in (line.split("  ", 1) for line in text.decode().splitlines())}
+    listed = signed_sums(folder, key)
     release = read_release(folder)
     expected = _names(folder, release.manifest)
     unsigned = [*foreign_files(folder, release.manifest), *(name for name in expected if name not in listed)]
@@ -74,6 +64,26 @@ def verify(folder: Path, key: Path) -> ReleaseFolder:
     if unsigned or wrong:
         raise TamperedReleaseError(f"{folder}: not as signed: {', '.join([*unsigned, *wrong])}")
     return release
+
+
+def signed_sums(folder: Path, key: Path, what: str = "release") -> dict[str, str]:
+    """The checksums of files that are listed in a folder, if the owner of this public key has signed the list."""
+    public = _public_key(key)
+    try:
+        text, signature = regular(folder / SUMS).read_bytes(), regular(folder / SIGNATURE).read_bytes()
+    except OSError:
+        missing = Fault(SUMS, f"it or {SIGNATURE} is missing", f"The {what} is not signed, or not all of it was copied")
+        raise FaultsError(str(folder), [missing]) from None
+    try:
+        public.verify(signature, text)
+    except InvalidSignature:
+        raise TamperedReleaseError(f"{folder}: {SUMS} was not signed with the key of {key}, or was changed") from None
+    return listed_sums(text)
+
+
+def listed_sums(text: bytes) -> dict[str, str]:
+    """The checksum of each file in a list of them, as sha256sum writes it."""
+    return {name: digest for digest, name in (line.split("  ", 1) for line in text.decode().splitlines())}
 
 
 def read_passphrase(path: Path) -> str:

@@ -9,17 +9,17 @@ from gedp.release import MANIFEST, Manifest, ReleaseFolder
 from gedp.release.derived import MICRODATA, SIGNATURE, SUMS
 from gedp.web import Html, table
 
-CHECK = (
-    f"openssl pkeyutl -verify -pubin -inkey publisher.pub -rawin -in {SUMS} -sigfile {SIGNATURE} && "
-    f"sha256sum --check {SUMS}"
-)
+#: The publisher's public key, beside the folder: inside, it would be a file that nobody signed.
+KEY = "../publisher.key.pub"
+CHECK_SIGNATURE = f"openssl pkeyutl -verify -pubin -inkey {KEY} -rawin -in {SUMS} -sigfile {SIGNATURE}"
+CHECK = f"{CHECK_SIGNATURE} && sha256sum --check {SUMS}"
 
 
 def made(manifest: Manifest) -> str:
     """When the release was made, under which name in the ledger, and with which source of noise."""
     day = manifest.created
     release = f", release {manifest.release}" if manifest.release else ""
-    noise = "a seed" if manifest.is_seeded else "the operating system’s random numbers"
+    noise = "a seed" if manifest.is_seeded else "AES-256 keyed by the operating system’s random numbers"
     return f"Made on {day.day} {day:%B %Y}{release}, with gedp {manifest.gedp} and noise from {noise}."
 
 
@@ -34,8 +34,8 @@ def checksums(release: ReleaseFolder, described: Mapping[str, Any] | None) -> st
         f"<p>{MANIFEST} holds the policy, its price and a checksum of every table. Compare its own checksum with the "
         "one that the publisher gives; <code>gedp tabulate .</code> then refuses files that are not as released.</p>"
         f"<p>Where the publisher has signed the release, {SUMS} and {SIGNATURE} are among its files. With the "
-        "publisher’s public key, <code>gedp verify . --key publisher.pub</code> checks every file. Without gedp, use "
-        f'this:</p><pre tabindex="0"><code>{escape(CHECK)}</code></pre>'
+        f"publisher’s public key, <code>gedp verify . --key {KEY}</code> checks every file. Without gedp, use this:</p>"
+        f'<pre tabindex="0"><code>{escape(CHECK)}</code></pre>'
     )
     return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from gedp.errors import GedpError, Refused
+from gedp.errors import GedpError, Refused, how_to_install
 
 JAVA = 17
 #: All cores of this machine; a task is tried up to four times.
@@ -94,7 +94,7 @@ def _started(builder: Any) -> Any:
 def require_spark() -> None:
     """Refuses, in one sentence, to go on without PySpark or without a Java that it can use."""
     if find_spec("pyspark") is None:
-        raise Refused("Spark is not installed here. Get it with: pip install 'gedp[spark]'")
+        raise Refused(f"Spark is not installed here. Get it with: {how_to_install('spark')}")
     java = _java()
     if java is None:
         raise Refused(f"Spark needs Java {JAVA} or newer, and there is none. Install it, or set JAVA_HOME")

@@ -136,5 +136,5 @@ def test_too_few_observations_are_refused() -> None:
 
 def test_without_statsmodels_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "statsmodels.regression.linear_model", None)
-    with pytest.raises(MissingExtraError, match=r"pip install gedp\[synth\]"):
+    with pytest.raises(MissingExtraError, match=r"pip install '\.\[synth\]'"):
         fit_regression("any", np.arange(5.0), {"x": np.arange(5.0)}, {})

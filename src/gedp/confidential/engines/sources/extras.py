@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from types import ModuleType
 
-from gedp.errors import Fault, FaultsError
+from gedp.errors import Fault, FaultsError, how_to_install
 
-INSTALL = "Install what is missing: pip install 'gedp[sources]'"
+INSTALL = f"Install what is missing: {how_to_install('sources')}"
 
 
 def needed(load: Callable[[], ModuleType], library: str, source: str, what: str) -> ModuleType:

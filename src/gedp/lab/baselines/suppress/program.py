@@ -6,9 +6,8 @@ import numpy as np
 from scipy import sparse
 
 from gedp.arrays import FloatArray, IntArray
-from gedp.errors import GedpError
+from gedp.errors import GedpError, how_to_install
 
-HOW_TO_GET = 'pip install "gedp[suppression]"'
 LARGEST = 1e5  # what the largest number of a program is scaled to: HiGHS works to 1e-7
 
 
@@ -68,6 +67,6 @@ def _highs() -> ModuleType:
     try:
         import highspy
     except ImportError:
-        raise GedpError(f"linear programs need the package highspy. Get it with `{HOW_TO_GET}`") from None
+        raise GedpError(f"linear programs need the package highspy: {how_to_install('suppression')}") from None
     module: ModuleType = highspy
     return module

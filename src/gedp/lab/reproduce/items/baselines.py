@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import pyarrow as pa
 
+from gedp.errors import how_to_install
 from gedp.folders import make_private
 from gedp.lab.baselines.strength import strength_text
 from gedp.lab.baselines.suppress.study import OURS as OWN
@@ -51,7 +52,7 @@ def run(context: Context) -> Result:
     try:
         import highspy  # noqa: F401
     except ImportError:
-        return skipped(PRINTED, 'The audit needs the package highspy: pip install "gedp[suppression]".')
+        return skipped(PRINTED, f"The audit needs the package highspy: {how_to_install('suppression')}.")
     found = compare_states(context, "baselines", equal_spec(), WORKFLOWS, ATTRIBUTES)
     facts = {state.name: _facts(context, state) for state in context.states}
     studies = {

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import linalg, stats
 
 from gedp.arrays import BoolArray, FloatArray
-from gedp.errors import Fault, FaultsError, GedpError
+from gedp.errors import Fault, FaultsError, GedpError, how_to_install
 
 DEPENDENT = 1e-10  # part of a column, of length 1, that the columns before it leave unexplained
 EXACT = 1e-9  # residuals of this part of the largest response are rounding errors
@@ -233,5 +233,5 @@ def _statsmodels() -> Any:
     try:
         import statsmodels.regression.linear_model as linear_model
     except ImportError:
-        raise MissingExtraError("the regressions of this route need statsmodels: pip install gedp[synth]") from None
+        raise MissingExtraError(f"the regressions of this route need statsmodels: {how_to_install('synth')}") from None
     return linear_model
