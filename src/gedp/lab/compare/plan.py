@@ -35,7 +35,7 @@ class ComparisonPlan:
     by: tuple[tuple[str, ...], ...] | None  # None: the levels of the QCEW and the queries' own groupings
     source: str
     folder: Path  # of the map files that the spec names
-    zeta: Fraction
+    zeta: Fraction  # for the attributes that are compared: the settings have none
     seed: int | None = None
     left_out: tuple[str, ...] = ()  # of the usual workflows, those that cannot answer the spec, with the reason
 
@@ -119,9 +119,10 @@ def make_plan(
     for setting in whole:
         require_sound(setting.spec)
         require_within_budget(price(setting.spec))
-    settings = [Setting(each.name, with_attributes(each.spec, names)) for each in whole]
+    settings = [Setting(each.name, replace(with_attributes(each.spec, names), zeta=None)) for each in whole]
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
-    zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
+    of_whole = ZETA if spec.zeta is None else Fraction(spec.zeta)
+    zeta = of_whole * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
     chosen, left_out = (chosen, []) if workflows else _answering(chosen, settings)
     return ComparisonPlan(
         spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed, tuple(left_out)
