@@ -64,6 +64,7 @@ def command(
     """
     from gedp.api import plan as make
     from gedp.cli.console import make_console
+    from gedp.cli.output import files_of, require_other
     from gedp.cli.progress import steps
     from gedp.explain.combined import combination_error_lines
     from gedp.explain.expected import class_error_lines
@@ -74,6 +75,8 @@ def command(
 
     console = make_console()
     read = find_spec(spec)
+    if html is not None:
+        require_other(html, spec, *files_of(read), *([like] if like else []), option="--html")
     with steps() as at:
         at.step("reading public columns")
         planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals, progress=at.count)
