@@ -7,7 +7,6 @@ import pytest
 from gedp.csvfiles import write_csv
 from tests.helpers.runs import gedp, small_table, write_case
 
-
 MAP = ("[groupers]\n", '[groupers]\nhalf = { column = "naics", map = "halves.csv" }\n')
 DRAFT = ("init", "t.csv", "--public", "cnty", "--force", "--out")
 
