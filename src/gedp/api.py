@@ -18,6 +18,7 @@ from dataclasses import replace as changed
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_of, is_of_spark, on_file
 from gedp.confidential.engines.sources.files import files_at
 from gedp.confidential.likeness import read_like
+from gedp.confidential.limits import require_noise
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
 from gedp.confidential.public import read_keys
@@ -306,6 +308,7 @@ def plan(
     """
     read = spec if isinstance(spec, Spec) else read_spec(spec)
     require_within_budget(price(read))
+    require_noise(read)
     there = _establishments(read, like, table).with_totals(_public_totals(read, totals or {}))
     return make_plan(read, there, mu, gamma_times, progress)
 
@@ -323,11 +326,11 @@ def _establishments(
 
 def _public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:
     """Totals to scale sizes to; refuses those of what is not asked for, and those that no sizes have."""
-    hint = f"Give a number above 0 for one of: {', '.join(spec.asked)}"
+    hint = f"Give a number above 0 and below {MOST_TOTAL:g} for one of: {', '.join(spec.asked)}"
     faults = [
-        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "it is not above 0", hint)
+        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "no sizes have it", hint)
         for name, total in totals.items()
-        if name not in spec.asked or not 0 < total < MOST_TOTAL
+        if name not in spec.asked or not isinstance(total, Real) or not 0 < total < MOST_TOTAL
     ]
     if faults:
         raise FaultsError("the totals", faults)

@@ -96,9 +96,11 @@ def percent(share: float) -> str:
 def short(number: float, digits: int = 6) -> str:
     """A number where there is little room, such as at an axis, to so many digits.
 
-    >>> short(300), short(10_000), short(-1_234_567, 2), short(3e9)
-    ('300', '10k', '−1.2M', '3bn')
+    >>> short(300), short(10_000), short(-1_234_567, 2), short(3e9), short(math.inf)
+    ('300', '10k', '−1.2M', '3bn', '∞')
     """
+    if not math.isfinite(number):
+        return fixed(number, 0)
     rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
     factor, letters = next((each for each in _LARGE if abs(rounded) >= each[0]), (1.0, ""))
     return _signed(f"{rounded / factor:g}{letters}")
@@ -118,10 +120,12 @@ def in_words(number: float, digits: int = 6) -> str:
 def short_share(share: float, digits: int = 2) -> str:
     """A share in percent, to so many digits of it; a dash where there is none.
 
-    >>> short_share(0.000191), short_share(12.34), short_share(math.nan)
-    ('0.019%', '1,200%', '–')
+    >>> short_share(0.000191), short_share(12.34), short_share(math.nan), short_share(math.inf)
+    ('0.019%', '1,200%', '–', '∞')
     """
-    return "–" if math.isnan(share) else _signed(f"{float(f'{100 * share:.{digits}g}'):,.10g}%")
+    if not math.isfinite(share):
+        return "–" if math.isnan(share) else fixed(share, 0)
+    return _signed(f"{float(f'{100 * share:.{digits}g}'):,.10g}%")
 
 
 def fixed(number: float, places: int) -> str:
