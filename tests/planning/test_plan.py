@@ -144,7 +144,7 @@ def test_public_totals_scale_sizes(tmp_path: Path) -> None:
     assert large.of("county", "wage").error == small.of("county", "wage").error
     with pytest.raises(FaultsError, match="total of jobs: nobody asks for it"):
         package.plan(spec, totals={"jobs": 3.0})
-    with pytest.raises(FaultsError, match="total of emp: no sizes have it. Give a number above 0 and below 1e"):
+    with pytest.raises(FaultsError, match=r"total of emp: no sizes have it\. Give a number above 0 and below 1e"):
         package.plan(spec, totals={"emp": -3.0})
 
 
