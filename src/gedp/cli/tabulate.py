@@ -132,6 +132,8 @@ def command(
         raise click.UsageError(f"--agglvl is a table of its own: leave out {others}")
     if len(folders) > 1 and (against is not None or constraints["fixed"]):
         raise click.UsageError("several releases are compared in their order, without --against and --fixed")
+    if names and not ratios and agglvl is None:
+        raise click.UsageError("--name is for the attributes of --ratio and --agglvl: add one of them, or leave it out")
     renamed = _renamed(names)
     asked = parse_ratios(ratios, renamed)
     with steps() as at:

@@ -19,6 +19,7 @@ from gedp.lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_f
 from gedp.lab.evaluate.folder import Stamp
 from gedp.ledger.digests import fingerprint
 from gedp.policy import Spec, price, require_within_budget, write_spec
+from gedp.policy.reading import is_address
 from gedp.release.estimates import ZETA
 
 FORMAT = 3  # of replicates: folders of another are refused
@@ -90,6 +91,15 @@ class ComparisonPlan:
             self.seed,
         ]
         return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
+
+
+def truth_of(spec: Spec, named: str | None) -> str:
+    """The file with the true values: the one that is named, or the source of the spec, which must be a file."""
+    source = spec.data.source or ""
+    if named is None and (spec.data.is_database or is_address(source)):
+        hint = "Name a file with its rows: --truth FILE"
+        raise FaultsError("the spec", [Fault("data.source", "the truth is read again and again, from a file", hint)])
+    return str(named or spec.source_path())
 
 
 def make_plan(
