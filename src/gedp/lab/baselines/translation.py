@@ -32,11 +32,6 @@ def pure_epsilon(mu: float) -> float:
     return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
 
 
-def pure_mu(epsilon: float) -> float:
-    """The μ of any ε-DP mechanism: 2Φ⁻¹(e^ε/(1 + e^ε))."""
-    return float(-2 * ndtri(1 / (1 + np.exp(epsilon))))
-
-
 def told_apart(mu: float) -> float:
     """How often the better of two guesses is right where two values are μ apart."""
     return float(ndtr(mu / 2))
