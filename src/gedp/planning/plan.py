@@ -14,11 +14,11 @@ import pyarrow as pa
 from gedp import web
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
-from gedp.individual import Partition
 from gedp.numbers import short, short_share
 from gedp.planning.alike import alike
 from gedp.planning.establishments import Establishments, SizesFrom
 from gedp.planning.expected import Case
+from gedp.planning.opening import restricted
 from gedp.policy import Spec, price
 from gedp.progress import Progress, silent
 from gedp.tables import Table
@@ -254,10 +254,7 @@ def some_of(case: Case, most: int = MOST_COMPARED) -> Case:
         return case
     kept = np.arange(0, int(case.cell.max()) + 1, every)
     rows = np.flatnonzero(case.cell % every == 0).astype(np.int32)
-    partitions = []
-    for partition in case.partitions:
-        groups, of_cell = np.unique(partition.of_cell[kept], return_inverse=True)
-        partitions.append(Partition(partition.query, of_cell.astype(np.int32), len(groups)))
+    partitions = [restricted(partition, kept) for partition in case.partitions]
     cell = (case.cell[rows] // every).astype(np.int32)
     return replace(case, cell=cell, sizes=case.sizes.taken(rows), partitions=partitions)
 
