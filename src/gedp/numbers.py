@@ -83,7 +83,7 @@ def size(number: float) -> str:
     ('36,000', '0.25')
     """
     if float(number).is_integer() and abs(number) < 10.0**LARGEST:
-        return _signed(f"{int(number):,}")
+        return with_minus(f"{int(number):,}")
     exponent = _taken(number).normalize().as_tuple().exponent
     return fixed(number, max(0, -exponent) if isinstance(exponent, int) else 0)
 
@@ -103,7 +103,7 @@ def short(number: float, digits: int = 6) -> str:
         return fixed(number, 0)
     rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
     factor, letters = next((each for each in _LARGE if abs(rounded) >= each[0]), (1.0, ""))
-    return _signed(f"{rounded / factor:g}{letters}")
+    return with_minus(f"{rounded / factor:g}{letters}")
 
 
 def in_words(number: float, digits: int = 6) -> str:
@@ -114,7 +114,7 @@ def in_words(number: float, digits: int = 6) -> str:
     """
     rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
     factor, word = next((each for each in _LARGE_WORDS if abs(rounded) >= each[0]), (1.0, ""))
-    return _signed(f"{rounded / factor:,.{max(digits, 6)}g}{word}")
+    return with_minus(f"{rounded / factor:,.{max(digits, 6)}g}{word}")
 
 
 def short_share(share: float, digits: int = 2) -> str:
@@ -125,18 +125,18 @@ def short_share(share: float, digits: int = 2) -> str:
     """
     if not math.isfinite(share):
         return "–" if math.isnan(share) else fixed(share, 0)
-    return _signed(f"{float(f'{100 * share:.{digits}g}'):,.10g}%")
+    return with_minus(f"{float(f'{100 * share:.{digits}g}'):,.10g}%")
 
 
 def fixed(number: float, places: int) -> str:
     """A number to so many decimals, a half to the even digit."""
     if not math.isfinite(number):
-        return _signed(str(number).replace("inf", "∞"))
+        return with_minus(str(number).replace("inf", "∞"))
     taken = _taken(number)
     if _decade(number) >= LARGEST:
-        return _signed(f"{taken:.2e}".replace("e+", "e"))
+        return with_minus(f"{taken:.2e}".replace("e+", "e"))
     rounded = taken.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, _EXACT)
-    return _signed(f"{rounded if rounded else abs(rounded):,f}")
+    return with_minus(f"{rounded if rounded else abs(rounded):,f}")
 
 
 def _taken(number: float) -> Decimal:
@@ -148,5 +148,6 @@ def _decade(number: float) -> int:
     return _taken(number).adjusted()
 
 
-def _signed(text: str) -> str:
+def with_minus(text: str) -> str:
+    """The text of a number with the sign that people read."""
     return text.replace("-", MINUS)
