@@ -18,7 +18,7 @@ from dataclasses import replace as changed
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ from gedp.microdata.kinds import need_all_rows
 from gedp.microdata.on_file import find_microdata
 from gedp.neighbors import choose
 from gedp.noise.entropy import Entropy, SeededEntropy
+from gedp.numbers import is_number
 from gedp.periods import Period
 from gedp.planning.earlier import from_release
 from gedp.planning.establishments import Establishments, assumed, resembling
@@ -287,7 +288,7 @@ def _chance(zeta: Decimal | float) -> Decimal:
     return number
 
 
-def _seeded(seed: int) -> Entropy:
+def _seeded(seed: object) -> Entropy:
     if not isinstance(seed, Integral):
         raise DomainError("a seed is a whole number of 0 or more")
     return SeededEntropy(int(seed))
@@ -364,7 +365,7 @@ def _public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, floa
     faults = [
         Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "no sizes have it", hint)
         for name, total in totals.items()
-        if name not in spec.asked or not isinstance(total, Real) or not 0 < total < MOST_TOTAL
+        if name not in spec.asked or not is_number(total) or not 0 < total < MOST_TOTAL
     ]
     if faults:
         raise FaultsError("the totals", faults)

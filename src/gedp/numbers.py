@@ -5,6 +5,7 @@
 
 import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from numbers import Real
 from typing import NamedTuple
 
 MINUS = "\N{MINUS SIGN}"
@@ -22,6 +23,11 @@ class IntervalTexts(NamedTuple):
     low: str
     high: str
     width: str
+
+
+def is_number(value: object) -> bool:
+    """Whether something from Python is a number, and not the text of one."""
+    return isinstance(value, Real)
 
 
 def counted(number: int, noun: str) -> str:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from html import escape
-from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from gedp.microdata.kinds import FittedRows, FittedValues, need_all_rows, read_k
 from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
+from gedp.numbers import is_number
 from gedp.passes import OnFile
 from gedp.policy.model import MOST_CONFIDENCE
 from gedp.release import MANIFEST, Labels, ProtectedAnswers, ReleaseFolder
@@ -114,7 +114,7 @@ class Microdata:
     def confidence(self, given: float | None = None) -> float:
         """The confidence of intervals: the given one, or that of the spec."""
         found = float(self.public_rows.spec.output.confidence) if given is None else given
-        if not isinstance(found, Real) or not 0 < found <= MOST_CONFIDENCE:
+        if not is_number(found) or not 0 < found <= MOST_CONFIDENCE:
             raise DomainError(f"a confidence is a number above 0 and at most {MOST_CONFIDENCE}")
         return found
 

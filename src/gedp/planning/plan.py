@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from itertools import count
-from numbers import Real
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +13,7 @@ import pyarrow as pa
 from gedp import web
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
-from gedp.numbers import short, short_share
+from gedp.numbers import is_number, short, short_share
 from gedp.planning.alike import alike
 from gedp.planning.establishments import Establishments, SizesFrom
 from gedp.planning.expected import Case
@@ -212,7 +211,7 @@ def make_plan(
 
 def _require_settings(mu: Sequence[float], gamma_times: Sequence[float]) -> None:
     for name, numbers in (("mu", mu), ("gamma_times", gamma_times)):
-        if not all(isinstance(number, Real) and LEAST_SETTING < number < MOST_SETTING for number in numbers):
+        if not all(is_number(number) and LEAST_SETTING < number < MOST_SETTING for number in numbers):
             between = f"between {LEAST_SETTING:g} and {MOST_SETTING:,.0f}"
             raise DomainError(f"{name}: other settings are numbers {between}, such as 0.5, 1 and 2")
 
