@@ -388,7 +388,7 @@ def draft_spec(
     id: str | None = None,  # noqa: A002 - as in the spec
     attributes: Sequence[str] | None = None,
     protect: Mapping[str, Sequence[str]] | None = None,
-    reading: Mapping[str, str] | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> str:
     """The text of a first spec for a table, to be read and completed; no confidential value is looked at.
 

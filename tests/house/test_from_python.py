@@ -73,7 +73,8 @@ def test_a_text_alone_stands_for_a_list_of_one(tmp_path: Path) -> None:
     with pytest.raises(DomainError, match="a passphrase is of the key"):
         gedp.publish(release, tmp_path / "unsigned", passphrase="open sesame")
     assert not (tmp_path / "unsigned").exists()
-    for confidence in ("0.9", 0.9999999999, 1):
+    confidences: list[Any] = ["0.9", 0.9999999999, 1]
+    for confidence in confidences:
         with pytest.raises(DomainError, match="a confidence is a number"):
             release.microdata().tabulate("county", confidence=confidence)
     pq.write_table(ROWS, tmp_path / "rows.parquet")

@@ -3,6 +3,7 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -262,13 +263,18 @@ def test_other_settings_may_drown_everything(tmp_path: Path, changes: tuple[tupl
     assert "<svg" in plan_page(plan, "drowned")
 
 
+NO_SETTINGS: list[Any] = [-1, 0, 1e6, float("nan"), "1"]
+NO_TOTALS: list[Any] = [1e19, -1, "5"]
+
+
 def test_settings_and_totals_that_nobody_can_have_are_refused(tmp_path: Path) -> None:
     spec = write_case(tmp_path)
-    for setting in (-1, 0, 1e6, float("nan"), "1"):
+    for setting in NO_SETTINGS:
         for name in ("mu", "gamma_times"):
+            asked: dict[str, Any] = {name: [setting]}
             with pytest.raises(DomainError, match=f"^{name}: other settings are numbers"):
-                package.plan(spec, **{name: [setting]})
-    for total in (1e19, -1, "5"):
+                package.plan(spec, **asked)
+    for total in NO_TOTALS:
         with pytest.raises(FaultsError, match="total of emp: no sizes have it"):
             package.plan(spec, totals={"emp": total})
 
