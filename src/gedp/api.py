@@ -18,6 +18,7 @@ from dataclasses import replace as changed
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_of, is_of_spark, on_file
 from gedp.confidential.engines.sources.files import files_at
 from gedp.confidential.likeness import read_like
+from gedp.confidential.limits import require_noise
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
 from gedp.confidential.public import read_keys
@@ -39,7 +41,7 @@ from gedp.confidential.run import RunPlan, plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
-from gedp.errors import Fault, FaultsError
+from gedp.errors import DomainError, Fault, FaultsError
 from gedp.ledger import DecidedBy, Ledger
 from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
@@ -47,6 +49,7 @@ from gedp.microdata.kinds import need_all_rows
 from gedp.microdata.on_file import find_microdata
 from gedp.neighbors import choose
 from gedp.noise.entropy import Entropy, SeededEntropy
+from gedp.numbers import is_number
 from gedp.periods import Period
 from gedp.planning.earlier import from_release
 from gedp.planning.establishments import Establishments, assumed, resembling
@@ -145,9 +148,9 @@ def run(
     they cannot, microdata and report are left out: `Release.microdata` makes them on one machine.
     """
     keep = () if isinstance(spec, Spec) else (Path(spec),)
-    spec = for_period(spec if isinstance(spec, Spec) else read_spec(spec), period, source)
-    spec = spec if zeta is None else changed(spec, zeta=Decimal(str(zeta)))
-    entropy = None if seed is None else SeededEntropy(seed)
+    spec = _about(spec, table, source, period)
+    spec = spec if zeta is None else changed(spec, zeta=_chance(zeta))
+    entropy = None if seed is None else _seeded(seed)
     plan = _planned(spec, table, out, ledger, replace, decided_by, entropy, keep, session)
     release = carry_out(plan, progress=progress)
     session = getattr(table, "sparkSession", None) if is_of_spark(table) else session
@@ -160,7 +163,7 @@ def publish(
     release: ReleaseFolder | str | Path,
     to: str | Path,
     *,
-    tables: Sequence[str | Sequence[str]] = (),
+    tables: str | Sequence[str | Sequence[str]] = (),
     only: Sequence[str] | None = None,
     ratios: Sequence[str] = (),
     formats: Sequence[str] = tuple(FORMATS),
@@ -186,13 +189,16 @@ def publish(
     them. With a private `key` the package is signed. `replace` takes the place of an earlier, unchanged package. With
     `against`, an earlier release, every table is followed by one of what changed since then.
     """
+    if passphrase is not None and key is None:
+        raise DomainError("a passphrase is of the key that signs. Give the key too, or leave both out")
     whole = True if rounding == "whole" else None
     fitted: dict[str, Any] = {"nonnegative": nonnegative, "whole": whole, "on_file": on_file(session)}
     microdata = find_microdata(_read(release), fixed=fixed, **fitted)
     before = None if against is None else find_microdata(_read(against), **fitted)
-    added = tuple((by,) if isinstance(by, str) else tuple(by) for by in tables)
+    added = tuple(map(_several, [tables] if isinstance(tables, str) else tables))
     shown = Presentation(rounding, quality or Quality(), confidence)
-    options = PackageOptions(added, None if only is None else tuple(only), tuple(formats), shown, tuple(ratios), rows)
+    chosen = None if only is None else _several(only)
+    options = PackageOptions(added, chosen, _several(formats), shown, _several(ratios), rows)
     signed_with = None if key is None else Path(key)
     return write_package(
         microdata, Path(to), options, key=signed_with, passphrase=passphrase, replace=replace, against=before
@@ -229,7 +235,11 @@ def ask(
     the ledger before the query sees the table. Should it fail there, its price counts and its message is withheld.
     """
     read = spec if isinstance(spec, Spec) else read_spec(spec)
-    stated = {"name": name, "attributes": list(attributes), "labels": None if labels is None else list(labels)}
+    stated = {
+        "name": name,
+        "attributes": list(_several(attributes)),
+        "labels": None if labels is None else list(labels),
+    }
     numbers = {"mu": mu, "sensitivity": sensitivity, "largest": largest}
     asked = own_query(query, read, {**stated, **{key: as_decimal(number) for key, number in numbers.items()}})
     return carry_out_own(
@@ -239,7 +249,7 @@ def ask(
         out=Path(out),
         ledger=None if ledger is None else Path(ledger),
         decided_by=decided_by,
-        entropy=None if seed is None else SeededEntropy(seed),
+        entropy=None if seed is None else _seeded(seed),
     )
 
 
@@ -258,8 +268,35 @@ def check(
 ) -> PriceList:
     """Checks all that `run` would check before it spends anything, and says what every answer would cost."""
     keep = () if isinstance(spec, Spec) else (Path(spec),)
-    spec = for_period(spec if isinstance(spec, Spec) else read_spec(spec), period, source)
+    spec = _about(spec, table, source, period)
     return _planned(spec, table, out, ledger, replace, decided_by, keep=keep, session=session).prices
+
+
+def _about(
+    spec: Spec | str | Path, table: ArrowStream | None, source: str | Path | None, period: str | Period | None
+) -> Spec:
+    """The spec of one period and its table, which is handed over or named."""
+    if table is not None and source is not None:
+        raise DomainError("there are two tables: `table` and `source`. Leave one out")
+    return for_period(spec if isinstance(spec, Spec) else read_spec(spec), period, source)
+
+
+def _chance(zeta: Decimal | float) -> Decimal:
+    number = as_decimal(zeta)
+    if not isinstance(number, Decimal):
+        raise DomainError("zeta is a chance: a number above 0 and below 1")
+    return number
+
+
+def _seeded(seed: object) -> Entropy:
+    if not isinstance(seed, Integral):
+        raise DomainError("a seed is a whole number of 0 or more")
+    return SeededEntropy(int(seed))
+
+
+def _several(texts: Sequence[str]) -> tuple[str, ...]:
+    """A text alone stands for a list of one."""
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def _planned(
@@ -306,6 +343,7 @@ def plan(
     """
     read = spec if isinstance(spec, Spec) else read_spec(spec)
     require_within_budget(price(read))
+    require_noise(read)
     there = _establishments(read, like, table).with_totals(_public_totals(read, totals or {}))
     return make_plan(read, there, mu, gamma_times, progress)
 
@@ -323,11 +361,11 @@ def _establishments(
 
 def _public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:
     """Totals to scale sizes to; refuses those of what is not asked for, and those that no sizes have."""
-    hint = f"Give a number above 0 for one of: {', '.join(spec.asked)}"
+    hint = f"Give a number above 0 and below {MOST_TOTAL:g} for one of: {', '.join(spec.asked)}"
     faults = [
-        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "it is not above 0", hint)
+        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "no sizes have it", hint)
         for name, total in totals.items()
-        if name not in spec.asked or not 0 < total < MOST_TOTAL
+        if name not in spec.asked or not is_number(total) or not 0 < total < MOST_TOTAL
     ]
     if faults:
         raise FaultsError("the totals", faults)
@@ -350,7 +388,7 @@ def draft_spec(
     id: str | None = None,  # noqa: A002 - as in the spec
     attributes: Sequence[str] | None = None,
     protect: Mapping[str, Sequence[str]] | None = None,
-    reading: Mapping[str, str] | None = None,
+    reading: Mapping[str, Any] | None = None,
 ) -> str:
     """The text of a first spec for a table, to be read and completed; no confidential value is looked at.
 
@@ -358,7 +396,8 @@ def draft_spec(
     `protect` says for an attribute how far from some sizes values must count as close, as `choose` takes it. `reading`
     has the keys of `[data]` that say how the table is read, such as `encoding`.
     """
-    chosen = {name: choose(demands)[0] for name, demands in (protect or {}).items()}
+    chosen = {name: choose(_several(demands))[0] for name, demands in (protect or {}).items()}
+    public, attributes = _several(public), None if attributes is None else _several(attributes)
     how = make_reading(reading or {})
     return draft(read_shape(source, public, id=id, attributes=attributes, protect=chosen, reading=how))
 

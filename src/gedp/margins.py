@@ -2,7 +2,7 @@
 
 import math
 
-from gedp.numbers import MINUS
+from gedp.numbers import with_minus
 
 
 def with_margin(estimate: float, margin: float | None) -> tuple[str, str]:
@@ -12,12 +12,12 @@ def with_margin(estimate: float, margin: float | None) -> tuple[str, str]:
     ('272,700', '1,700')
     """
     if margin is None or not math.isfinite(margin):
-        return _signed(significant(estimate)), "unknown"
+        return with_minus(significant(estimate)), "unknown"
     if margin <= 0:
-        return _signed(f"{estimate:,.10g}"), "0"
+        return with_minus(f"{estimate:,.10g}"), "0"
     places = 1 - math.floor(math.log10(margin))
     places = 1 - math.floor(math.log10(round(margin, places)))  # 0.0996 becomes 0.10
-    return _signed(_at(estimate, places)), _at(margin, places)
+    return with_minus(_at(estimate, places)), _at(margin, places)
 
 
 def significant(number: float, digits: int = 3) -> str:
@@ -36,7 +36,3 @@ def relative(share: float | None) -> str:
 
 def _at(number: float, places: int) -> str:
     return f"{round(number, places) + 0.0:,.{max(places, 0)}f}"
-
-
-def _signed(text: str) -> str:
-    return text.replace("-", MINUS)

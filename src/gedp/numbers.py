@@ -5,6 +5,7 @@
 
 import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal
+from numbers import Real
 from typing import NamedTuple
 
 MINUS = "\N{MINUS SIGN}"
@@ -22,6 +23,11 @@ class IntervalTexts(NamedTuple):
     low: str
     high: str
     width: str
+
+
+def is_number(value: object) -> bool:
+    """Whether something from Python is a number, and not the text of one."""
+    return isinstance(value, Real)
 
 
 def counted(number: int, noun: str) -> str:
@@ -83,7 +89,7 @@ def size(number: float) -> str:
     ('36,000', '0.25')
     """
     if float(number).is_integer() and abs(number) < 10.0**LARGEST:
-        return _signed(f"{int(number):,}")
+        return with_minus(f"{int(number):,}")
     exponent = _taken(number).normalize().as_tuple().exponent
     return fixed(number, max(0, -exponent) if isinstance(exponent, int) else 0)
 
@@ -96,12 +102,14 @@ def percent(share: float) -> str:
 def short(number: float, digits: int = 6) -> str:
     """A number where there is little room, such as at an axis, to so many digits.
 
-    >>> short(300), short(10_000), short(-1_234_567, 2), short(3e9)
-    ('300', '10k', '−1.2M', '3bn')
+    >>> short(300), short(10_000), short(-1_234_567, 2), short(3e9), short(math.inf)
+    ('300', '10k', '−1.2M', '3bn', '∞')
     """
+    if not math.isfinite(number):
+        return fixed(number, 0)
     rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
     factor, letters = next((each for each in _LARGE if abs(rounded) >= each[0]), (1.0, ""))
-    return _signed(f"{rounded / factor:g}{letters}")
+    return with_minus(f"{rounded / factor:g}{letters}")
 
 
 def in_words(number: float, digits: int = 6) -> str:
@@ -112,27 +120,29 @@ def in_words(number: float, digits: int = 6) -> str:
     """
     rounded = float(f"{number:.{digits}g}") + 0.0  # no minus before 0
     factor, word = next((each for each in _LARGE_WORDS if abs(rounded) >= each[0]), (1.0, ""))
-    return _signed(f"{rounded / factor:,.{max(digits, 6)}g}{word}")
+    return with_minus(f"{rounded / factor:,.{max(digits, 6)}g}{word}")
 
 
 def short_share(share: float, digits: int = 2) -> str:
     """A share in percent, to so many digits of it; a dash where there is none.
 
-    >>> short_share(0.000191), short_share(12.34), short_share(math.nan)
-    ('0.019%', '1,200%', '–')
+    >>> short_share(0.000191), short_share(12.34), short_share(math.nan), short_share(math.inf)
+    ('0.019%', '1,200%', '–', '∞')
     """
-    return "–" if math.isnan(share) else _signed(f"{float(f'{100 * share:.{digits}g}'):,.10g}%")
+    if not math.isfinite(share):
+        return "–" if math.isnan(share) else fixed(share, 0)
+    return with_minus(f"{float(f'{100 * share:.{digits}g}'):,.10g}%")
 
 
 def fixed(number: float, places: int) -> str:
     """A number to so many decimals, a half to the even digit."""
     if not math.isfinite(number):
-        return _signed(str(number).replace("inf", "∞"))
+        return with_minus(str(number).replace("inf", "∞"))
     taken = _taken(number)
     if _decade(number) >= LARGEST:
-        return _signed(f"{taken:.2e}".replace("e+", "e"))
+        return with_minus(f"{taken:.2e}".replace("e+", "e"))
     rounded = taken.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN, _EXACT)
-    return _signed(f"{rounded if rounded else abs(rounded):,f}")
+    return with_minus(f"{rounded if rounded else abs(rounded):,f}")
 
 
 def _taken(number: float) -> Decimal:
@@ -144,5 +154,6 @@ def _decade(number: float) -> int:
     return _taken(number).adjusted()
 
 
-def _signed(text: str) -> str:
+def with_minus(text: str) -> str:
+    """The text of a number with the sign that people read."""
     return text.replace("-", MINUS)

@@ -4,7 +4,6 @@ A year is any run of periods as long as a year (four quarters, twelve months), w
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gedp.errors import DomainError
@@ -82,11 +81,6 @@ class Period:
 
     def __repr__(self) -> str:
         return f"Period({self})"
-
-
-def years_of(periods: Iterable[Period]) -> "tuple[tuple[Period, ...], ...]":
-    """Every year that one of these periods is part of, each once, the earliest first."""
-    return tuple(sorted({year for period in periods for year in period.years}))
 
 
 def meant(text: object) -> str:

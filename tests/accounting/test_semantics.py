@@ -13,7 +13,6 @@ from gedp.accounting.semantics import (
     existence_mu,
     firm_loss,
     hidden_existence,
-    membership_mu,
     person,
     record_distance,
     record_mu,
@@ -24,6 +23,11 @@ from tests.helpers.strategies import protections, values
 
 WAGES = Protection(Sqrt(), 100)
 LOSS = PrivacyLoss.of("0.5")
+
+
+def membership_mu(protection: Protection, loss: PrivacyLoss, x: float) -> float:
+    """That of the existence of an establishment with one attribute."""
+    return existence_mu({"x": protection}, loss, {"x": x})
 
 
 def test_establishment_of_a_million() -> None:

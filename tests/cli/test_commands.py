@@ -244,6 +244,26 @@ def test_a_spec_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
     assert gedp("explain", "bom.toml", folder=tmp_path).code == 0
 
 
+@pytest.mark.parametrize(
+    ("typed", "problem"),
+    [
+        ("publish out --to package --passphrase-file p", "--passphrase-file is of the key that signs"),
+        ("publish out --to package --rounding whole --no-whole", "contradict each other"),
+        ("tabulate out --by cnty --name foo=bar", "--name is for the attributes of --ratio and --agglvl"),
+        ("evaluate out --truth t.parquet --within naics3", "--within goes with --with-earlier"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(typed: str, problem: str, tmp_path: Path) -> None:
+    ended = gedp(*typed.split(), folder=tmp_path)
+    assert ended.code == 2
+    assert problem in ended.err
+
+
+def test_paths_are_printed_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "my.toml").write_text(GOOD, encoding="utf-8")
+    assert "Wrote :100:.html" in gedp("explain", "my.toml", "--html", ":100:.html", folder=tmp_path).out
+
+
 def test_pages_never_replace_the_spec_or_a_device(tmp_path: Path) -> None:
     (tmp_path / "my.toml").write_text(GOOD, encoding="utf-8")
     assert gedp("explain", "my.toml", "--html", "my.toml", folder=tmp_path).code == 2

@@ -30,6 +30,17 @@ FILES = [
 QUICK = ("--replicates", "2", "--workers", "1", "--workflow", "psi", "--workflow", "auto", "--by", "cnty")
 
 
+@pytest.mark.parametrize("source", ["adbc:sqlite", "s3://bucket/t.parquet"])
+@pytest.mark.parametrize("command", [("compare", *QUICK), ("suppress",)])
+def test_a_table_that_is_no_file_must_be_named(tmp_path: Path, command: tuple[str, ...], source: str) -> None:
+    ledger = ("[output]", '[ledger]\nfile = "register.ledger"\n\n[output]')
+    of_database = '\ntable = "t"' if source.startswith("adbc") else ""
+    write_case(tmp_path, ledger, ('source = "t.parquet"', f'source = "{source}"{of_database}'))
+    ended = gedp(command[0], "spec.toml", *command[1:], folder=tmp_path)
+    assert ended.code == 2
+    assert "data.source: the truth is read again and again, from a file. Name a file with its rows" in ended.err
+
+
 def test_what_it_writes_and_says(tmp_path: Path) -> None:
     write_case(tmp_path)
     ended = gedp("compare", "spec.toml", *QUICK, folder=tmp_path)

@@ -11,9 +11,11 @@ import duckdb
 import numpy as np
 import polars
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import gedp
+from gedp.errors import DomainError
 from gedp.policy import write_spec
 from tests.helpers.runs import PRICE, small_table, write_case
 
@@ -46,6 +48,38 @@ def test_any_table_gives_the_same_release(tmp_path: Path, given: Callable[[pa.Ta
     expected = gedp.run(SPEC, table=ROWS, out=tmp_path / "expected", seed=1, answers_only=True)
     assert list(release.table("county")) == list(expected.table("county"))
     assert list(release.establishments()) == list(expected.establishments())
+
+
+def test_the_table_is_given_once(tmp_path: Path) -> None:
+    for call in (gedp.run, gedp.check):
+        with pytest.raises(DomainError, match="two tables: `table` and `source`"):
+            call(SPEC, ROWS, source="other.parquet", out=tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [({"seed": "a"}, "a seed is a whole"), ({"seed": 1.5}, "a seed is a whole"), ({"zeta": "abc"}, "zeta is a chance")],
+)
+def test_numbers_that_are_none_are_refused_in_words(tmp_path: Path, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(DomainError, match=problem):
+        gedp.run(SPEC, ROWS, out=tmp_path / "out", **options)
+
+
+def test_a_text_alone_stands_for_a_list_of_one(tmp_path: Path) -> None:
+    release = gedp.run(SPEC, table=ROWS, out=tmp_path / "out", seed=1)
+    package = gedp.publish(release, tmp_path / "package", tables="county", only="county", formats="csv")
+    assert len(package.tables) == 1
+    assert not [path for path in package.files if path.endswith((".parquet", ".xlsx"))]
+    with pytest.raises(DomainError, match="a passphrase is of the key"):
+        gedp.publish(release, tmp_path / "unsigned", passphrase="open sesame")
+    assert not (tmp_path / "unsigned").exists()
+    confidences: list[Any] = ["0.9", 0.9999999999, 1]
+    for confidence in confidences:
+        with pytest.raises(DomainError, match="a confidence is a number"):
+            release.microdata().tabulate("county", confidence=confidence)
+    pq.write_table(ROWS, tmp_path / "rows.parquet")
+    draft = gedp.draft_spec(tmp_path / "rows.parquet", "county", id="id", attributes="jobs", protect={"jobs": "10:2"})
+    assert draft == gedp.draft_spec(tmp_path / "rows.parquet", ["county"], id="id", protect={"jobs": ["10:2"]})
 
 
 def test_a_release_gives_tables_and_microdata(tmp_path: Path) -> None:

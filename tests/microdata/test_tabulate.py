@@ -152,7 +152,7 @@ def test_the_command_and_its_refusals(tmp_path: Path) -> None:
             microdata.tabulate([name])
     with pytest.raises(GedpError, match="not fitted: nonsense"):
         microdata.tabulate([], ["nonsense"])
-    with pytest.raises(GedpError, match="between 0 and 1"):
+    with pytest.raises(GedpError, match="above 0 and at most 0"):
         microdata.tabulate([], confidence=1.0)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
@@ -22,6 +22,7 @@ from gedp.neighbors import (
     narrow,
     widen,
 )
+from gedp.neighbors.combine import is_narrower
 from tests.helpers.strategies import basic_protections, combined_protections, positive_values, protections
 
 X = np.geomspace(1e-2, 1e12, 300)
@@ -106,6 +107,44 @@ def test_sqrt_with_linear_has_the_papers_closed_form(gamma: float, d: float) -> 
     expected = np.where(turn >= X, X / d, np.sqrt(X) / gamma - d / (4 * gamma * gamma))
     np.testing.assert_allclose(psi(X), expected, rtol=1e-10)
     assert psi(0.0) == 0.0
+
+
+@given(protections, protections)
+@example(Protection(Sqrt(), 0.7), Protection(Log(2), 0.15))
+def test_rounding_makes_no_intervals_narrower(a: Protection, b: Protection) -> None:
+    """However the two are put together, and where pieces meet one rounding apart."""
+    for wide in (widen(a, b), widen(b, a)):
+        assert not is_narrower(wide, a)
+        assert not is_narrower(wide, b)
+    assert not is_narrower(widen(a, b), widen(b, a))
+    assert not is_narrower(a, narrow(a, b))
+
+
+@given(protections, protections, st.floats(1e-10, 1))
+def test_whatever_is_narrower_by_more_than_rounding_is_found(a: Protection, b: Protection, share: float) -> None:
+    """Oracle: the two slopes at many values."""
+    slightly = Protection(a.psi, a.gamma / (1 + share))
+    assert is_narrower(slightly, a)
+    assert is_narrower(narrow(slightly, b), a)
+    steeper = np.max((a.psi.slope(X) / a.gamma) / (b.psi.slope(X) / b.gamma))
+    if steeper > 1 + 1e-11:
+        assert is_narrower(a, b)
+
+
+@given(protections.filter(lambda each: np.isfinite(each.psi.at_zero)))
+def test_signed_protections_are_as_narrow_as_their_sides(a: Protection) -> None:
+    signed = Protection(Signed(a.psi), a.gamma)
+    assert not is_narrower(signed, signed)
+    assert is_narrower(Protection(Signed(a.psi), a.gamma / 2), signed)
+    with pytest.raises(DomainError, match="signed"):
+        is_narrower(signed, a)
+
+
+def test_of_functions_without_a_closed_form_whatever_may_be_narrower_is() -> None:
+    power = Protection(Power(0.3), 1.0)
+    assert not is_narrower(power, power)
+    assert is_narrower(Protection(Power(0.3), 0.9), power)
+    assert is_narrower(power, Protection(Linear(), 1.0))
 
 
 def test_combining_again_keeps_the_number_of_pieces_small() -> None:

@@ -45,6 +45,18 @@ def test_titles_of_axes_keep_clear_of_long_ticks(browser: Browser, tmp_path: Pat
     assert page.evaluate(ROOM_BESIDE_TITLES) > 0
 
 
+def test_the_policy_page_shows_noise_that_drowns_everything(browser: Browser, tmp_path: Path) -> None:
+    spec = write_case(
+        tmp_path,
+        ('"sqrt", gamma = 0.5', '"log", gamma = 0.5'),
+        ("emp = 0.2", "emp = 0.01"),
+        ("emp = 0.1 }", "emp = 0.01 }"),
+    )
+    page, _, errors = opened(browser, tmp_path / "p.html", explain_page(gedp.read_spec(spec), "drowned"))
+    assert not errors
+    assert page.locator("#cell-errors tr td.spec").first.inner_text() == "∞ (∞%)"
+
+
 @pytest.mark.parametrize("name", ["individual", "paper-equal"])
 def test_the_policy_page_shows_errors_as_gamma_and_mu_move(browser: Browser, tmp_path: Path, name: str) -> None:
     spec = find_spec(name)

@@ -3,6 +3,7 @@
 import re
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import gedp as package
-from gedp.errors import FaultsError, Refused
+from gedp.errors import DomainError, FaultsError, Refused
+from gedp.planning.establishments import Establishments, Keys, Sizes, SizesFrom
 from gedp.planning.layouts import guess_sentence, layouts, sources_sentence
 from gedp.planning.page import plan_page
 from gedp.planning.plan import Plan
@@ -143,7 +145,7 @@ def test_public_totals_scale_sizes(tmp_path: Path) -> None:
     assert large.of("county", "wage").error == small.of("county", "wage").error
     with pytest.raises(FaultsError, match="total of jobs: nobody asks for it"):
         package.plan(spec, totals={"jobs": 3.0})
-    with pytest.raises(FaultsError, match="total of emp: it is not above 0"):
+    with pytest.raises(FaultsError, match=r"total of emp: no sizes have it\. Give a number above 0 and below 1e"):
         package.plan(spec, totals={"emp": -3.0})
 
 
@@ -234,6 +236,53 @@ def test_relative_errors_beyond_all_use_stay_at_the_edge_of_the_figure() -> None
     assert ">1,000%</text>" in page
     assert "above 1,000% at the upper edge" in page
     assert not re.search(r">\d+,000,?\d*%</text>", page.replace(">1,000%</text>", ""))
+
+
+LOG = ('"sqrt", gamma = 0.5', '"log", gamma = 0.5')
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [(("emp = 0.2", "emp = 0.015"),), (*INDIVIDUAL, ("mu = 1\n", "mu = 0.03\n"))],
+    ids=["the paper's rule", "individual"],
+)
+def test_noise_that_drowns_everything_is_refused_as_in_a_run(
+    tmp_path: Path, changes: tuple[tuple[str, str], ...]
+) -> None:
+    with pytest.raises(FaultsError, match=r"attributes\.emp: .*drowns everything"):
+        package.plan(write_case(tmp_path, LOG, *changes))
+
+
+@RULES
+def test_other_settings_may_drown_everything(tmp_path: Path, changes: tuple[tuple[str, str], ...]) -> None:
+    plan = package.plan(write_case(tmp_path, LOG, *changes), mu=[0.0001, 0.9])
+    drowned, fine = (setting.errors for setting in plan.settings)
+    assert set(drowned.values()) == {np.inf}
+    assert all(0 < error < np.inf for error in fine.values())
+    assert "∞" in str([layout.rows for layout in layouts(plan)])
+    assert "<svg" in plan_page(plan, "drowned")
+
+
+NO_SETTINGS: list[Any] = [-1, 0, 1e6, float("nan"), "1"]
+NO_TOTALS: list[Any] = [1e19, -1, "5"]
+
+
+def test_settings_and_totals_that_nobody_can_have_are_refused(tmp_path: Path) -> None:
+    spec = write_case(tmp_path)
+    for setting in NO_SETTINGS:
+        for name in ("mu", "gamma_times"):
+            asked: dict[str, Any] = {name: [setting]}
+            with pytest.raises(DomainError, match=f"^{name}: other settings are numbers"):
+                package.plan(spec, **asked)
+    for total in NO_TOTALS:
+        with pytest.raises(FaultsError, match="total of emp: no sizes have it"):
+            package.plan(spec, totals={"emp": total})
+
+
+def test_sizes_that_add_up_to_less_than_nothing_are_not_scaled() -> None:
+    there = Establishments(Keys(2, {}), {"profit": Sizes(np.array([1.0, -3.0]))}, "", SizesFrom(""))
+    with pytest.raises(FaultsError, match="add up to 0 or less"):
+        there.with_totals({"profit": 5.0})
 
 
 def test_over_budget_is_refused(tmp_path: Path) -> None:

@@ -117,6 +117,36 @@ def test_the_same_from_python(tmp_path: Path) -> None:
     assert found.replace(str(tmp_path / "t.parquet"), "t.parquet") == text
 
 
+def test_a_column_called_total_leaves_a_name_for_the_total(tmp_path: Path) -> None:
+    table = pa.table({"total": ["a", "b"] * 9, "grand total": ["x", "y"] * 9, "beds": range(18)})
+    drafted(tmp_path, table, "total,grand total", None)
+    queries = gedp.read_spec(tmp_path / "spec.toml").queries
+    assert {query.name: list(query.by) for query in queries if not query.is_identity} == {
+        "grand grand total": [],
+        "total": ["total"],
+        "grand total": ["grand total"],
+        "total x grand total": ["total", "grand total"],
+    }
+
+
+def test_a_column_whose_name_is_taken_is_told_before_anything_is_written(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"std_error": ["a", "b"], "beds": [1, 2]}), tmp_path / "t.parquet")
+    out = tmp_path / "spec.toml"
+    said = CliRunner().invoke(cli, ["init", str(tmp_path / "t.parquet"), "--public", "std_error", "--out", str(out)])
+    assert isinstance(said.exception, FaultsError)
+    assert "std_error" in str(said.exception)
+    assert not out.exists()
+
+
+def test_keys_of_reading_are_known_and_written_as_they_are(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"county": ["a", "b"], "beds": [1, None]}), tmp_path / "t.parquet")
+    with pytest.raises(FaultsError, match=r"encodign: this key is not known\. Did you mean 'encoding'"):
+        gedp.draft_spec(tmp_path / "t.parquet", ["county"], reading={"encodign": "latin-1"})
+    text = gedp.draft_spec(tmp_path / "t.parquet", ["county"], reading={"missing": {"beds": 0}})
+    assert "missing = { beds = 0 }" in text
+    assert parse_spec(text).data.reading.missing == {"beds": 0}
+
+
 def test_a_draft_says_how_the_table_is_read(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes("région;jobs\nÎle;1,5\nÎle;2,0\n".encode("latin-1"))
     spec = tmp_path / "spec.toml"

@@ -88,6 +88,7 @@ def test_rows_that_are_cells_know_what_their_groups_are_in(maps: Path) -> None:
         ({"groupers": {**GROUPERS, "nuts3": {"column": "land", "prefix": 2}}}, "derived from itself, by way of others"),
         ({"groupers": {**GROUPERS, "nuts2": {"column": "nuts4", "prefix": 2}}}, "Did you mean 'nuts3'?"),
         ({"hierarchies": {"region": ["land"]}}, "two levels at least"),
+        ({"hierarchies": {"region": []}}, "two levels at least"),
         (
             {"hierarchies": {"region": ["land", "Lau"]}},
             "'Lau' is not a public column or a grouping",

@@ -76,7 +76,8 @@ def test_names_that_two_combinations_share_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("grouper", "fault"),
     [
-        ({"columns": ["state"]}, "there is only one"),
+        ({"columns": ["state"]}, "there are fewer than two"),
+        ({"columns": []}, "there are fewer than two"),
         ({"columns": ["state", "county"]}, "'county' is not a public column. Did you mean 'cnty'?"),
         ({"columns": ["state", "cnty"], "prefix": 2}, "groupers.place.prefix: this key is not known"),
     ],

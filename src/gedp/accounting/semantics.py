@@ -120,11 +120,6 @@ def existence_mu(protections: Mapping[str, Protection], loss: PrivacyLoss, value
     return record_mu(protections, loss, values, dict.fromkeys(values, 0.0))
 
 
-def membership_mu(protection: Protection, loss: PrivacyLoss, x: float) -> float:
-    """`existence_mu` of an establishment with one attribute."""
-    return existence_mu({"x": protection}, loss, {"x": x})
-
-
 def hidden_existence(protection: Protection, k: int = 1) -> float:
     """The largest value that is within k steps of 0. An infinite ψ(0) hides nothing but 0 itself."""
     if math.isinf(protection.psi.at_zero):

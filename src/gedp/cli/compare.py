@@ -91,7 +91,7 @@ def command(
     from gedp.cli.progress import steps
     from gedp.errors import DomainError
     from gedp.lab.baselines.suppress.rules import USUAL, parse_rule
-    from gedp.lab.compare.plan import make_plan
+    from gedp.lab.compare.plan import make_plan, truth_of
     from gedp.lab.compare.replicates import compare_plan
     from gedp.lab.compare.terminal import WIDEST, print_comparison
     from gedp.lab.decide.decision import decision_workflows, with_decision
@@ -108,7 +108,7 @@ def command(
         at.step("checking the table")
         plan = make_plan(
             read,
-            str(truth or read.source_path()),
+            truth_of(read, truth),
             folder=read.folder,
             workflows=workflows or (decision_workflows(read, attributes or None) if html else None),
             attributes=attributes or None,

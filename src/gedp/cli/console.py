@@ -17,10 +17,10 @@ NARROWEST, WIDEST, USUAL = 20, 1_000, 80  # characters
 
 
 def make_console(*, stderr: bool = False, width: int | None = None) -> "Console":
-    """A console that prints what it is given: no markup, no highlighting, and no line too narrow for a number."""
+    """A console that prints what it is given: no markup, emoji or highlighting, no line too narrow for a number."""
     from rich.console import Console
 
-    console = Console(highlight=False, markup=False, stderr=stderr, width=width)
+    console = Console(highlight=False, markup=False, emoji=False, stderr=stderr, width=width)
     if console.width < NARROWEST:
         console.width = USUAL
     return console

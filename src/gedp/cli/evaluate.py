@@ -73,6 +73,8 @@ def command(
     from gedp.lab.evaluate.report import print_evaluation
     from gedp.release import read_release
 
+    if within and not earlier:
+        raise click.UsageError("--within goes with --with-earlier: add an earlier release, or leave it out")
     named = folder if folder.name not in ("", "..") else folder.resolve()
     target = out or named.with_name(f"{named.name}-evaluation")
     with steps() as at:

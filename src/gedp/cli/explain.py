@@ -88,18 +88,20 @@ def command(
     Exit codes: 0 done, 1 over budget (the price list is shown), 2 faults in the file.
     """
     from gedp.cli.console import make_console
+    from gedp.cli.output import files_of, require_other
     from gedp.explain import terminal
     from gedp.explain.facts import all_publishers, between_records, protection_groups, warnings
     from gedp.explain.series import planned_series, released_series
-    from gedp.files import real
     from gedp.policy import for_period, price, require_within_budget
     from gedp.policy.examples import find_spec
     from gedp.release import read_release
+    from gedp.release.derived import DERIVED
 
     console = make_console()
     if (record is None) != (against is None):
         raise click.UsageError("--record and --against go together")
-    manifest = read_release(spec).manifest if Path(spec).is_dir() else None
+    release = read_release(spec) if Path(spec).is_dir() else None
+    manifest = None if release is None else release.manifest
     if manifest is not None and period is not None:
         raise click.UsageError("a release has its period; --period goes with a spec")
     read = for_period(find_spec(spec), period) if manifest is None else manifest.spec
@@ -111,8 +113,10 @@ def command(
     records = None if record is None or against is None else (record, against)
     apart = None if records is None else between_records(read, prices.total, *records)
     together = all_publishers([read, *map(find_spec, others)]) if others else None
-    if html and Path(spec).exists() and real(html) == real(Path(spec)):
-        raise click.BadParameter("that is the spec itself; name another file", param_hint="--html")
+    if html:
+        require_other(html, spec, *others, *files_of(read), option="--html")
+    if html and release:
+        release.require_not_part(html, made=DERIVED)
 
     terminal.print_promise(console, prices.total)
     terminal.print_warnings(console, warnings(read, prices.total))

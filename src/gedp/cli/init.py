@@ -58,6 +58,7 @@ def command(
       gedp init register.parquet --public nuts3,nace --protect jobs=10:2 --out my.toml
       gedp init register.xlsx --sheet 2016 --public region
     """
+    from gedp.cli.output import require_other
     from gedp.confidential.drafting import columns_of, read_shape
     from gedp.files import write_text
     from gedp.policy.drafting import draft_spec
@@ -66,6 +67,7 @@ def command(
     if out.exists() and not force:
         raise click.UsageError(f"{out} exists. Choose another name with --out, or replace it with --force")
     source = Path(table)
+    require_other(out, source)
     with _faults_by_option():
         said = make_reading({"table": of_database, **reading})
         if public is None:

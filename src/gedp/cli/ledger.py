@@ -163,6 +163,7 @@ def export(path: Path, out: Path, series: bool) -> None:
       gedp ledger export ri.parquet.ledger --out ledger.csv
       gedp ledger export ri.parquet.ledger --series --out series.csv
     """
+    from gedp.cli.output import require_other
     from gedp.files import write_text
     from gedp.ledger.export import csv_text, json_lines
     from gedp.ledger.statement import statement, statement_csv
@@ -172,6 +173,7 @@ def export(path: Path, out: Path, series: bool) -> None:
         raise click.BadParameter("name it .jsonl or .csv", param_hint="--out")
     if series and out.suffix != ".csv":
         raise click.BadParameter("name it .csv", param_hint="--out")
+    require_other(out, path.with_suffix(""))
     state = _open(path).state()
     if series:
         write_text(out, statement_csv(state))

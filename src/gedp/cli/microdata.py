@@ -47,6 +47,7 @@ def command(
     from rich.table import Table
 
     from gedp.cli.console import make_console, warn_if_seeded
+    from gedp.cli.output import require_other
     from gedp.cli.progress import steps
     from gedp.completing import replace_microdata
     from gedp.confidential.engines.choice import on_file
@@ -54,6 +55,8 @@ def command(
     from gedp.microdata.weights import TOLERANCE
     from gedp.release import read_release
 
+    if out is not None:
+        require_other(out, *constraints["fixed"])
     with steps() as at:
         at.step("checking the release")
         release = read_release(folder)

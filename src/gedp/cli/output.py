@@ -10,8 +10,31 @@ import click
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gedp.policy import Spec
+
 STDOUT = Path("-")
 SHOWN_LINES, GAP = 20, 3  # lines; characters between columns and around them
+
+
+def require_other(out: Path, *inputs: str | Path, option: str = "--out") -> None:
+    """Refuses a place where one of the inputs of a command is, or a table from which releases were made."""
+    from gedp.confidential.engines.sources.files import files_at
+    from gedp.files import is_ledger, is_same
+    from gedp.ledger.finding import beside
+
+    if not out.exists():
+        return
+    if any(is_same(out, path) for each in inputs for path in files_at(Path(each))):
+        raise click.BadParameter(f"{out} is read here, and would be lost; name another file", param_hint=option)
+    if is_ledger(beside([out])):
+        raise click.BadParameter(f"{out} has a ledger, so it is a table; name another file", param_hint=option)
+
+
+def files_of(spec: "Spec") -> list[Path]:
+    """What a spec names: the table, lookups and code lists."""
+    named = [spec.data.source, *(grouper.map for grouper in spec.groupers.values())]
+    named += [label.codes for label in spec.labels.values()]
+    return [spec.folder / name for name in named if name]
 
 
 def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:

@@ -9,12 +9,9 @@ _PATH = click.Path(path_type=Path)
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
     try:
-        numbers = tuple(float(part) for part in value.split(",")) if value else ()
+        return tuple(float(part) for part in value.split(",")) if value else ()
     except ValueError:
-        numbers = (-1.0,)
-    if any(not 1e-6 < number < 1e6 for number in numbers):
-        raise click.BadParameter("give positive numbers separated by commas, like 1,2,3")
-    return numbers
+        raise click.BadParameter("give positive numbers separated by commas, like 1,2,3") from None
 
 
 def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, float]:
@@ -64,6 +61,7 @@ def command(
     """
     from gedp.api import plan as make
     from gedp.cli.console import make_console
+    from gedp.cli.output import files_of, require_other
     from gedp.cli.progress import steps
     from gedp.explain.combined import combination_error_lines
     from gedp.explain.expected import class_error_lines
@@ -74,6 +72,8 @@ def command(
 
     console = make_console()
     read = find_spec(spec)
+    if html is not None:
+        require_other(html, spec, *files_of(read), *([like] if like else []), option="--html")
     with steps() as at:
         at.step("reading public columns")
         planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals, progress=at.count)

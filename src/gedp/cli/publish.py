@@ -111,6 +111,10 @@ def command(
         ratios,
         rows,
     )
+    if passphrase_file is not None and key is None:
+        raise click.UsageError("--passphrase-file is of the key that signs: add --key, or leave it out")
+    if rounding == "whole" and constraints["whole"] is False:
+        raise click.UsageError("--rounding whole and --no-whole contradict each other: leave one out")
     passphrase = None if passphrase_file is None else read_passphrase(passphrase_file)
     asked = {**constraints, "whole": True} if rounding == "whole" else dict(constraints)
     with steps() as at:

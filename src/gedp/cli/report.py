@@ -30,12 +30,15 @@ def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path
       gedp report out --title "Employment and wages, 2016 Q1" --out page.html
     """
     from gedp.cli.console import warn_if_seeded
+    from gedp.cli.output import require_other
     from gedp.cli.progress import steps
     from gedp.confidential.engines.choice import on_file
     from gedp.microdata.on_file import microdata_to_report
     from gedp.release import read_release
     from gedp.report import write_report
 
+    if out is not None:
+        require_other(out, *fixed)
     with steps() as at:
         at.step("checking the release")
         release = read_release(folder)

@@ -176,6 +176,7 @@ def _write_pages(
 def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int | None = None) -> None:
     """Runs one item, prints its result and, where asked, writes its page."""
     from gedp.cli.console import make_console
+    from gedp.cli.output import require_other
     from gedp.cli.progress import steps
     from gedp.files import write_text
     from gedp.lab.reproduce.context import Context
@@ -184,6 +185,8 @@ def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int 
     from gedp.lab.reproduce.terminal import print_result
 
     console = make_console()
+    if html:
+        require_other(html, option="--html")
     with steps() as at:
         context = Context(seed=seed, draws=draws, progress=at.reach)
         outcome = run_item(context, item)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp.cli.output import STDOUT, write_table
+from gedp.cli.output import STDOUT, require_other, write_table
 
 _PATH = click.Path(path_type=Path)
 
@@ -77,6 +77,7 @@ def command(
         releases = [read_release(place) for place in (folder, *earlier)]
         if out not in (None, STDOUT):
             require_outside_releases(out)
+            require_other(out)
         at.step("fitting")
         newest, *others = (find_microdata(release, attributes=list(attributes) or None) for release in releases)
         at.step("tabulating")

@@ -61,6 +61,7 @@ def command(
     from gedp.lab.baselines.suppress.run import run_suppression
     from gedp.lab.baselines.suppress.study import StudyOptions
     from gedp.lab.baselines.suppress.terminal import print_study
+    from gedp.lab.compare.plan import truth_of
     from gedp.lab.evaluate.levels import parse_groupings
     from gedp.policy.examples import find_spec
 
@@ -70,7 +71,7 @@ def command(
         at.step("checking the table")
         studies, stamp = run_suppression(
             read,
-            str(truth or read.source_path()),
+            truth_of(read, truth),
             out=target,
             options=StudyOptions(rule, method, minutes, not one_publisher),
             attributes=attributes or None,

@@ -9,7 +9,7 @@ import click
 
 from gedp.cli.constraints import constraint_options
 from gedp.cli.engines import engine_options
-from gedp.cli.output import STDOUT, write_table
+from gedp.cli.output import STDOUT, require_other, write_table
 
 _PATH = click.Path(path_type=Path)
 #: Of the QCEW layout, on a terminal.
@@ -132,6 +132,8 @@ def command(
         raise click.UsageError(f"--agglvl is a table of its own: leave out {others}")
     if len(folders) > 1 and (against is not None or constraints["fixed"]):
         raise click.UsageError("several releases are compared in their order, without --against and --fixed")
+    if names and not ratios and agglvl is None:
+        raise click.UsageError("--name is for the attributes of --ratio and --agglvl: add one of them, or leave it out")
     renamed = _renamed(names)
     asked = parse_ratios(ratios, renamed)
     with steps() as at:
@@ -140,6 +142,7 @@ def command(
         for release in releases:
             if out not in (None, STDOUT):
                 release.require_not_part(out, made=DERIVED)
+                require_other(out, *constraints["fixed"])
         passing = parse_where(where, partial(knows_key, releases[0]))
         options = {"weights": weights, "share_by": share_by, **constraints}
         choices = keys, attributes, asked, passing, agglvl, renamed, confidence

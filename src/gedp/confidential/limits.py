@@ -15,7 +15,7 @@ from gedp.errors import DomainError, FaultsError, Refused
 from gedp.folding import named
 from gedp.individual.filling import MOST_QUERIES
 from gedp.planning.opening import candidates
-from gedp.policy import Attribute, Spec
+from gedp.policy import Attribute, Spec, pools
 from gedp.policy.section import Faults
 
 _POWERS = [Decimal(10) ** (sign * power) for power in range(1, 31) for sign in (1, -1)]
@@ -42,6 +42,14 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
             found |= {(query, name): mechanism for query in queries}
     _refuse(faults)
     return found
+
+
+def require_noise(spec: Spec) -> None:
+    """Refuses a spec whose noise for groups and establishments no grid carries."""
+    psi_mechanisms(spec)
+    for name, pool in pools(spec).items() if spec.is_individual else ():
+        asked = sum(not query.is_identity and name in query.attributes for query in spec.queries)
+        require_pool(spec, spec.policy.attributes[name], pool.mu_squared, asked, None)
 
 
 def require_pool(

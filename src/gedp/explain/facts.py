@@ -20,6 +20,7 @@ from gedp.accounting.semantics import (
     record_distance,
 )
 from gedp.accounting.translations import Translations, translations
+from gedp.arrays import MOST_UNITS
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.folding import folded
 from gedp.neighbors import Protection, Sqrt
@@ -36,7 +37,6 @@ EXISTENCE_STEPS = (1, 2, 3)
 MOST_SIZES = 13
 LEAST_SIZES = 4
 CERTAIN = 1 - 1e-9
-MOST_UNITS = 2.0**53  # that a sum may have
 NARROW = 0.01  # relative width of an interval that hides nothing to speak of
 ALL_BUT_CERTAIN = 0.99  # power at 5% false alarms
 

@@ -1,5 +1,6 @@
 """The page for a policy meeting: the spec's promise, and controls to see what other settings would promise."""
 
+import math
 from html import escape
 
 import numpy as np
@@ -94,7 +95,7 @@ def _group_data(group: ProtectionGroup, spec: Spec) -> dict[str, object]:
         "rows": [
             {"size": row.size, "low": row.low, "high": row.high} for row in interval_rows(group.protection, group.sizes)
         ],
-        "cells": [[each.total, each.error] for each in errors],
+        "cells": [[each.total, each.error if math.isfinite(each.error) else None] for each in errors],
         "share": mu / price(spec).total.mu,
         "curve": [[float(x), float(width)] for x, width in zip(sizes, widths, strict=True)],
     }

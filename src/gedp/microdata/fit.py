@@ -24,7 +24,9 @@ from gedp.microdata.kinds import FittedRows, FittedValues, need_all_rows, read_k
 from gedp.microdata.measured import MeasuredFit, fit_measured
 from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
+from gedp.numbers import is_number
 from gedp.passes import OnFile
+from gedp.policy.model import MOST_CONFIDENCE
 from gedp.release import MANIFEST, Labels, ProtectedAnswers, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
 from gedp.release.estimated import EstimatesTable
@@ -112,8 +114,8 @@ class Microdata:
     def confidence(self, given: float | None = None) -> float:
         """The confidence of intervals: the given one, or that of the spec."""
         found = float(self.public_rows.spec.output.confidence) if given is None else given
-        if not 0 < found < 1:
-            raise DomainError("a confidence is between 0 and 1")
+        if not is_number(found) or not 0 < found <= MOST_CONFIDENCE:
+            raise DomainError(f"a confidence is a number above 0 and at most {MOST_CONFIDENCE}")
         return found
 
     def meaning(self, name: str) -> str:

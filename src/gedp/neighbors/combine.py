@@ -27,7 +27,7 @@ import numpy.typing as npt
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors.functions import Linear, Log, NeighborFunction, Signed, Sqrt, as_amounts
-from gedp.neighbors.protection import Protection
+from gedp.neighbors.protection import ROUNDING, Protection
 
 NODES = np.geomspace(1e-9, 1e18, 3000)  # where functions without a closed form are looked at, ratio about 1.02
 BISECTIONS = 36  # narrows a crossing to a relative width of about 1e-12
@@ -159,13 +159,12 @@ def narrow(a: Protection, b: Protection) -> Protection:
 
 
 def is_narrower(a: Protection, b: Protection) -> bool:
-    """Whether some interval of a does not contain that of b around the same value."""
-    if a == b:
-        return False
-    narrowed, of_b = narrow(b, a), b
-    if isinstance(narrowed.psi, Signed) and isinstance(b.psi, Signed):
-        narrowed, of_b = Protection(narrowed.psi.base, 1.0), Protection(b.psi.base, b.gamma)
-    return _pieces(narrowed) != _pieces(of_b)  # where both are as steep, the pieces are those of b
+    """Whether some interval of a does not contain that of b around the same value, by more than rounding explains."""
+    if isinstance(a.psi, Signed) and isinstance(b.psi, Signed):
+        return is_narrower(Protection(a.psi.base, a.gamma), Protection(b.psi.base, b.gamma))
+    _require_unsigned(a, b)
+    rounded_up = Protection(a.psi, a.gamma * (1 + ROUNDING))
+    return any(_is_steeper(*stretch) for stretch in _stretches(_pieces(rounded_up), _pieces(b)))
 
 
 Pick = Callable[[FloatArray, FloatArray], FloatArray]
@@ -175,22 +174,30 @@ def _combine(a: Protection, b: Protection, pick: Pick, verb: str) -> Protection:
     if isinstance(a.psi, Signed) and isinstance(b.psi, Signed):
         sides = _combine(Protection(a.psi.base, a.gamma), Protection(b.psi.base, b.gamma), pick, verb)
         return Protection(Signed(sides.psi), 1.0)
-    if isinstance(a.psi, Signed) or isinstance(b.psi, Signed):
-        raise DomainError("a signed protection can only be combined with another signed one")
+    _require_unsigned(a, b)
     label = f"{verb} from ({a.psi})/{a.gamma:g} and ({b.psi})/{b.gamma:g}"
     pieces_a, pieces_b = _pieces(a), _pieces(b)
     if pieces_a == pieces_b:
         return Protection(Piecewise(pieces_a, str(a.psi) if isinstance(a.psi, Piecewise) else label), 1.0)
-    joints = sorted({piece.start for piece in (*pieces_a, *pieces_b)})
-    pieces: list[Piece] = []
-    for low, high in zip(joints, [*joints[1:], np.inf], strict=True):
-        in_a, in_b = (ps[bisect_right(ps, low, key=lambda piece: piece.start) - 1] for ps in (pieces_a, pieces_b))
-        pieces += _pick_between(in_a, in_b, low, high, pick)
+    pieces = [piece for stretch in _stretches(pieces_a, pieces_b) for piece in _pick_between(*stretch, pick)]
     merged = [pieces[0]]
     for piece in pieces[1:]:
         if (piece.psi, piece.gamma) != (merged[-1].psi, merged[-1].gamma):
             merged.append(piece)
     return Protection(Piecewise(tuple(merged), label), 1.0)
+
+
+def _require_unsigned(a: Protection, b: Protection) -> None:
+    if isinstance(a.psi, Signed) or isinstance(b.psi, Signed):
+        raise DomainError("a signed protection can only be combined with another signed one")
+
+
+def _stretches(a: tuple[Piece, ...], b: tuple[Piece, ...]) -> Iterator[tuple[Piece, Piece, float, float]]:
+    """Between which points which pieces of both are in force."""
+    joints = sorted({piece.start for piece in (*a, *b)})
+    for low, high in zip(joints, [*joints[1:], np.inf], strict=True):
+        in_a, in_b = (ps[bisect_right(ps, low, key=lambda piece: piece.start) - 1] for ps in (a, b))
+        yield in_a, in_b, low, high
 
 
 def _pieces(protection: Protection) -> tuple[Piece, ...]:
@@ -212,15 +219,41 @@ def _inverse_slope_squared(psi: NeighborFunction) -> FloatArray | None:
             return None
 
 
-def _pick_between(a: Piece, b: Piece, low: float, high: float, pick: Pick) -> list[Piece]:
-    """The pieces with the picked slope between `low` and `high`, on which each of a and b is one function."""
+def _difference(a: Piece, b: Piece) -> FloatArray | None:
+    """The coefficients of a polynomial that is negative where a is steeper, if there is one."""
     polynomial_a, polynomial_b = _inverse_slope_squared(a.psi), _inverse_slope_squared(b.psi)
     if polynomial_a is None or polynomial_b is None:
-        return _bounded_between(a, b, low, high, pick)
+        return None
     ratio = a.gamma / b.gamma
     if not 1e-100 < ratio < 1e100:
         raise DomainError("the two distances are too far apart to combine")
-    roots = _roots(ratio * polynomial_a - polynomial_b / ratio)
+    return ratio * polynomial_a - polynomial_b / ratio
+
+
+def _is_steeper(a: Piece, b: Piece, low: float, high: float) -> bool:
+    """Whether a is steeper somewhere between `low` and `high`; of functions without a closed form, if it may be."""
+    if a.psi == b.psi:
+        return a.gamma < b.gamma
+    difference = _difference(a, b)
+    if difference is None:
+        return any((p.psi, p.gamma) != (b.psi, b.gamma) for p in _bounded_between(b, a, low, high, np.maximum))
+    c2, c1, _ = difference
+    points = [low]
+    if np.isfinite(high):
+        points.append(high)
+    elif next((c for c in difference if c), 0.0) < 0:
+        return True
+    if c2 > 0 and low < -c1 / (2 * c2) < high:
+        points.append(-c1 / (2 * c2))
+    return bool(np.any(np.polyval(difference, points) < 0))
+
+
+def _pick_between(a: Piece, b: Piece, low: float, high: float, pick: Pick) -> list[Piece]:
+    """The pieces with the picked slope between `low` and `high`, on which each of a and b is one function."""
+    difference = _difference(a, b)
+    if difference is None:
+        return _bounded_between(a, b, low, high, pick)
+    roots = _roots(difference)
     starts = [low, *(root for root in roots if low < root < high)]
     pieces = []
     for start, end in zip(starts, [*starts[1:], high], strict=True):

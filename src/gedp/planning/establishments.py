@@ -115,9 +115,9 @@ class Establishments:
     def with_totals(self, totals: Mapping[str, float]) -> "Establishments":
         """The same with all sizes scaled to totals that are known from elsewhere."""
         if faults := [
-            Fault(f"total of {name}", "all sizes are 0, so none can be scaled to it", "Leave it out")
+            Fault(f"total of {name}", "the sizes add up to 0 or less, so they cannot be scaled to it", "Leave it out")
             for name in totals
-            if not np.any(self.sizes[name].values)
+            if not np.sum(self.sizes[name].values) > 0
         ]:
             raise FaultsError("the totals", faults)
         scaled = {

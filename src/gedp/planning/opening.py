@@ -64,11 +64,13 @@ def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArra
     every = max(-(-int(counts.sum()) // MOST_ROWS), 1)
     kept = np.arange(0, len(counts), every)
     cell = np.repeat(np.arange(len(kept), dtype=np.int32), counts[kept])
-    smaller = []
-    for partition in partitions:
-        groups, of_cell = np.unique(partition.of_cell[kept], return_inverse=True)
-        smaller.append(Partition(partition.query, of_cell.astype(np.int32), len(groups)))
-    return cell, smaller
+    return cell, [restricted(partition, kept) for partition in partitions]
+
+
+def restricted(partition: Partition, cells: IntArray) -> Partition:
+    """The groups of some of the finest cells."""
+    groups, of_cell = np.unique(partition.of_cell[cells], return_inverse=True)
+    return Partition(partition.query, of_cell.astype(np.int32), len(groups))
 
 
 def candidates(pool: Fraction, queries: int, shares: Mapping[str, float] | None = None) -> list[Decimal]:

@@ -1,5 +1,6 @@
 """A plan as a self-contained page: relative errors by size of cell, errors by μ, and the tables of the terminal."""
 
+import math
 from html import escape
 
 import numpy as np
@@ -57,7 +58,7 @@ def _cells(query: str, heading: str, each: ExpectedErrors) -> str:
 
 
 def _trade_off(plan: Plan, query: str, heading: str, each: ExpectedErrors) -> str:
-    points = _by_mu(plan, each)
+    points = {mu: error for mu, error in _by_mu(plan, each).items() if math.isfinite(error)}
     mus, errors = (np.array(side) for side in zip(*sorted(points.items()), strict=True))
     panel = Panel(_axis("mu of the whole release", mus), _axis("mean standard error", errors))
     marks = [panel.line(mus, errors, "line-now"), panel.points(mus, errors, "point-in")]

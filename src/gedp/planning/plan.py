@@ -1,5 +1,6 @@
 """A plan: the errors to expect of every table, what each table costs the others, and what other settings change."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,11 +12,12 @@ import pyarrow as pa
 
 from gedp import web
 from gedp.arrays import BoolArray, FloatArray
-from gedp.individual import Partition
-from gedp.numbers import short, short_share
+from gedp.errors import DomainError
+from gedp.numbers import is_number, short, short_share
 from gedp.planning.alike import alike
 from gedp.planning.establishments import Establishments, SizesFrom
 from gedp.planning.expected import Case
+from gedp.planning.opening import restricted
 from gedp.policy import Spec, price
 from gedp.progress import Progress, silent
 from gedp.tables import Table
@@ -25,6 +27,8 @@ TIMES = (0.5, 2.0)  # of μ and of γ, unless others are asked for
 #: Rows beyond which settings are compared on some of the finest cells, and with fewer looks.
 MOST_COMPARED = 30_000
 EVALUATIONS = 15
+LEAST_SETTING, MOST_SETTING = 1e-6, 1e6  # of μ and of factors of γ
+DROWNED = 1e30  # a mean error of another setting that is as good as infinite
 STEP = "planning"  # of progress
 
 
@@ -174,6 +178,7 @@ def make_plan(
     `mu` are other prices of the whole release to compare with, `gamma_times` factors of every γ; half and double where
     neither is given. Attributes that are alike are planned for once.
     """
+    _require_settings(mu, gamma_times)
     total = price(spec).total.mu
     if not mu and not gamma_times:
         mu, gamma_times = [times * total for times in TIMES], TIMES
@@ -204,6 +209,13 @@ def make_plan(
     )
 
 
+def _require_settings(mu: Sequence[float], gamma_times: Sequence[float]) -> None:
+    for name, numbers in (("mu", mu), ("gamma_times", gamma_times)):
+        if not all(is_number(number) and LEAST_SETTING < number < MOST_SETTING for number in numbers):
+            between = f"between {LEAST_SETTING:g} and {MOST_SETTING:,.0f}"
+            raise DomainError(f"{name}: other settings are numbers {between}, such as 0.5, 1 and 2")
+
+
 def _tables(spec: Spec, attribute: str) -> int:
     """In how many tables an attribute is."""
     return sum(not query.is_identity and attribute in query.attributes for query in spec.queries)
@@ -223,7 +235,7 @@ def _planned(
         advance()
     changed = []
     for times, gamma_times in other:
-        means = _mean(compared.with_gamma(gamma_times).variances(times, EVALUATIONS))
+        means = _mean_at(compared.with_gamma(gamma_times), times) or dict.fromkeys(base, math.inf)
         changed.append({query: found[query] * mean / base[query] for query, mean in means.items()})
         advance()
     totals, name = case.totals(), case.attribute.name
@@ -241,10 +253,7 @@ def some_of(case: Case, most: int = MOST_COMPARED) -> Case:
         return case
     kept = np.arange(0, int(case.cell.max()) + 1, every)
     rows = np.flatnonzero(case.cell % every == 0).astype(np.int32)
-    partitions = []
-    for partition in case.partitions:
-        groups, of_cell = np.unique(partition.of_cell[kept], return_inverse=True)
-        partitions.append(Partition(partition.query, of_cell.astype(np.int32), len(groups)))
+    partitions = [restricted(partition, kept) for partition in case.partitions]
     cell = (case.cell[rows] // every).astype(np.int32)
     return replace(case, cell=cell, sizes=case.sizes.taken(rows), partitions=partitions)
 
@@ -261,6 +270,16 @@ def _without(case: Case, query: str, base: Mapping[str, float]) -> dict[str, flo
         times = float(np.sqrt(sum(prices.values()) / (sum(prices.values()) - prices[query])))
     found = _mean(case.without(query).variances(times, EVALUATIONS))
     return {other: error / base[other] for other, error in found.items()}
+
+
+def _mean_at(case: Case, times: float) -> dict[str, float]:
+    """The mean errors at so many times the μ; none where noise drowns everything, so that rounding decides."""
+    try:
+        with np.errstate(all="ignore"):
+            means = _mean(case.variances(times, EVALUATIONS))
+    except DomainError:  # of sizes that became 0
+        return {}
+    return means if all(0 < mean < DROWNED for mean in means.values()) else {}
 
 
 def _mean(variances: Mapping[str, FloatArray]) -> dict[str, float]:

@@ -7,11 +7,13 @@ here is given any.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from gedp.neighbors import Protection, Sqrt
 from gedp.neighbors.choosing import Candidate
 from gedp.numbers import interval
 from gedp.policy.names import is_file_name
+from gedp.policy.reader import parse_spec
 from gedp.policy.reading import AS_WRITTEN, Reading
 
 #: Tables with more groups than this are not proposed: hardly any could be told from noise.
@@ -54,9 +56,12 @@ class TableShape:
 def draft_spec(shape: TableShape, source: str | None = None) -> str:
     """The text of a spec with comments, which can be run as it is but is to be read first.
 
-    `source` is what it calls the table, seen from the folder of the spec.
+    `source` is what it calls the table, seen from the folder of the spec. Refuses columns of which there is none, such
+    as those whose names are taken.
     """
-    return "\n".join(_lines(shape, source or shape.source)) + "\n"
+    text = "\n".join(_lines(shape, source or shape.source)) + "\n"
+    parse_spec(text, "the draft")
+    return text
 
 
 def _lines(shape: TableShape, source: str) -> Iterator[str]:
@@ -68,7 +73,7 @@ def _lines(shape: TableShape, source: str) -> Iterator[str]:
     yield "[data]"
     yield f"source = {_text(source)}"
     for key, value in shape.reading.given().items():
-        yield f"{key} = {_text(value)}"
+        yield f"{key} = {_text(value) if isinstance(value, str) else _numbers(value)}"
     if shape.id:
         yield f"id = {_text(shape.id)}   # published: make sure that it is not a tax number"
     yield f"public = {_list(shape.public)}   # everybody may know these of every establishment"
@@ -132,7 +137,10 @@ def _span(protection: Protection, size: int) -> str:
 
 def _tables(shape: TableShape, groupings: Mapping[str, Sequence[_Grouping]]) -> Iterator[tuple[str, list[str]]]:
     """The total, one table for every level of every public column, and the first two columns crossed."""
-    yield "total", []
+    total = "total"
+    while total in {*shape.public, *(grouping.name for levels in groupings.values() for grouping in levels)}:
+        total = f"grand {total}"
+    yield total, []
     finest = list[tuple[str, int]]()
     for column, codes in shape.public.items():
         levels = {grouping.name: grouping.groups for grouping in groupings[column]}
@@ -151,6 +159,10 @@ def _text(text: str) -> str:
     """A TOML string: what JSON and TOML write alike."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return '"' + "".join(c if c.isprintable() else f"\\U{ord(c):08X}" for c in escaped) + '"'
+
+
+def _numbers(numbers: Mapping[str, Decimal]) -> str:
+    return f"{{ {', '.join(f'{_key(name)} = {number:f}' for name, number in numbers.items())} }}"
 
 
 def _key(name: str) -> str:

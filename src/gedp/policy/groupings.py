@@ -74,8 +74,8 @@ def read_groupers(section: Section, public: set[str] | None) -> dict[str, Groupe
 def _joined(entry: Section, name: str, public: set[str] | None) -> Grouper:
     """A grouping whose groups are the combinations of the codes of public columns."""
     columns = entry.names("columns")
-    if len(columns) == 1:
-        entry.fault("columns", "there is only one", "Give two or more, or column with prefix or map")
+    if entry.has_at_most_one("columns"):
+        entry.fault("columns", "there are fewer than two", "Give two or more, or column with prefix or map")
     for column in columns:
         if public is not None and column not in public:
             entry.fault("columns", f"{column!r} is not a public column", did_you_mean(column, sorted(public)))
@@ -105,7 +105,7 @@ def read_hierarchies(
     found = {}
     for name in section.content:
         levels = section.names(name)
-        if 0 < len(levels) < 2:
+        if section.has_at_most_one(name):
             section.fault(name, "a hierarchy has two levels at least", "List them from coarse to fine")
         for level in levels:
             if public is not None and level not in public and level not in groupers:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, Context, Decimal
+from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 
@@ -208,13 +208,17 @@ def require_within_budget(prices: PriceList) -> None:
         return
     total, budget = prices.total.mu, prices.budget.mu
     digits = next((n for n in (6, 9, 12) if f"{total:.{n}g}" != f"{budget:.{n}g}"), 17)
-    advice = f"Multiply every query's mu by {_fitting_factor(prices)}, drop a query"
+    factor = _fitting_factor(prices)
+    advice = f"Multiply every query's mu by {factor}, or its rho by {_ROUGHLY.multiply(factor, factor)}, drop a query"
     if prices.is_individual:
         advice = "Spend at most the budget"
     raise BudgetExceededError(
         f"over budget: the queries cost mu = {total:.{digits}g} in all and the budget is {budget:.{digits}g}. "
         f"{advice}, or have the budget raised"
     )
+
+
+_ROUGHLY = Context(prec=4, rounding=ROUND_DOWN)
 
 
 def _fitting_factor(prices: PriceList) -> Decimal:

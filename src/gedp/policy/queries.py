@@ -74,6 +74,14 @@ def read_queries(
     return tuple(queries), tuple(classed), tuple(combined)
 
 
+def _called(section: Section) -> tuple[str, str | None]:
+    """The name of a query, by which its file is called, and its title."""
+    name = section.text("name")
+    if name and not is_file_name(name):
+        section.fault("name", f"{name!r} cannot be a file name", FILE_NAME_HINT)
+    return name, read_title(section) if section.has("title") else None
+
+
 def _query(
     section: Section,
     attributes: Mapping[str, Attribute],
@@ -81,10 +89,7 @@ def _query(
     groupings: set[str] | None,
     individual: bool | None,
 ) -> Query:
-    name = section.text("name")
-    if name and not is_file_name(name):
-        section.fault("name", f"{name!r} cannot be a file name", FILE_NAME_HINT)
-    title = read_title(section) if section.has("title") else None
+    name, title = _called(section)
     by = _by(section, groupings)
     section.flag("count", default=False)
     if has_price(section):
@@ -117,10 +122,7 @@ def _class_query(
     groupings: set[str] | None,
     classes: Mapping[str, Classes],
 ) -> ClassQuery:
-    name = section.text("name")
-    if name and not is_file_name(name):
-        section.fault("name", f"{name!r} cannot be a file name", FILE_NAME_HINT)
-    title = read_title(section) if section.has("title") else None
+    name, title = _called(section)
     by = _by(section, None if groupings is None else groupings | classes.keys())
     keys = tuple(key for key in by if key in classes)
     count = section.flag("count", default=False)

@@ -67,10 +67,12 @@ def read_reading(section: Section) -> Reading:
     return Reading(table, query, sheet, encoding, delimiter, decimal, thousands, _missing(section))
 
 
-def make_reading(keys: Mapping[str, str | None]) -> Reading:
+def make_reading(keys: Mapping[str, Any]) -> Reading:
     """The same from keys that were given outside of a spec; those without a value are left out."""
     faults = Faults({})
-    reading = read_reading(Section(faults, (), {key: value for key, value in keys.items() if value is not None}))
+    section = Section(faults, (), {key: value for key, value in keys.items() if value is not None})
+    reading = read_reading(section)
+    section.finish()
     if faults.found:
         raise FaultsError("the table", faults.found)
     return reading

@@ -103,6 +103,11 @@ class Section:
         value = self._value(key, _is_names, 'a list of different names, like ["state", "cnty"]', default)
         return tuple(value) if isinstance(value, list | tuple) else ()
 
+    def has_at_most_one(self, key: str) -> bool:
+        """Whether there is a list under `key`, and fewer than two are in it."""
+        value = self.content.get(key)
+        return isinstance(value, list | tuple) and len(value) < 2
+
     def table(self, key: str, *, required: bool = True) -> "Section":
         """The table under `key`; empty where it is absent or no table."""
         value = self._value(key, lambda v: isinstance(v, dict), "a table", _MISSING if required else {})

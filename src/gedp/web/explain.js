@@ -163,7 +163,8 @@ function draw() {
       `<td class="spec">${intervalTexts(row.low, row.high).slice(0, 2).join(" to ")}</td></tr>`;
   }).join("");
 
-  byId("cell-errors").innerHTML = group.cells.map(([x, spec]) => {
+  byId("cell-errors").innerHTML = group.cells.map(([x, told]) => {
+    const spec = told ?? Infinity;
     const now = asInSpec && setting.mu === data.mu ? spec : cellError(setting, x);
     const show = (e) => Number.isFinite(e) ? inWords(+e.toPrecision(3)) : "∞";
     return `<tr><td>${size(+x.toPrecision(3))}</td><td class="now">${show(now)}</td><td class="now">${show(100 * now / x)}%</td>` +

@@ -24,7 +24,6 @@ from gedp.lab.baselines.translation import (
     laplace_epsilon,
     laplace_mu,
     pure_epsilon,
-    pure_mu,
 )
 from gedp.lab.baselines.workflows import BASELINES, noise_of, reference_of
 from gedp.neighbors import Log, Protection, Sqrt, check_neighbor_function
@@ -97,6 +96,11 @@ def test_laplace_noise_is_exactly_as_private_as_its_mu_says(epsilon: float) -> N
     missed = np.where(level < 0.5 / e, 1 - e * level, middle)  # of the best test at every level
     assert _is_private(missed, mu)
     assert not _is_private(missed, 0.99 * mu)
+
+
+def pure_mu(epsilon: float) -> float:
+    """The μ of any ε-DP mechanism: 2Φ⁻¹(e^ε/(1 + e^ε))."""
+    return float(-2 * ndtri(1 / (1 + np.exp(epsilon))))
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
@@ -212,17 +216,20 @@ def test_gaussian_noise_is_that_of_the_one_door() -> None:
 
 def test_at_the_reference_all_methods_protect_the_same() -> None:
     protection = Protection(Sqrt(), 0.5)
-    found = Reference.of(protection, 1.0)
+    found = Reference.of(protection, 1.0, typical=7.0)
     assert found.alpha == pytest.approx(0.15)
     low, high = protection.interval(found.size)
     assert high == pytest.approx(1.15 * found.size)
     assert 2 * found.half_width == pytest.approx(high - low)
-    thousands = Reference.of(Protection(Sqrt(), 50.0), 1.0)
+    thousands = Reference.of(Protection(Sqrt(), 50.0), 1.0, typical=7.0)
     assert thousands.size == pytest.approx(10_000 * found.size)  # γ scales with √x
 
 
-def test_a_reach_that_is_the_same_everywhere_is_taken_as_it_is() -> None:
-    assert Reference.of(Protection(Log(), 0.05), 1.0).alpha == pytest.approx(math.expm1(0.05))
+@pytest.mark.parametrize("protection", [Protection(Log(), 0.05), Protection(Log(), 0.2), Protection(Log(1), 0.2)])
+def test_where_the_reach_is_nowhere_as_asked_the_reference_is_a_typical_size(protection: Protection) -> None:
+    found = Reference.of(protection, 1.0, typical=40.0)
+    assert found.size == 40.0
+    assert found.alpha == pytest.approx(protection.interval(40.0).high / 40.0 - 1)
 
 
 def _is_private(missed: FloatArray, mu: float) -> bool:

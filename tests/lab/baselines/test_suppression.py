@@ -17,6 +17,7 @@ DATA = Path(__file__).parents[4] / "shared" / "data" / "qcew_2016q1.parquet"
 ROWS = [
     ("44000", 5, "10", 51, "", 6, 100),
     ("44000", 3, "10", 51, "N", 6, 0),
+    ("44000", 5, "101", 52, "N", 6, 0),
     ("44000", 5, "1013", 53, "", 4, 90),
     ("44000", 5, "1021", 53, "N", 2, 0),
     ("44001", 5, "10", 71, "", 4, 70),
@@ -43,10 +44,12 @@ def test_shares_are_those_of_the_rows(published: Path) -> None:
     found = {(line["area"], line["agglvl"]): line for line in PublishedQcew(published).suppression("44").to_pylist()}
     assert {key: (line["cells"], line["withheld"]) for key, line in found.items()} == {
         ("US", 51): (1, 0),
+        ("US", 52): (1, 1),
         ("US", 53): (2, 1),
         ("US", 71): (3, 1),
         ("US", 75): (3, 1),
         ("44", 51): (1, 0),
+        ("44", 52): (1, 1),
         ("44", 53): (2, 1),
         ("44", 71): (2, 1),
         ("44", 75): (3, 1),
@@ -54,6 +57,7 @@ def test_shares_are_those_of_the_rows(published: Path) -> None:
     assert found["44", 53]["share_of_establishments"] == pytest.approx(2 / 6)
     assert found["44", 53]["share_of_employment"] == pytest.approx(10 / 100)
     assert found["44", 51]["share_of_establishments"] == 0
+    assert found["44", 52]["share_of_employment"] == 1  # every cell is withheld
     assert found["44", 75]["share_of_employment"] == pytest.approx(10 / 70)
     assert found["44", 75]["level"] == "county x NAICS-3"
 

@@ -3,6 +3,7 @@
 import math
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from gedp.confidential.measure import rehearse
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
+from gedp.lab.compare.accounts import without_prices
 from gedp.lab.compare.plan import make_plan
 from gedp.lab.compare.rehearsals import prepare_replicates, replicate
 from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
@@ -82,6 +84,26 @@ def test_attributes_may_be_left_out_at_unchanged_prices_and_bounds(spec: Spec) -
     plan = make_plan(spec, "t.parquet", attributes=["wage"])
     assert math.isclose(no_clipping_tau(40, 1, plan.zeta), no_clipping_tau(40, 2, ZETA), rel_tol=1e-3)
     assert make_plan(spec, "t.parquet").zeta == ZETA
+
+
+def test_clipping_fails_as_rarely_as_the_spec_says(tmp_path: Path) -> None:
+    zeta = ("[budget]\n", "[clipping]\nzeta = 0.2\n\n[budget]\n")
+    spec = read_spec(write_case(tmp_path, SYNTHETIC, zeta))
+    plan = make_plan(spec, str(tmp_path / "t.parquet"), workflows=["pnc"], attributes=["wage"])
+    assert plan.zeta == Fraction(1, 10)  # of the two attributes, one is left
+    table = plan.open_table()
+    assert replicate(plan, table, prepare_replicates(plan, table), 0).num_rows > 0
+
+
+def test_some_attributes_of_a_series_have_no_limits_in_the_terms_of_another_budget(spec: Spec) -> None:
+    """A year's budget of rho = 0.02 is mu = 0.2, and never mu = 0.02."""
+    in_rho = replace(spec.policy, mu=Decimal("0.1"), rho=Decimal("0.005"), year=Decimal("0.02"), series=Decimal("0.08"))
+    priced = replace(spec, policy=in_rho)
+    asked = tuple(replace(q, mu={}, importance=dict.fromkeys(q.mu, Decimal(1))) for q in spec.queries)
+    fewer = with_attributes(replace(priced, queries=asked), ["wage"]).policy
+    swept = make_plan(priced, "t.parquet", sweep="mu=0.5").spec.policy
+    individual = without_prices(replace(spec, policy=replace(spec.policy, year=Decimal(2)))).policy
+    assert [each.year_budget or each.series_budget for each in (fewer, swept, individual)] == [None] * 3
 
 
 def test_a_sweep_is_of_the_whole_spec_even_if_attributes_are_left_out(spec: Spec) -> None:

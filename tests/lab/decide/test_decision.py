@@ -11,7 +11,7 @@ from gedp.lab.baselines.strength import strength
 from gedp.lab.baselines.workflows import BASELINES, reference_of
 from gedp.lab.decide.gather import decision_workflows
 from gedp.lab.decide.sizes import CellSizes
-from gedp.lab.decide.words import PROMISES
+from gedp.lab.decide.words import PROMISES, promise
 from gedp.policy import read_spec
 from gedp.policy.examples import find_spec
 from tests.helpers.runs import write_case
@@ -43,6 +43,9 @@ def test_methods_protect_large_establishments_in_the_order_of_their_promises() -
 
 def test_every_workflow_has_a_promise() -> None:
     assert set(PROMISES) >= {*BASELINES, "psi", "pnc", "auto", "gdp", "individual", "floors", "suppression"}
+    said = promise("log-laplace", [0.15, 0.22, 0.15])
+    assert said.startswith("Nobody can tell well a value from one 15% or 22% away")
+    assert "{" not in "".join(promise(method, [0.15]) for method in PROMISES)
 
 
 def test_baselines_that_cannot_answer_are_left_out(tmp_path: Path) -> None:

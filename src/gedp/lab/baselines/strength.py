@@ -1,4 +1,4 @@
-"""How well an attacker who knows everything else can tell a value from one that is 15% larger, by size: the μ of it."""
+"""How well an attacker who knows everything else can tell a value from a larger one, by size: the μ of it."""
 
 import numpy as np
 

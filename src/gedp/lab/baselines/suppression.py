@@ -153,8 +153,8 @@ def _suppression(cells: pa.Table, name: str, state: str) -> pa.Table:
             SELECT $name AS area, agglvl, level, count(*) AS cells, count(*) FILTER (withheld) AS withheld,
               count(*) FILTER (withheld) / count(*) AS share_of_cells,
               coalesce(sum(establishments) FILTER (withheld), 0) / sum(establishments) AS share_of_establishments,
-              1 - sum(here.employment) FILTER (NOT withheld AND known.total IS NOT NULL) / any_value(totals.total)
-                AS share_of_employment
+              1 - coalesce(sum(here.employment) FILTER (NOT withheld AND known.total IS NOT NULL), 0)
+                / any_value(totals.total) AS share_of_employment
             FROM here JOIN named USING (agglvl) LEFT JOIN known USING (area)
             LEFT JOIN totals ON totals.family = agglvl // 10
             GROUP BY agglvl, level ORDER BY agglvl

@@ -2,7 +2,7 @@
 
 Where a translation of the budget exists, every method spends the same μ. What is protected is another matter: gedp's
 intervals grow with √x, say, and those of others in proportion to x or not at all. They are made equal at one size, the
-*reference*: where gedp's interval reaches 15% above the value.
+*reference*: where gedp's interval reaches 15% above the value, or a typical size where it reaches as far at none.
 """
 
 from dataclasses import dataclass
@@ -32,11 +32,6 @@ def pure_epsilon(mu: float) -> float:
     return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2))
 
 
-def pure_mu(epsilon: float) -> float:
-    """The μ of any ε-DP mechanism: 2Φ⁻¹(e^ε/(1 + e^ε))."""
-    return float(-2 * ndtri(1 / (1 + np.exp(epsilon))))
-
-
 def told_apart(mu: float) -> float:
     """How often the better of two guesses is right where two values are μ apart."""
     return float(ndtr(mu / 2))
@@ -51,15 +46,15 @@ class Reference:
     half_width: float
 
     @classmethod
-    def of(cls, protection: Protection, unit: float, alpha: float = ALPHA) -> "Reference":
-        """Where the interval reaches `alpha` above the value; where it never does, the nearest that there is."""
+    def of(cls, protection: Protection, unit: float, typical: float, alpha: float = ALPHA) -> "Reference":
+        """Where the interval reaches `alpha` above the value; a typical size where it does nowhere, as with log."""
         low, high = (np.log(end * unit) for end in SIZES)
 
         def too_far(size: float) -> float:
             value = np.exp(size)
             return float(protection.interval(value).high / value - 1 - alpha)
 
-        at = low if too_far(low) < 0 else high if too_far(high) > 0 else brentq(too_far, low, high, xtol=1e-13)
-        value = float(np.exp(at))
+        is_somewhere = too_far(low) > 0 > too_far(high)
+        value = float(np.exp(brentq(too_far, low, high, xtol=1e-13))) if is_somewhere else typical
         interval = protection.interval(value)
         return cls(value, float(interval.high / value - 1), float(interval.width) / 2)

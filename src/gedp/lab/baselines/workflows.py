@@ -23,6 +23,7 @@ from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
 from gedp.neighbors import Linear, NeighborFunction
 from gedp.noise.entropy import Entropy
+from gedp.planning.typical import assumed_median
 from gedp.policy import Spec
 from gedp.release.estimates import psi_variance
 
@@ -169,7 +170,7 @@ def require_establishments(spec: Spec, what: str) -> None:
 def reference_of(spec: Spec, attribute: str) -> Reference:
     """Where methods protect the same."""
     said = spec.policy.attributes[attribute]
-    return Reference.of(said.protection, float(said.unit))
+    return Reference.of(said.protection, float(said.unit), assumed_median(said))
 
 
 def pool_mu(spec: Spec, attribute: str) -> float:

@@ -27,7 +27,7 @@ def without_prices(spec: Spec) -> Spec:
         name: replace(attribute, share=_decimal(Fraction(paid[name]))) if name in paid else attribute
         for name, attribute in spec.policy.attributes.items()
     }
-    policy = replace(spec.policy, attributes=attributes, mu=mu_of_rho(rho), rho=rho, spend=None)
+    policy = replace(spec.policy, attributes=attributes, mu=mu_of_rho(rho), rho=rho, spend=None, year=None, series=None)
     return replace(spec, policy=policy, queries=tuple(_unpriced(spec)))
 
 

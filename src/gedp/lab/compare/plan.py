@@ -19,6 +19,7 @@ from gedp.lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_f
 from gedp.lab.evaluate.folder import Stamp
 from gedp.ledger.digests import fingerprint
 from gedp.policy import Spec, price, require_within_budget, write_spec
+from gedp.policy.reading import is_address
 from gedp.release.estimates import ZETA
 
 FORMAT = 3  # of replicates: folders of another are refused
@@ -35,7 +36,7 @@ class ComparisonPlan:
     by: tuple[tuple[str, ...], ...] | None  # None: the levels of the QCEW and the queries' own groupings
     source: str
     folder: Path  # of the map files that the spec names
-    zeta: Fraction
+    zeta: Fraction  # for the attributes that are compared: the settings have none
     seed: int | None = None
     left_out: tuple[str, ...] = ()  # of the usual workflows, those that cannot answer the spec, with the reason
 
@@ -92,6 +93,15 @@ class ComparisonPlan:
         return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
 
 
+def truth_of(spec: Spec, named: str | None) -> str:
+    """The file with the true values: the one that is named, or the source of the spec, which must be a file."""
+    source = spec.data.source or ""
+    if named is None and (spec.data.is_database or is_address(source)):
+        hint = "Name a file with its rows: --truth FILE"
+        raise FaultsError("the spec", [Fault("data.source", "the truth is read again and again, from a file", hint)])
+    return str(named or spec.source_path())
+
+
 def make_plan(
     spec: Spec,
     source: str,
@@ -119,9 +129,10 @@ def make_plan(
     for setting in whole:
         require_sound(setting.spec)
         require_within_budget(price(setting.spec))
-    settings = [Setting(each.name, with_attributes(each.spec, names)) for each in whole]
+    settings = [Setting(each.name, replace(with_attributes(each.spec, names), zeta=None)) for each in whole]
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
-    zeta = ZETA * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
+    of_whole = ZETA if spec.zeta is None else Fraction(spec.zeta)
+    zeta = of_whole * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
     chosen, left_out = (chosen, []) if workflows else _answering(chosen, settings)
     return ComparisonPlan(
         spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed, tuple(left_out)

@@ -82,7 +82,7 @@ def _parts(spec: Spec) -> dict[str, _Part]:
 def _at_total(spec: Spec, mu: Decimal) -> Spec:
     if not 0 < mu <= LARGEST:
         raise DomainError(f"a total mu is above 0 and at most {LARGEST:g}, as in a spec")
-    policy = replace(spec.policy, mu=mu, rho=None, spend=None)
+    policy = replace(spec.policy, mu=mu, rho=None, spend=None, year=None, series=None)
     if spec.is_individual:
         return replace(spec, policy=policy)
     factor = mu / _total(spec)

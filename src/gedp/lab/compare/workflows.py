@@ -104,7 +104,7 @@ def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
     policy = replace(spec.policy, attributes=kept)
     if spec.is_individual and len(kept) < len(spec.policy.attributes):
         left = compose(pool for name, pool in pools(spec).items() if name in kept)
-        policy = replace(policy, rho=None, spend=Decimal(mu_down(left, PLACES)))
+        policy = replace(policy, rho=None, year=None, series=None, spend=Decimal(mu_down(left, PLACES)))
     labels = {name: label for name, label in spec.labels.items() if name in kept or name not in spec.policy.attributes}
     return replace(spec, policy=policy, queries=queries, labels=labels)
 

@@ -53,7 +53,7 @@ class AttributeFacts:
 
     reference: Reference
     sizes: Sequence[float]  # of establishments
-    strengths: Mapping[str, FloatArray]  # by workflow: μ between such an establishment and one 15% larger
+    strengths: Mapping[str, FloatArray]  # by workflow: μ between such an establishment and one `alpha` larger
     ezs: Mapping[str, EzsOutcome]
     suppression: SuppressionStudy | None
     left_out: str = ""  # why there is no suppression

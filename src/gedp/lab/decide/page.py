@@ -23,7 +23,7 @@ from gedp.lab.decide.tables import (
     smallest_class,
     withheld_by_level,
 )
-from gedp.lab.decide.words import PROMISES
+from gedp.lab.decide.words import promise
 from gedp.lab.evaluate.report import stamped_page
 from gedp.numbers import short, short_share
 from gedp.web import asset
@@ -44,7 +44,7 @@ def decision_page(comparison: Comparison, facts: Mapping[str, AttributeFacts], t
         "<p>The same table by every method: what agencies use today, what others propose, and gedp. "
         f"{count} where there is noise. Methods with a budget spend the same μ; where they protect differently, they "
         "protect the same at one size, the reference.</p>",
-        _promises(comparison),
+        _promises(comparison, facts),
         f'<nav class="soft">On this page: {" · ".join(links)}</nav>',
     ]
     for place, name in enumerate(attributes):
@@ -64,9 +64,10 @@ def decision_page(comparison: Comparison, facts: Mapping[str, AttributeFacts], t
 _TIME = ("method", "seconds")
 
 
-def _promises(comparison: Comparison) -> str:
+def _promises(comparison: Comparison, facts: Mapping[str, AttributeFacts]) -> str:
     names = [*dict.fromkeys(workflow.partition("+")[0] for workflow in comparison.order.workflows), SUPPRESSION]
-    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(PROMISES[name])}</dd>" for name in names)
+    alphas = [each.reference.alpha for each in facts.values()]
+    listed = "".join(f"<dt>{escape(name)}</dt><dd>{escape(promise(name, alphas))}</dd>" for name in names)
     return f'<h2>What each promises</h2><dl class="about">{listed}</dl>'
 
 

@@ -106,7 +106,7 @@ class Evaluation:
 
 
 def stamp_of(release: ReleaseFolder) -> Stamp:
-    """CONFIDENTIAL, unless the manifest says that the data is synthetic, and its spec does too."""
+    """CONFIDENTIAL, unless the spec of the release says that the data is synthetic."""
     return Stamp(confidential=not release.manifest.spec.data.synthetic)
 
 

@@ -22,6 +22,7 @@ from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.combining import combinations
 from gedp.policy.model import steps_to
 
 SUGGESTION = "Name the table that the release was made from"
@@ -179,11 +180,9 @@ def _common_cells(
     first: Sequence[CodeArray], second: Sequence[CodeArray], rows: int, others: int
 ) -> tuple[CodeArray, CodeArray]:
     """Numbers for the combinations of codes in two tables, the same in both."""
-    combined = np.zeros(rows + others, dtype=np.int64)
-    for of_first, of_second in zip(first, second, strict=True):
-        column = np.concatenate([of_first, of_second])
-        _, combined = np.unique(combined * (int(column.max(initial=0)) + 1) + column, return_inverse=True)
-    return combined[:rows].astype(np.int32), combined[rows:].astype(np.int32)
+    columns = [np.concatenate(both) for both in zip(first, second, strict=True)]
+    combined, _ = combinations(columns, rows + others)
+    return combined[:rows], combined[rows:]
 
 
 def _others(public_rows: PublicRows, table: ConfidentialTable, lacking: int, surplus: int) -> FaultsError:

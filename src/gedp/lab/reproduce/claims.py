@@ -14,6 +14,7 @@ import pyarrow.compute
 from gedp.arrays import FloatArray
 from gedp.lab.compare import Comparison
 from gedp.lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER, CheckedClaim
+from gedp.numbers import with_minus
 
 CHANCE = 2.0  # standard errors
 NEAR = 0.02  # of an oracle
@@ -197,4 +198,4 @@ def _surely_below(mean: float, error: float | None) -> bool:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+,.0f}".replace("-", "−") if abs(value) >= 10 else f"{value:+.2g}".replace("-", "−")
+    return with_minus(f"{value:+,.0f}" if abs(value) >= 10 else f"{value:+.2g}")

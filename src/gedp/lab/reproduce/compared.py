@@ -30,7 +30,6 @@ LEVELS = {
     "county x supersector": ("cnty", "supersector"),
 }
 FINEST = "county x NAICS-5"
-UNMEASURED = (NAICS3, "county x supersector")
 #: γ = 50 on the square root of thousands is γ = 50·√1000 on the square root of dollars: √(x/1000) = √x/√1000.
 IN_THOUSANDS = Decimal(50) * Decimal(1000).sqrt()
 

@@ -10,6 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from gedp.lab.baselines.suppress.rules import Contributions, Rule
+from gedp.microdata.combining import combinations
 
 BELOW = "below all tables"  # the level of parts that no table shows, where no table is finer than all others
 
@@ -91,7 +92,7 @@ class LinkedTables:
 def link(levels: Mapping[str, CodeArray], values: FloatArray, rule: Rule) -> LinkedTables:
     """Links the tables that put the rows (with these values) into the cells of each level."""
     names, cell_of_row = list(levels), list(levels.values())
-    finest = _joined(cell_of_row, len(values))
+    finest, _ = combinations(cell_of_row, len(values))
     if not any(refines(codes, finest) for codes in cell_of_row):
         names.append(BELOW)
         cell_of_row.append(finest)
@@ -148,11 +149,3 @@ def refines(fine: CodeArray, coarse: CodeArray) -> bool:
     inside = np.zeros(int(fine.max(initial=-1)) + 1, dtype=coarse.dtype)
     inside[fine] = coarse
     return bool(np.array_equal(inside[fine], coarse))
-
-
-def _joined(levels: Sequence[CodeArray], rows: int) -> CodeArray:
-    """The cells of all levels cut through each other."""
-    joined = np.zeros(rows, dtype=np.int64)
-    for codes in levels:
-        _, joined = np.unique(joined * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
-    return joined.astype(np.int32)
