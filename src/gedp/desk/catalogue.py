@@ -4,14 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gedp.accounting.composition import power
 from gedp.desk.changing import make_changes, offered_changes, said_of_changes
 from gedp.desk.command import tabulate_command
 from gedp.desk.making import can_make, make_table
 from gedp.desk.question import Question
 from gedp.desk.source import ChangeOffer, Facts, FinishedTable, MadeTable, all_keys
 from gedp.errors import DomainError, FaultsError
-from gedp.explain.wording import promise_sentence
+from gedp.explain.released import released_promise
 from gedp.industries import INDUSTRY_LEVELS, NAICS
 from gedp.margins import with_margin
 from gedp.microdata import Microdata
@@ -110,7 +109,7 @@ class Catalogue:
     @cached_property
     def facts(self) -> Facts:
         """What is said about the release: what was protected and how strongly, in sentences."""
-        manifest, mu, change = self.manifest, self.manifest.prices.total.mu, self.change
+        manifest, change = self.manifest, self.change
         seeds = [each.manifest.is_seeded for each in (self, self.earlier) if each is not None]
         secret, known = strength.protected_and_public(self.labels, self.public_rows.lists_establishments)
         return Facts(
@@ -123,7 +122,7 @@ class Catalogue:
             (
                 f"Protected: {secret}. Not protected, because it is public: {known}.",
                 *map(strength.example, strength.titled_groups(self.labels)),
-                promise_sentence(mu, float(power(mu, strength.FALSE_ALARMS))),
+                *released_promise(manifest),
                 *use.constrained(self.microdata),
                 *([] if change is None else [said_of_changes(change.since, has_seeds=sum(seeds) > 1)]),
             ),
