@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, label_codes
+from gedp.arrays import BoolArray, CodeArray, IntArray, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
 from gedp.microdata.combining import MOST_JOINED_CELLS, combinations, joined
@@ -98,6 +98,13 @@ class PublicRows:
     def listed(self) -> int:
         """The number of establishments, or of cells where none are listed."""
         return self.count if self.kinds is None else int(self.kinds.counts.sum())
+
+    def establishments_in(self, groups: Cells) -> IntArray | None:
+        """How many establishments are in every group; None where none are listed."""
+        if not self.lists_establishments:
+            return None
+        weights = None if self.kinds is None else self.kinds.counts
+        return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)
 
     def answered_by(self, source: ProtectedAnswers, spec: Spec) -> "PublicRows":
         """The same rows with other answers, to a spec about the same table."""

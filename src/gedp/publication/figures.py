@@ -91,8 +91,9 @@ def establishments(microdata: Microdata, by: Sequence[str], where: Where = NO_FI
     rows = microdata.public_rows
     if not rows.lists_establishments or has_classes(rows.spec, [*by, *where]):
         return None
-    groups, weights = rows.cells(by, where), None if rows.kinds is None else rows.kinds.counts
-    return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)[groups.asked_for]
+    groups = rows.cells(by, where)
+    counts = rows.establishments_in(groups)
+    return None if counts is None else counts[groups.asked_for]
 
 
 def _shown(found: pa.Table, chosen: ChosenTable, spec: Spec, shown: Presentation) -> dict[str, pa.Array]:
