@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from playwright.sync_api import Browser
 
 import gedp
 from gedp.desk.app import Desk
@@ -17,7 +18,9 @@ from gedp.desk.package import read_package
 from gedp.errors import Refused
 from gedp.files import sha256
 from gedp.release.derived import SUMS
+from tests.desk.test_page import Opened, chosen
 from tests.helpers.desks import Served, desk_of, serving
+from tests.helpers.quarters import first_quarter, release_of, second_quarter
 from tests.helpers.runs import gedp as run_gedp
 from tests.publication.test_classes import COUNTIES, SIZES, released
 
@@ -165,3 +168,36 @@ def test_the_command_makes_the_same_table_by_classes(classed: Served, folder: Pa
 def test_establishments_of_public_groups_are_no_figure(classed: Served) -> None:
     reply = classed.get("/api/table?rows=naics3&attribute=establishments")
     assert (reply.status, "a figure by classes alone" in reply.json["error"]) == (400, True)
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A desk of a package with tables of change."""
+    folder, before = tmp_path_factory.mktemp("changed"), first_quarter()
+    old = release_of(before, folder / "q1", seed=1)
+    new = release_of(second_quarter(before), folder / "q2", seed=2)
+    gedp.publish(new, folder / "package", against=old, quality=gedp.Quality(withheld_above=0.08), formats=["csv"])
+    with serving(Desk(read_package(folder / "package"))) as served:
+        yield served
+
+
+def test_a_table_of_change_is_found_by_its_figures(changed: Served) -> None:
+    found = cells(changed, "rows=cnty&attribute=jobs:+change")
+    assert found[("001",)][0]["quality"] == "significant"
+    assert cells(changed, "rows=cnty&attribute=jobs")[("001",)][0]["quality"] == "A"
+    told = {
+        cell["quality"]: cell["text"]
+        for line in cells(changed, "rows=cnty&rows=naics2&attribute=wage:+change").values()
+        for cell in line
+    }
+    assert (told["opened"], told["closed"], told["withheld"]) == ("–", "–", "withheld")
+
+
+def test_tables_of_change_are_opened_on_the_page(changed: Served, browser: Browser) -> None:
+    it = Opened(browser, changed)
+    tables = changed.get("/api/release").json["tables"]
+    place = next(at for at, each in enumerate(tables) if each["by"] == ["cnty"] and "jobs: change" in each["figures"])
+    chosen(it, "Published table", str(place))
+    assert it.heading() == "Jobs, change (jobs) by County"
+    assert it.page.locator("#finished").input_value() == str(place)
+    assert it.errors == []

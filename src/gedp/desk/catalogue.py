@@ -8,7 +8,7 @@ from gedp.desk.changing import make_changes, offered_changes, said_of_changes
 from gedp.desk.command import tabulate_command
 from gedp.desk.making import can_make, make_table
 from gedp.desk.question import Question
-from gedp.desk.source import ChangeOffer, Facts, FinishedTable, MadeTable, all_keys
+from gedp.desk.source import NONE, ChangeOffer, Facts, FinishedTable, MadeTable, all_keys
 from gedp.errors import DomainError, FaultsError
 from gedp.explain.released import released_promise
 from gedp.industries import INDUSTRY_LEVELS, NAICS
@@ -171,10 +171,10 @@ class Catalogue:
             return make_changes(self.microdata, self.earlier.microdata, self.quality, question)
         return make_table(self.microdata, self.quality, question)
 
-    def texts(self, figure: str, estimate: float | None, margin: float | None) -> tuple[str, str]:
+    def texts(self, figure: str, estimate: float | None, margin: float | None, flag: str) -> tuple[str, str]:
         """A figure and its margin in the units of the page: no more digits than the error allows."""
         if estimate is None:
-            return "–", "unknown"
+            return NONE, "unknown"
         scale = self.labels.scale(figure)
         return with_margin(estimate / scale, None if margin is None else margin / scale)
 

@@ -36,11 +36,12 @@
     rows: each.by, columns: "", where: {}, attribute: each.figures.filter((name) => release.attributes.some((one) => one.name === name)).slice(0, 1), ratio: [],
     sort: "label", descending: false, drawn: 0, confidence: "",
   });
-  // The finished table that a view is of: its keys are shown, or filtered by one code.
+  // The finished table that a view is of: its keys are shown, or filtered by one code, and it has the figures.
   const finishedOf = (of) => {
     const shown = [...of.rows, of.columns].filter(Boolean), keys = new Set([...shown, ...Object.keys(of.where)]);
     if (Object.entries(of.where).some(([key, codes]) => codes.length > 1 && !shown.includes(key))) return -1;
-    return release.tables.findIndex((each) => each.by.length === keys.size && each.by.every((key) => keys.has(key)));
+    const hasAll = (each) => each.by.every((key) => keys.has(key)) && [...of.attribute, ...of.ratio].every((name) => each.figures.includes(name));
+    return release.tables.findIndex((each) => each.by.length === keys.size && hasAll(each));
   };
   function parameters(of, part = true) {
     const made = new URLSearchParams();
