@@ -176,7 +176,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder, before = tmp_path_factory.mktemp("changed"), first_quarter()
     old = release_of(before, folder / "q1", seed=1)
     new = release_of(second_quarter(before), folder / "q2", seed=2)
-    gedp.publish(new, folder / "package", against=old, quality=gedp.Quality(withheld_above=0.08), formats=["csv"])
+    gedp.publish(new, folder / "package", against=old, quality=gedp.Quality(withheld_above=0.02), formats=["csv"])
     with serving(Desk(read_package(folder / "package"))) as served:
         yield served
 
@@ -184,7 +184,7 @@ def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def test_a_table_of_change_is_found_by_its_figures(changed: Served) -> None:
     found = cells(changed, "rows=cnty&attribute=jobs:+change")
     assert found[("001",)][0]["quality"] == "significant"
-    assert cells(changed, "rows=cnty&attribute=jobs")[("001",)][0]["quality"] == "A"
+    assert cells(changed, "rows=cnty&attribute=jobs")[("001",)][0]["quality"] in ("A", "B")
     told = {
         cell["quality"]: cell["text"]
         for line in cells(changed, "rows=cnty&rows=naics2&attribute=wage:+change").values()

@@ -105,6 +105,11 @@ class About:
             f"{100 * self.confidence:g} contain what the confidential table would give.",
             f"Quality classes: {classes}.",
         ]
+        said += [
+            f"One table, “{table.chosen.title}”, has the figures of several: {'; '.join(table.chosen.merged)}."
+            for table in self.tables
+            if table.chosen.merged
+        ]
         if any(table.arrow["quality"].null_count for table in self.tables):
             said.append(DIFFERENCES)
         if quality.withheld_above is not None:

@@ -28,7 +28,8 @@ from gedp.microdata.comparing import (
 )
 from gedp.microdata.tabulate import possible_lines
 from gedp.policy.labels import Label
-from gedp.publication.chosen import ChosenTable, plain_file
+from gedp.policy.names import folded
+from gedp.publication.chosen import ChosenTable, unlike
 from gedp.publication.figures import LineKinds, Presentation, TableOfFigures, establishments, named_keys, shown_numbers
 from gedp.publication.quality import UNKNOWN
 from gedp.release import Labels, Manifest
@@ -103,12 +104,16 @@ class Changes:
 
     def tables(self, labels: Labels) -> list[TableOfFigures]:
         """The figures of all tables of change."""
-        taken: dict[str, str] = {}
-        for table in self.chosen:
-            plain_file(table.file, taken)
-        return [self._table(table, labels, plain_file(f"{table.file} change", taken)) for table in self.shared]
+        files = {folded(table.file): table.file for table in self.chosen}
+        names = {folded(table.name): table.name for table in self.chosen}
+        return [
+            self._table(
+                table, labels, unlike(f"{table.name}: change", names), unlike(f"{table.file}-change", files, "-")
+            )
+            for table in self.shared
+        ]
 
-    def _table(self, table: ChosenTable, labels: Labels, file: str) -> TableOfFigures:
+    def _table(self, table: ChosenTable, labels: Labels, name: str, file: str) -> TableOfFigures:
         found = self.new.change(self.old, table.by, table.attributes, self.shown.confidence, table.ratios).arrow
         groups, (names, keys) = found.num_rows // len(table.lines), named_keys(found, labels, table.by)
         counts = self._establishments(table, groups)
@@ -131,7 +136,7 @@ class Changes:
         lines = [parts[kind].slice(place * groups, groups) for place in range(len(table.lines)) for kind in KINDS]
         title = f"{table.title}: change since {self.since}"
         attributes = tuple(_line(name, kind) for name in table.lines for kind in KINDS)
-        chosen = ChosenTable(f"{table.name}: change", title, table.by, file, attributes)
+        chosen = ChosenTable(name, title, table.by, file, attributes)
         return TableOfFigures(chosen, names, pa.concat_tables(lines))
 
     def _withheld(self, found: pa.Table, kinds: LineKinds) -> BoolArray:
