@@ -15,6 +15,7 @@ from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata import Microdata
 from gedp.microdata.changes import Figures, figure_columns
+from gedp.microdata.comparable import require_comparable
 from gedp.microdata.comparing import (
     CHANGE,
     CHANGE_KIND,
@@ -26,7 +27,7 @@ from gedp.microdata.comparing import (
     PERCENT,
     SIGNIFICANT,
 )
-from gedp.microdata.tabulate import possible_lines
+from gedp.microdata.tabulate import possible_lines, require_keys
 from gedp.policy.labels import Label
 from gedp.policy.names import folded
 from gedp.publication.chosen import ChosenTable, unlike
@@ -62,6 +63,7 @@ class Changes:
     def __post_init__(self) -> None:
         if taken := sorted({name for name, _ in self.shown.quality.classes} & FLAGS.keys()):
             raise DomainError(f"classes of quality cannot be called {', '.join(taken)}: changes are flagged so")
+        require_comparable(self.new, self.old, (), ())
         if not self.shared:
             problem = f"{self.old.release.name} can have none of these tables"
             raise FaultsError(self.new.release.name, [Fault("against", problem, "Choose others, or leave it out")])
@@ -71,11 +73,20 @@ class Changes:
         """The tables, with the lines that both releases can have."""
         found = []
         for table in self.chosen:
-            there = set(possible_lines(self.old, table.by))
+            there = self._lines_before(table)
             attributes = tuple(name for name in table.attributes if name in there)
             ratios = tuple(ratio for ratio in table.ratios if set(ratio.attributes) <= there)
             found += [replace(table, attributes=attributes, ratios=ratios)] if attributes or ratios else []
         return found
+
+    def _lines_before(self, table: ChosenTable) -> set[str]:
+        """What the earlier release can have of a table; nothing where it has no such groups, or others."""
+        try:
+            require_keys(self.old.public_rows, table.by)
+            require_comparable(self.new, self.old, table.by, ())
+            return set(possible_lines(self.old, table.by))
+        except FaultsError:
+            return set()
 
     @property
     def since(self) -> str:
