@@ -22,7 +22,8 @@ from gedp.release import Labels
 
 ROUNDINGS = {
     "error": (
-        "Every figure is rounded to what its error supports: its margin to two digits, the rest to the same place. "
+        "Every figure is rounded to what its error supports: its margin to two digits, the rest to the same place; "
+        "a figure whose error is unknown has three digits. "
         "Totals add up but for that rounding."
     ),
     "whole": (
@@ -148,7 +149,7 @@ def shown_numbers(figures: Figures, withheld: BoolArray, whole: FloatArray, roun
     estimate, error, low, high = figures.estimate, figures.std_error, figures.ci_low, figures.ci_high
     cv = coefficients(estimate, error)
     if rounding != "none":
-        places = places_of((high - low) / 2)
+        places = places_of((high - low) / 2, estimate)
         estimate = np.where(np.isnan(whole), rounded(estimate, places), whole)
         low, high = outward(low, high, places)
         error, cv = rounded(error, places), digits(cv, CV_DIGITS)
