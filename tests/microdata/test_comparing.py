@@ -184,6 +184,16 @@ def test_public_totals_of_one_quarter_are_not_those_of_the_next(quarters: Quarte
         quarters.new.microdata(fixed=totals[:1]).change(old, [])
 
 
+def test_the_same_public_totals_in_another_order_are_the_same(quarters: Quarters) -> None:
+    counties = pa.table({"cnty": ["001", "003"], "jobs": ["2000", "1000"]})
+    old = quarters.old.microdata(fixed=[counties])
+    others = pa.table({"jobs": ["1000.0", "2000"], "cnty": ["003", "001"]})
+    with pytest.raises(FaultsError, match="the same public totals"):
+        quarters.new.microdata(fixed=[others]).change(old, [])
+    moved = pa.table({"cnty": ["003", "001"], "jobs": ["2000", "1000"]})
+    assert quarters.new.microdata(fixed=[moved]).change(old, [])
+
+
 def test_a_key_that_is_called_like_a_column_of_changes_is_refused(quarters: Quarters) -> None:
     with pytest.raises(FaultsError, match="'change' is also the name"):
         quarters.new.microdata().change(quarters.old.microdata(), ["change"])
