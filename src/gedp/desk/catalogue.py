@@ -1,6 +1,6 @@
 """What can be asked of a release: keys in their levels, codes, figures, tables; and what was protected, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from gedp.microdata import Microdata
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.classes import class_names
 from gedp.microdata.ratios import BUILT_IN, parse_ratios
-from gedp.microdata.tabulate import knows_key, with_wholes
+from gedp.microdata.tabulate import known_keys, with_wholes
 from gedp.policy import COUNT
 from gedp.policy.model import steps_to
 from gedp.publication.quality import Quality
@@ -159,7 +159,11 @@ class Catalogue:
 
     def knows(self, key: str) -> bool:
         """Whether a table can be by it, or filtered by it."""
-        return knows_key(self.public_rows.source, key)
+        return self._is_key(key)
+
+    @cached_property
+    def _is_key(self) -> Callable[[str], bool]:
+        return known_keys(self.public_rows.source)
 
     def offers(self, question: Question) -> bool:
         """Whether a table is small enough to be made, and its attributes can be had."""

@@ -7,6 +7,7 @@ there are: see `measured` for what can be published then.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from string import digits
 from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SECTOR_DIGITS = 2  # of a NAICS code that say all of these
 TOTAL_KEY = "cell"  # the only column of the one group that everything is in
 MOST_NAMED = 5  # codes in a message
+MOST_DIGITS = 3  # of the number of first characters
+MOST_PREFIXES = 24  # keys of first characters that are remembered
 
 #: A filter: of every key, the codes that pass. No keys let everything pass.
 Where: TypeAlias = Mapping[str, Sequence[str]]
@@ -112,22 +115,33 @@ class PublicRows:
 
     def key(self, name: str) -> tuple[CodeArray, list[str]]:
         """A public column or grouping as codes of the rows, with the text of each code, sorted."""
-        if name not in self._keys:
-            grouper = self.spec.groupers.get(name, self._prefix(name))
-            columns = self.columns_of(name)
-            if columns is None:
-                raise FaultsError(self.source.name, [self.unknown(name)])
-            column = columns[0]
-            if column == name:
-                self._keys[name] = _encoded(self.table[name])
-            elif grouper is not None and grouper.columns:
-                self._keys[name] = joined(self.keys(grouper.columns), self.count)
-            elif grouper is not None:
-                held = self._holding(grouper.column, grouper.prefix)
-                self._keys[name] = self.derived(held or grouper.column, lambda texts: self._lookup(grouper, texts))
-            else:
-                self._keys[name] = self.derived(column, lambda texts: self._industries(name, column, texts))
-        return self._keys[name]
+        found = self._keys.get(name)
+        if found is None:
+            found = self._keys[name] = self._coded(name)
+            self._forget_prefixes()
+        return found
+
+    def _coded(self, name: str) -> tuple[CodeArray, list[str]]:
+        grouper = self.spec.groupers.get(name, self._prefix(name))
+        columns = self.columns_of(name)
+        if columns is None:
+            raise FaultsError(self.source.name, [self.unknown(name)])
+        column = columns[0]
+        if column == name:
+            return _encoded(self.table[name])
+        if grouper is not None and grouper.columns:
+            return joined(self.keys(grouper.columns), self.count)
+        if grouper is not None:
+            held = self._holding(grouper.column, grouper.prefix)
+            return self.derived(held or grouper.column, lambda texts: self._lookup(grouper, texts))
+        return self.derived(column, lambda texts: self._industries(name, column, texts))
+
+    def _forget_prefixes(self) -> None:
+        """Leaves only the last keys that are prefixes and nothing else: whoever asks for all would fill the memory."""
+        declared = {*self.table.column_names, *self.spec.groupers}
+        made = [name for name in list(self._keys) if name not in declared and self._prefix(name) is not None]
+        for name in made[:-MOST_PREFIXES]:
+            self._keys.pop(name, None)
 
     def knows(self, name: str) -> bool:
         """Whether there is such a public column or grouping."""
@@ -306,11 +320,10 @@ class PublicRows:
 
     def _prefix(self, name: str) -> Grouper | None:
         """`naics3` where there is a public column `naics` and no grouping of that name: its first three characters."""
-        column = name.rstrip("0123456789")
-        digits = name[len(column) :]
+        column, characters = first_characters(name)
         there_is = column in self.table.column_names or column in self.spec.data.public
-        if digits and int(digits) and there_is and column != self.spec.data.id:
-            return Grouper(name, column, prefix=int(digits))
+        if characters and there_is and column != self.spec.data.id:
+            return Grouper(name, column, prefix=characters)
         return None
 
     def _lookup(self, grouper: Grouper, texts: Sequence[str]) -> list[str]:
@@ -322,6 +335,17 @@ class PublicRows:
             fault = Fault(f"grouping {grouper.name}", problem, "Get a fresh copy of the release")
             raise FaultsError(self.source.name, [fault])
         return [known[text] for text in texts]
+
+
+def first_characters(name: str) -> tuple[str, int]:
+    """The column and the number in a name such as `naics3`; 0 where it ends in no number that a length can be.
+
+    >>> first_characters("naics3"), first_characters("naics03"), first_characters("naics")
+    (('naics', 3), ('naics', 0), ('naics', 0))
+    """
+    column = name.rstrip(digits)
+    number = name[len(column) :]
+    return column, int(number) if 0 < len(number) <= MOST_DIGITS and number[0] != "0" else 0
 
 
 def _some(texts: Sequence[str]) -> str:

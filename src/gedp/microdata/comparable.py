@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gedp.errors import Fault, FaultsError
+from gedp.microdata.cells import first_characters
 from gedp.microdata.fit import Microdata
 from gedp.policy import Spec
 
@@ -93,10 +94,10 @@ def _meaning(key: str, spec: Spec) -> tuple[object, ...]:
     if key in spec.classes:
         classes = spec.classes[key]
         return "classes", classes.attribute, *classes.labels(spec.policy.attributes[classes.attribute].unit)
-    grouper, column = spec.groupers.get(key), key.rstrip("0123456789")
+    grouper, (column, characters) = spec.groupers.get(key), first_characters(key)
     if grouper is None:
-        is_prefix = key not in spec.data.public and column in spec.data.public
-        return ("first", int(key[len(column) :]), ("column", column)) if is_prefix else ("column", key)
+        is_prefix = key not in spec.data.public and column in spec.data.public and characters
+        return ("first", characters, ("column", column)) if is_prefix else ("column", key)
     if grouper.columns:
         return "joined", *(_meaning(each, spec) for each in grouper.columns)
     return "first" if grouper.prefix else "map", grouper.prefix, _meaning(grouper.column, spec)

@@ -116,9 +116,10 @@ def require_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
         raise FaultsError(public_rows.source.name, faults)
 
 
-def knows_key(source: ProtectedAnswers, name: str) -> bool:
-    """Whether a filter can be about it: a public column, a grouping, or classes."""
-    return name in source.manifest.spec.classes or columns_alone(source).knows(name)
+def known_keys(source: ProtectedAnswers) -> Callable[[str], bool]:
+    """What says whether a filter can be about a name: a public column, a grouping, or classes."""
+    columns, classes = columns_alone(source), source.manifest.spec.classes
+    return lambda name: name in classes or columns.knows(name)
 
 
 def parse_where(texts: Sequence[str], knows: Callable[[str], bool]) -> dict[str, list[str]]:
@@ -128,9 +129,9 @@ def parse_where(texts: Sequence[str], knows: Callable[[str], bool]) -> dict[str,
     """
     where, faults = dict[str, list[str]](), []
     for text in texts:
-        places = [place for place, sign in enumerate(text) if sign == "=" and knows(text[:place])]
-        if places:
-            where.setdefault(text[: places[0]], []).append(text[places[0] + 1 :])
+        place = next((at for at, sign in enumerate(text) if sign == "=" and knows(text[:at])), None)
+        if place is not None:
+            where.setdefault(text[:place], []).append(text[place + 1 :])
         else:
             hint = "Write KEY=CODE, with a public column or grouping as KEY"
             faults.append(Fault(f"where {text!r}", "it does not begin with the name of a key and =", hint))
