@@ -202,6 +202,17 @@ def test_a_key_that_is_called_like_a_column_of_changes_is_refused(quarters: Quar
 # A series.
 
 
+def test_classes_of_a_series_are_in_their_own_order(tmp_path: Path) -> None:
+    classes = {"size": {"attribute": "jobs", "edges": [0, 5, 10, 20]}}
+    before = first_quarter()
+    old, new = (
+        release_of(rows, tmp_path / name, seed=seed, classes=classes)
+        for seed, (name, rows) in enumerate((("q1", before), ("q2", second_quarter(before))), 1)
+    )
+    table = gedp.tabulate_series([old.microdata(), new.microdata()], ["size"], ["establishments"])
+    assert list(dict.fromkeys(row["size"] for row in table)) == ["0-4", "5-9", "10-19", "20+"]
+
+
 @pytest.fixture(scope="module")
 def third(tmp_path_factory: pytest.TempPathFactory) -> gedp.Release:
     rows = second_quarter(second_quarter(first_quarter()), seed=9)

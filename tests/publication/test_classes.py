@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -123,3 +124,17 @@ def test_several_tables_by_classes_are_published_but_not_in_whole_units(tmp_path
     with pytest.raises(FaultsError, match="--rounding whole"):
         gedp.publish(release, tmp_path / "whole", formats=["parquet"], rounding="whole")
     assert isinstance(package.tables[1].arrow, pa.Table)
+
+
+def test_tables_by_classes_are_read_once_and_only_as_they_were_released(tmp_path: Path) -> None:
+    release = released(tmp_path, SIZES)
+    used, unused = release.microdata(), release.microdata()
+    before = used.tabulate(["size"]).arrow
+    path = tmp_path / "out/tables/sizes.parquet"
+    answers = pq.read_table(path)
+    others = pa.compute.add(answers["estimate"], 1.0)
+    pq.write_table(answers.set_column(answers.column_names.index("estimate"), "estimate", others), path)
+    assert used.tabulate(["size"]).arrow.equals(before)
+    assert used.class_fits["jobs"] is not None
+    with pytest.raises(FaultsError, match="another checksum than the manifest says"):
+        unused.tabulate(["size"])

@@ -5,7 +5,7 @@ the groups of a query from which the groups of all others follow. Where there is
 there are: see `measured` for what can be published then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from string import digits
 from typing import TYPE_CHECKING, TypeAlias
@@ -19,7 +19,7 @@ from gedp.arrays import BoolArray, CodeArray, IntArray, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
 from gedp.microdata.combining import MOST_JOINED_CELLS, combinations, joined
-from gedp.policy import Grouper, Query, Spec
+from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
 from gedp.policy.section import did_you_mean, nearest
 from gedp.release import ProtectedAnswers
 from gedp.sql import quoted_name
@@ -254,8 +254,7 @@ class PublicRows:
         """Which rows have one of the given codes of every key; all unknown codes in one error."""
         found, faults = np.ones(self.count, dtype=bool), list[Fault]()
         for name, (codes, texts) in zip(where, self.keys(list(where)), strict=True):
-            unknown = sorted(set(where[name]) - set(texts))
-            faults += [Fault("where", f"there is no {code!r} in {name}", _some(texts)) for code in unknown]
+            faults += unknown_codes(name, where[name], texts)
             found &= np.isin(texts, list(where[name]))[codes]
         if faults:
             raise FaultsError(self.source.name, faults)
@@ -278,12 +277,17 @@ class PublicRows:
         asked = [query for query in self.spec.queries if attribute in query.attributes and not query.is_identity]
         return self.cells(list(dict.fromkeys(key for query in asked for key in query.by)))
 
+    def answered(self, query: Query | ClassQuery | CombinationQuery, asked: str) -> pa.Table:
+        """The answers of a query of any kind about one thing, from a file that is read once."""
+        table = self._answers.get(query.name)
+        if table is None:
+            kinds = {ClassQuery: self.source.class_answers, CombinationQuery: self.source.combination_answers}
+            table = self._answers[query.name] = kinds.get(type(query), self.source.answers)(query.name)
+        return table.filter(pa.compute.equal(table["attribute"], asked))
+
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
         """The answers of a query for one attribute, and the place among them of every cell."""
-        if query.name not in self._answers:
-            self._answers[query.name] = self.source.answers(query.name)
-        table = self._answers[query.name]
-        table = table.filter(pa.compute.equal(table["attribute"], attribute))
+        table = self.answered(query, attribute)
         return table, self.placed(table, query.name, query.by, cells)
 
     def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> CodeArray:
@@ -346,6 +350,12 @@ def first_characters(name: str) -> tuple[str, int]:
     column = name.rstrip(digits)
     number = name[len(column) :]
     return column, int(number) if 0 < len(number) <= MOST_DIGITS and number[0] != "0" else 0
+
+
+def unknown_codes(name: str, codes: Iterable[str], texts: Sequence[str]) -> list[Fault]:
+    """The codes of a filter that a key does not have."""
+    unknown = sorted(set(codes) - set(texts))
+    return [Fault("where", f"there is no {code!r} in {name}", _some(texts)) for code in unknown]
 
 
 def _some(texts: Sequence[str]) -> str:

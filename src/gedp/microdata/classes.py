@@ -163,8 +163,7 @@ class ClassFit:
 
 def read_class_answers(public_rows: PublicRows, query: ClassQuery, asked: str) -> ClassAnswers:
     """The answers of a query by classes about one thing. `public_rows` is that of the release."""
-    table = public_rows.source.class_answers(query.name)
-    table = table.filter(pa.compute.equal(table["attribute"], asked))
+    table = public_rows.answered(query, asked)
     keys = table.select(list(query.by))
     spec = public_rows.spec
     codes = {name: _codes(spec, name, keys) for name in query.classes}

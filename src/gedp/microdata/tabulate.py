@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
+from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone, unknown_codes
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
 from gedp.microdata.fit import Microdata
@@ -67,6 +67,10 @@ def _by_classes(
         raise FaultsError(microdata.public_rows.source.name, [fault])
     keys, totals = class_totals(microdata, [*by, *others], _names(asked))
     lines = _lines(asked, keys, totals, confidence)
+    there = {key: lines[key].unique().to_pylist() for key in where}
+    faults = [fault for key, codes in where.items() for fault in unknown_codes(key, codes, there[key])]
+    if faults:
+        raise FaultsError(microdata.public_rows.source.name, faults)
     for key, codes in where.items():
         lines = lines.filter(pa.compute.is_in(lines[key], value_set=pa.array(list(codes), pa.string())))
     return lines.drop_columns(others)
