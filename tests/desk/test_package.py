@@ -129,6 +129,11 @@ def test_a_package_that_was_changed_or_leads_elsewhere_is_refused(folder: Path, 
     (changed / "csv/cnty.csv").write_text("cnty\n", encoding="utf-8")
     with pytest.raises(Refused, match="a checksum differs"):
         read_package(changed)
+    said = (folder / "plain/publication.json").read_text(encoding="utf-8")
+    later = shutil.copytree(folder / "plain", tmp_path / "later")
+    (later / "publication.json").write_text(said.replace('"format": 1', '"format": 2'), encoding="utf-8")
+    with pytest.raises(Refused, match="a package of format 2, and this gedp reads format 1"):
+        read_package(later)
     ended = run_gedp("desk", str(changed), "--port", "0", folder=tmp_path)
     assert (ended.code, "a checksum differs" in ended.err) == (1, True)
     leading = shutil.copytree(folder / "plain", tmp_path / "leading")

@@ -334,3 +334,11 @@ def test_queries_by_the_same_keys_are_one_table_and_the_package_says_so(tmp_path
     assert said in (tmp_path / "p/README.md").read_text(encoding="utf-8")
     (alone,) = gedp.publish(release, tmp_path / "one", only=["wages"], formats=["csv"]).tables
     assert (alone.chosen.name, alone.chosen.title) == ("wages", "Wages by county")
+
+
+def test_the_package_that_one_stands_in_is_replaced(release: gedp.Release, tmp_path: Path) -> None:
+    gedp.publish(release, tmp_path / "p", formats=["csv"])
+    done = command("publish", str(release.folder), "--to", ".", "--force", "--only", "cnty", folder=tmp_path / "p")
+    assert done.code == 0, done.err
+    assert list(tmp_path.iterdir()) == [tmp_path / "p"]
+    assert list(tables_of(tmp_path / "p")) == [("cnty",)]

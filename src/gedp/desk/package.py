@@ -24,9 +24,10 @@ from gedp.desk.source import NONE, Facts, FinishedTable, MadeTable
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.margins import with_margin
 from gedp.numbers import MINUS
+from gedp.publication.about import FORMAT
 from gedp.publication.changes import FLAGS
 from gedp.publication.chosen import COLUMNS, NAME
-from gedp.publication.package import DESCRIPTION, package_files
+from gedp.publication.package import DESCRIPTION, format_of, package_files
 from gedp.publication.plain import plain
 from gedp.report.page import SEEDED, SYNTHETIC
 
@@ -43,6 +44,10 @@ def is_package(folder: Path) -> bool:
 def read_package(folder: Path, title: str | None = None) -> "PackageTables":
     """The tables of a package that is as it was written; any other is refused."""
     files = package_files(folder)
+    if files is None and (number := format_of(folder)) not in (None, FORMAT):
+        raise Refused(
+            f"{folder} is a package of format {number}, and this gedp reads format {FORMAT}. Publish it again"
+        )
     if files is None:
         raise Refused(f"{folder} is a package that was changed, or is not whole: a checksum differs. Get a fresh copy")
     said = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
