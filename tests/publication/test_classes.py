@@ -15,6 +15,7 @@ import pytest
 
 import gedp
 from gedp.errors import FaultsError
+from gedp.report import write_report
 from tests.publication.conftest import small_spec, small_table
 
 CLASSES = {"size": {"attribute": "jobs", "edges": [0, 5, 20, 50]}}
@@ -138,3 +139,8 @@ def test_tables_by_classes_are_read_once_and_only_as_they_were_released(tmp_path
     assert used.class_fits["jobs"] is not None
     with pytest.raises(FaultsError, match="another checksum than the manifest says"):
         unused.tabulate(["size"])
+
+
+def test_the_report_calls_tables_by_classes_as_people_do(classed: gedp.Release, tmp_path: Path) -> None:
+    write_report(classed.microdata(), tmp_path / "report.html")
+    assert ">Jobs by size<" in (tmp_path / "report.html").read_text(encoding="utf-8")

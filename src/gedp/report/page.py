@@ -288,8 +288,8 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         kinds = {name: sum(noise.groups[name] for noise in noises) for name in MECHANISMS}
         noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
         rows.append([labels.of_query(query), by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
-    rows += [_by_class(each, len(alike), links) for each in release.manifest.class_tables]
-    rows += [_combined(each, len(alike), links) for each in release.manifest.combination_tables]
+    rows += [_by_class(each, labels, len(alike), links) for each in release.manifest.class_tables]
+    rows += [_combined(each, labels, len(alike), links) for each in release.manifest.combination_tables]
     headings = [
         "table",
         "one row for each",
@@ -303,7 +303,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
     return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
 
 
-def _by_class(answered: ClassesAnswered, errors: int, links: bool) -> list[str]:
+def _by_class(answered: ClassesAnswered, labels: Labels, errors: int, links: bool) -> list[str]:
     """The line of a table by classes. Its errors depend on the class, and are in the table."""
     query = answered.query
     kinds = {name: answered.entries - certain for name, certain in answered.certain.items()}
@@ -311,15 +311,17 @@ def _by_class(answered: ClassesAnswered, errors: int, links: bool) -> list[str]:
     noise = [f"count {kinds[COUNT]:,}"] if COUNT in kinds else []
     noise += [f"pnc {of_sums:,}"] if query.sums else []
     file = _file(f"tables/{query.name}.csv", links)
-    return [query.name, " × ".join(query.by), f"{answered.entries:,}", ", ".join(noise), *[""] * errors, file]
+    by = " × ".join(map(labels.title, query.by))
+    return [labels.of_query(query), by, f"{answered.entries:,}", ", ".join(noise), *[""] * errors, file]
 
 
-def _combined(answered: CombinationsAnswered, errors: int, links: bool) -> list[str]:
+def _combined(answered: CombinationsAnswered, labels: Labels, errors: int, links: bool) -> list[str]:
     """The line of a table of combinations. Its errors are in the table."""
     query = answered.query
-    asked = f"{query.name} ({', '.join(query.asked)})"
+    asked = f"{labels.of_query(query)} ({', '.join(map(labels.title, query.asked))})"
+    by = " × ".join(map(labels.title, query.by)) or "all together"
     noise, file = f"pnc {answered.groups * len(query.asked):,}", _file(f"tables/{query.name}.csv", links)
-    return [asked, " × ".join(query.by) or "all together", f"{answered.groups:,}", noise, *[""] * errors, file]
+    return [asked, by, f"{answered.groups:,}", noise, *[""] * errors, file]
 
 
 def _of_counts(manifest: Manifest) -> str:
