@@ -3,7 +3,7 @@
 (() => {
   const { $, element, named, options, checks, table, chips } = DeskPage;
   const LIMIT = 100, TRIES = 6;
-  let release, view, shown, asked;
+  let release, view, shown, asked, listed;
 
   const keyOf = (name) => release.keys.find((key) => key.name === name) ?? { name, title: name, codes: 0 };
   // Whether the table also shows what changed, and which column is drawn first then.
@@ -207,9 +207,19 @@
     $("chart").value = view.chart;
   }
   async function codesOf(key) {
+    listed?.abort();
+    listed = new AbortController();
     $("filter-codes").hidden = !key;
     if (!key) return;
-    const found = await get(`api/codes?${new URLSearchParams({ key, search: $("filter-search").value, limit: 100 })}`);
+    let found;
+    try {
+      found = await get(`api/codes?${new URLSearchParams({ key, search: $("filter-search").value, limit: 100 })}`, listed.signal);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      $("filter-list").replaceChildren();
+      $("filter-more").textContent = error.message;
+      return;
+    }
     const chosen = view.where[key] ?? [], entries = found.codes.map(({ code, name }) => ({ value: code, text: named(name, code) }));
     checks($("filter-list"), entries, chosen, (code, isChosen) => {
       const before = (view.where[key] ?? []).filter((each) => each !== code), where = { ...view.where, [key]: isChosen ? [...before, code] : before };
