@@ -17,12 +17,12 @@ import pytest
 import gedp
 from gedp.confidential.sealing import UnexpectedError
 from gedp.errors import BudgetExceededError, FaultsError, Refused
+from gedp.explain.released import released_promise
 from gedp.ledger import DecidedBy, Ledger
 from gedp.ledger.statement import statement
 from gedp.periods import Period
 from gedp.policy import for_period, read_spec
 from gedp.release import read_release
-from gedp.report.strength import together
 from tests.helpers.runs import PRICE, SYNTHETIC, Ended, changed, small_table, write_spec
 from tests.helpers.runs import gedp as command
 
@@ -94,7 +94,7 @@ def test_four_quarters_end_to_end(folder: Path) -> None:
     assert content["format"] == 6
     assert content["together"]["series"]["years"][0]["mu_squared"] == str(3 * PRICE)
     assert command("ledger", "verify", LEDGER, "--release", "out/2016Q3", folder=folder).code == 0
-    assert "any four consecutive quarters together" in together(third.manifest)
+    assert "any four consecutive quarters together" in " ".join(released_promise(third.manifest))
 
 
 def test_what_is_said_about_a_series(folder: Path) -> None:

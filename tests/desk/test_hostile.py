@@ -7,6 +7,9 @@ from urllib.parse import quote
 import pytest
 
 from gedp.desk.guard import HEADERS, MOST_CHARACTERS, Guard
+from gedp.microdata import tabulate
+from gedp.microdata.cells import PublicRows, columns_alone
+from gedp.release import ProtectedAnswers
 from tests.helpers.desks import Served
 
 
@@ -101,6 +104,35 @@ def test_long_addresses_and_contents_are_refused(served: Served) -> None:
     assert "more than 400 parameters" in served.get(f"/api/table?{'rows=a&' * 500}").json["error"]
     content = b"GET /api/release HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9999999\r\n\r\n"
     assert served.send(content).split()[1] == b"413"
+
+
+def test_absurd_requests_are_answered_in_words(served: Served) -> None:
+    assert served.get(f"/api/table?rows=naics{'9' * 5000}").status == 400
+    assert served.get(f"/api/codes?key=naics{'9' * 5000}").status == 400
+    assert served.get(f"/api/table.xlsx?rows=cnty&ratio=x={'9' * 200}*wage").status == 400
+    assert served.get(f"/api/table.xlsx?rows=cnty&ratio=x={'9' * 30}*wage").body[:2] == b"PK"
+
+
+def test_a_filter_of_many_signs_is_read_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def counted(source: ProtectedAnswers) -> PublicRows:
+        made.append(source)
+        return columns_alone(source)
+
+    monkeypatch.setattr(tabulate, "columns_alone", counted)
+    assert served.get(f"/api/table?where={'=' * 16_000}").status == 400
+    assert len(made) <= 1
+
+
+def test_what_fails_inside_says_nothing_about_it(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise RuntimeError("secret")
+
+    monkeypatch.setattr(served.desk.tables, "get", broken)
+    reply = served.get("/api/table?rows=cnty")
+    assert (reply.status, reply.json) == (500, {"error": "That failed, and is no fault of yours", "faults": []})
+    assert reply.headers["content-security-policy"]
 
 
 PIECES = [

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
+from playwright.sync_api import Browser
 
 import gedp
 from gedp.desk.app import Desk
@@ -17,7 +18,9 @@ from gedp.desk.package import read_package
 from gedp.errors import Refused
 from gedp.files import sha256
 from gedp.release.derived import SUMS
+from tests.desk.test_page import Opened, chosen
 from tests.helpers.desks import Served, desk_of, serving
+from tests.helpers.quarters import first_quarter, release_of, second_quarter
 from tests.helpers.runs import gedp as run_gedp
 from tests.publication.test_classes import COUNTIES, SIZES, released
 
@@ -126,6 +129,11 @@ def test_a_package_that_was_changed_or_leads_elsewhere_is_refused(folder: Path, 
     (changed / "csv/cnty.csv").write_text("cnty\n", encoding="utf-8")
     with pytest.raises(Refused, match="a checksum differs"):
         read_package(changed)
+    said = (folder / "plain/publication.json").read_text(encoding="utf-8")
+    later = shutil.copytree(folder / "plain", tmp_path / "later")
+    (later / "publication.json").write_text(said.replace('"format": 1', '"format": 2'), encoding="utf-8")
+    with pytest.raises(Refused, match="a package of format 2, and this gedp reads format 1"):
+        read_package(later)
     ended = run_gedp("desk", str(changed), "--port", "0", folder=tmp_path)
     assert (ended.code, "a checksum differs" in ended.err) == (1, True)
     leading = shutil.copytree(folder / "plain", tmp_path / "leading")
@@ -165,3 +173,36 @@ def test_the_command_makes_the_same_table_by_classes(classed: Served, folder: Pa
 def test_establishments_of_public_groups_are_no_figure(classed: Served) -> None:
     reply = classed.get("/api/table?rows=naics3&attribute=establishments")
     assert (reply.status, "a figure by classes alone" in reply.json["error"]) == (400, True)
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A desk of a package with tables of change."""
+    folder, before = tmp_path_factory.mktemp("changed"), first_quarter()
+    old = release_of(before, folder / "q1", seed=1)
+    new = release_of(second_quarter(before), folder / "q2", seed=2)
+    gedp.publish(new, folder / "package", against=old, quality=gedp.Quality(withheld_above=0.02), formats=["csv"])
+    with serving(Desk(read_package(folder / "package"))) as served:
+        yield served
+
+
+def test_a_table_of_change_is_found_by_its_figures(changed: Served) -> None:
+    found = cells(changed, "rows=cnty&attribute=jobs:+change")
+    assert found[("001",)][0]["quality"] == "significant"
+    assert cells(changed, "rows=cnty&attribute=jobs")[("001",)][0]["quality"] in ("A", "B")
+    told = {
+        cell["quality"]: cell["text"]
+        for line in cells(changed, "rows=cnty&rows=naics2&attribute=wage:+change").values()
+        for cell in line
+    }
+    assert (told["opened"], told["closed"], told["withheld"]) == ("–", "–", "withheld")
+
+
+def test_tables_of_change_are_opened_on_the_page(changed: Served, browser: Browser) -> None:
+    it = Opened(browser, changed)
+    tables = changed.get("/api/release").json["tables"]
+    place = next(at for at, each in enumerate(tables) if each["by"] == ["cnty"] and "jobs: change" in each["figures"])
+    chosen(it, "Published table", str(place))
+    assert it.heading() == "Jobs, change (jobs) by County"
+    assert it.page.locator("#finished").input_value() == str(place)
+    assert it.errors == []

@@ -1,12 +1,13 @@
 """The page of the desk in a real browser: choose, filter, sort, draw, download, restore from a link, by keyboard."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.csv
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Error, Page, Route, expect
 
 from tests.attacks.test_pages import toml
 from tests.helpers.desks import Served, desk_of, serving
@@ -95,6 +96,26 @@ def test_a_filter_is_set_searched_for_and_removed(opened: Opened) -> None:
         page.get_by_role("button", name="Remove the filter County").click()
     opened.settled()
     expect(page.locator("#table tfoot")).to_contain_text("20,071")
+
+
+def test_a_slow_answer_does_not_take_the_place_of_a_newer_list(opened: Opened) -> None:
+    page, held = opened.page, list[Route]()
+
+    def answer(route: Route) -> None:
+        if held:
+            route.continue_()
+        else:
+            held.append(route)
+
+    page.route("**/api/codes?*", answer)
+    page.get_by_label("Only some of").select_option("cnty")
+    page.get_by_label("Search").fill("harb")
+    expect(page.locator("#filter-list label")).to_have_count(1)
+    with suppress(Error):  # nobody waits for it any more
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    expect(page.locator("#filter-list label")).to_have_count(1)
+    assert opened.errors == []
 
 
 def test_a_click_on_a_heading_sorts_and_says_so(opened: Opened) -> None:

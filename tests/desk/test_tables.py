@@ -6,13 +6,14 @@ from concurrent.futures import ThreadPoolExecutor
 import pyarrow as pa
 import pytest
 
-from gedp.desk import app, making
+from gedp.desk import app, making, tables
 from gedp.desk.catalogue import Catalogue
 from gedp.desk.command import tabulate_command
 from gedp.desk.question import Question
 from gedp.desk.source import MadeTable
-from gedp.desk.tables import Tables
+from gedp.desk.tables import Tables, size_of
 from gedp.errors import DomainError
+from gedp.microdata.cells import MOST_PREFIXES
 from tests.helpers.desks import Served
 
 
@@ -60,10 +61,25 @@ def test_the_oldest_tables_are_forgotten_where_there_is_no_room() -> None:
         made.append(question.attributes[0])
         return table_of(question)
 
-    asked = Tables(make, room=2 * table_of(Question(attributes=("a",))).lines.nbytes)
+    one = Question(attributes=("a",))
+    asked = Tables(make, room=2 * size_of(one, table_of(one)))
     for name in "abacab":
         asked.get(Question(attributes=(name,)))
     assert made == ["a", "b", "c", "b"]  # a was asked for in between
+
+
+def test_small_tables_take_room_too_and_their_number_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    long = [Question(attributes=(f"{place}" * 500,)) for place in range(100)]
+    asked = Tables(lambda question: MadeTable(pa.table({"attribute": ["a"]}), None), room=100_000)
+    for question in long:
+        asked.get(question)
+    assert sum(map(len, map(repr, asked._made))) < 100_000
+    assert len(asked._made) < 20
+    monkeypatch.setattr(tables, "MOST_TABLES", 3)
+    many = Tables(table_of)
+    for name in "abcde":
+        many.get(Question(attributes=(name,)))
+    assert [question.attributes for question in many._made] == [("c",), ("d",), ("e",)]
 
 
 def test_a_table_of_very_many_groups_is_refused(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,6 +95,16 @@ def test_the_groupings_that_were_asked_for_are_not_all_remembered(served: Served
         assert served.get(f"/api/table?rows=cnty&attribute=m1emp&where=naics4={code['code']}").status == 200
     assert isinstance(served.desk.source, Catalogue)
     assert len(served.desk.source.public_rows._cells) <= making.KEPT_CELLS
+
+
+def test_the_first_characters_that_were_asked_for_are_not_all_remembered(served: Served) -> None:
+    assert isinstance(served.desk.source, Catalogue)
+    rows = served.desk.source.public_rows
+    for number in range(1, 60):
+        assert served.get(f"/api/codes?key=cnty{number}").status == 200
+    assert sum(name.startswith("cnty") for name in rows._keys) <= MOST_PREFIXES + 1
+    for name in ("cnty03", "cnty0", "cnty1000"):
+        assert served.get(f"/api/codes?key={name}").status == 400
 
 
 def test_a_queue_that_is_full_says_so(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -242,6 +242,14 @@ def test_a_filter_takes_lines_of_a_table_by_classes_and_adds_up_none() -> None:
         microdata.tabulate(["size"], where={"cnty": ["1", "2"]})
 
 
+def test_codes_that_are_not_there_are_all_named_by_classes_too() -> None:
+    microdata = rehearsed(spec_of([IDENTITY, *SIZES]), 3)
+    with pytest.raises(FaultsError) as refused:
+        microdata.tabulate(["cnty", "size"], where={"cnty": ["9"], "size": ["0-4", "1-1"]})
+    problems = [fault.problem for fault in refused.value.faults]
+    assert problems == ["there is no '9' in cnty", "there is no '1-1' in size"]
+
+
 def test_sums_by_classes_are_whole_and_not_negative_where_asked() -> None:
     microdata = rehearsed(spec_of([IDENTITY, SIZES[0]], microdata={"nonnegative": True, "whole": True}), 8)
     jobs, totals = estimates(microdata, ["naics", "size"], "emp"), estimates(microdata, ["naics"], "emp")

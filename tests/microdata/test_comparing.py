@@ -184,12 +184,33 @@ def test_public_totals_of_one_quarter_are_not_those_of_the_next(quarters: Quarte
         quarters.new.microdata(fixed=totals[:1]).change(old, [])
 
 
+def test_the_same_public_totals_in_another_order_are_the_same(quarters: Quarters) -> None:
+    counties = pa.table({"cnty": ["001", "003"], "jobs": ["2000", "1000"]})
+    old = quarters.old.microdata(fixed=[counties])
+    others = pa.table({"jobs": ["1000.0", "2000"], "cnty": ["003", "001"]})
+    with pytest.raises(FaultsError, match="the same public totals"):
+        quarters.new.microdata(fixed=[others]).change(old, [])
+    moved = pa.table({"cnty": ["003", "001"], "jobs": ["2000", "1000"]})
+    assert quarters.new.microdata(fixed=[moved]).change(old, [])
+
+
 def test_a_key_that_is_called_like_a_column_of_changes_is_refused(quarters: Quarters) -> None:
     with pytest.raises(FaultsError, match="'change' is also the name"):
         quarters.new.microdata().change(quarters.old.microdata(), ["change"])
 
 
 # A series.
+
+
+def test_classes_of_a_series_are_in_their_own_order(tmp_path: Path) -> None:
+    classes = {"size": {"attribute": "jobs", "edges": [0, 5, 10, 20]}}
+    before = first_quarter()
+    old, new = (
+        release_of(rows, tmp_path / name, seed=seed, classes=classes)
+        for seed, (name, rows) in enumerate((("q1", before), ("q2", second_quarter(before))), 1)
+    )
+    table = gedp.tabulate_series([old.microdata(), new.microdata()], ["size"], ["establishments"])
+    assert list(dict.fromkeys(row["size"] for row in table)) == ["0-4", "5-9", "10-19", "20+"]
 
 
 @pytest.fixture(scope="module")

@@ -31,6 +31,7 @@ from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.release import ReleaseFolder
 from tests.helpers.runs import COMMAND
 from tests.helpers.specs import measured
+from tests.microdata.test_kinds import ALWAYS
 
 QCEW = Path(__file__).parents[3] / "shared" / "data" / "qcew_2016q1.parquet"
 MONTHS = ["m1emp", "m2emp", "m3emp"]
@@ -67,13 +68,14 @@ def release_of(
     public: Sequence[str] = tuple(PUBLIC),
     by: Sequence[Sequence[str]] = (("establishment",), ("cnty",), ("naics",)),
     groupers: Mapping[str, Grouper] | None = None,
+    mu: Decimal = Decimal(2),
 ) -> ReleaseFolder:
     names = [name for name in table.column_names if name != "key" and name not in PUBLIC and name not in public]
     gammas = {name: Decimal(50) if name in ("wage", "pay") else Decimal("0.5") for name in names}
     attributes = {name: Attribute(name, Closeness("sqrt", gamma)) for name, gamma in gammas.items()}
     data = Data("x", tuple(public), "key", synthetic=True)
     opened = open_table(LocalEngine(table), data, attributes, groupers or {}, folder)
-    queries = [Query(" x ".join(keys), tuple(keys), dict.fromkeys(names, Decimal(2))) for keys in by]
+    queries = [Query(" x ".join(keys), tuple(keys), dict.fromkeys(names, mu)) for keys in by]
     return measured(opened, Policy(attributes, Decimal(100)), queries, out=folder / "out", entropy=SeededEntropy(1))
 
 
@@ -122,6 +124,26 @@ def test_errors_are_those_of_the_same_table_by_name(microdata: Microdata) -> Non
             other = found[line["area_fips"], line["own_code"], line["industry_code"]]
             for kind, column in (("se", "std_error"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
                 assert line[f"{kind}_{theirs}"] == pytest.approx(other[column])
+
+
+def test_establishments_on_file_are_counted_as_in_memory(tmp_path: Path) -> None:
+    release = release_of(state(), tmp_path, by=[["establishment"], ["state", "cnty"], ["own"], ["naics"]])
+    here, there = fit_microdata(release), fit_microdata(release, on_file=ALWAYS)
+    assert there.public_rows.count < there.public_rows.listed == 200
+    for level in (50, 73, 78):
+        counted = [each.tabulate_qcew(level).arrow["qtrly_estabs"].to_pylist() for each in (here, there)]
+        assert counted[0] == counted[1]
+        assert sum(counted[1]) == 200
+
+
+def test_a_weekly_wage_without_an_error_is_empty_under_constraints_too(tmp_path: Path) -> None:
+    release = release_of(state(60), tmp_path, mu=Decimal("0.2"))
+    microdata = fit_microdata(release, nonnegative=True, whole=True)
+    lines = microdata.tabulate_qcew(78).arrow.to_pylist()
+    assert {line["se_avg_wkly_wage"] is None for line in lines} == {True, False}
+    for line in lines:
+        assert (line["avg_wkly_wage"] is None) == (line["se_avg_wkly_wage"] is None)
+        assert line["total_qtrly_wages"] >= 0
 
 
 def test_other_names_and_counties_of_five_digits(tmp_path: Path) -> None:

@@ -92,6 +92,7 @@ def test_a_formula_means_what_it_means_in_python(text: str) -> None:
         ("__import__('os')", "cannot be read from \"'os')"),
         ("wage; emp", "cannot be read"),
         ("9" * 400 + " * wage", "a number is too large"),
+        ("9" * 200 + " * wage", "a number is too large"),
         ("wage / " + "9" * 400, "too small"),
         ("(" * 30 + "wage" + ")" * 30, "parentheses"),
         ("-" * 30 + "wage", "missing"),

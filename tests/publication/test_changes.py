@@ -15,7 +15,7 @@ import gedp
 from gedp.errors import DomainError, FaultsError
 from gedp.publication.changes import FLAGS
 from gedp.report.page import SEEDED
-from tests.helpers.quarters import SECTIONS, first_quarter, release_of, second_quarter
+from tests.helpers.quarters import REGIONS, SECTIONS, first_quarter, release_of, second_quarter
 from tests.helpers.runs import gedp as command
 
 PAY = "pay = wage / jobs"
@@ -172,3 +172,23 @@ def test_a_seed_of_the_earlier_release_is_said_too(quarters: tuple[gedp.Release,
     assert not later.manifest.is_seeded
     gedp.publish(later, tmp_path / "p", against=quarters[0], only=["county"], formats=["csv"])
     assert SEEDED in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+
+
+def test_tables_that_the_earlier_release_cannot_have_are_left_out_and_named(
+    quarters: tuple[gedp.Release, gedp.Release], tmp_path: Path
+) -> None:
+    rows = second_quarter(first_quarter())
+    sections: dict[str, Any] = {
+        "data": {**SECTIONS["data"], "public": ["cnty", "naics", "kind"]},
+        "classes": {},
+        "queries": [*QUERIES, {"name": "kinds", "by": ["kind"], "mu": 1}],
+    }
+    moved = {**REGIONS, "003": "south"}
+    later = release_of(rows.assign(kind="private"), tmp_path / "q2", seed=2, regions=moved, **sections)
+    package = gedp.publish(later, tmp_path / "p", against=quarters[0], tables=["region"], formats=["csv"])
+    names = [table.chosen.name for table in package.tables]
+    assert names == ["county", "cells", "kinds", "region", "county: change", "cells: change"]
+    said = (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
+    assert "These tables have none: By kind; By region." in said
+    with pytest.raises(FaultsError, match="can have none of these tables"):
+        gedp.publish(later, tmp_path / "none", against=quarters[0], only=["kinds"], formats=["csv"])

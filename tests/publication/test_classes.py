@@ -14,6 +14,7 @@ import pytest
 
 import gedp
 from gedp.errors import FaultsError
+from gedp.report.page import report_page
 from tests.publication.conftest import small_spec, small_table
 
 CLASSES = {"size": {"attribute": "jobs", "edges": [0, 5, 20, 50]}}
@@ -123,3 +124,21 @@ def test_several_tables_by_classes_are_published_but_not_in_whole_units(tmp_path
     with pytest.raises(FaultsError, match="--rounding whole"):
         gedp.publish(release, tmp_path / "whole", formats=["parquet"], rounding="whole")
     assert isinstance(package.tables[1].arrow, pa.Table)
+
+
+def test_tables_by_classes_are_read_once_and_only_as_they_were_released(tmp_path: Path) -> None:
+    release = released(tmp_path, SIZES)
+    used, unused = release.microdata(), release.microdata()
+    before = used.tabulate(["size"]).arrow
+    path = tmp_path / "out/tables/sizes.parquet"
+    answers = pq.read_table(path)
+    others = pa.array(answers["estimate"].to_numpy() + 1.0)
+    pq.write_table(answers.set_column(answers.column_names.index("estimate"), "estimate", others), path)
+    assert used.tabulate(["size"]).arrow.equals(before)
+    assert used.class_fits["jobs"] is not None
+    with pytest.raises(FaultsError, match="another checksum than the manifest says"):
+        unused.tabulate(["size"])
+
+
+def test_the_report_calls_tables_by_classes_as_people_do(classed: gedp.Release) -> None:
+    assert ">Jobs by size<" in report_page(classed.microdata(), None, links=False)

@@ -1,6 +1,7 @@
 """The workbook as a reader opens it, and SDMX-CSV against its structure."""
 
 import csv
+import errno
 import json
 from pathlib import Path
 from unittest.mock import Mock
@@ -10,8 +11,11 @@ import openpyxl
 import pytest
 
 import gedp
-from gedp.publication.sdmx import AGENCY, COMMON, STRUCTURE, VERSION, Ids
+from gedp.csvfiles import guarded
+from gedp.files import WriteError
+from gedp.publication.sdmx import AGENCY, COMMON, STRUCTURE, VERSION, Ids, _named
 from gedp.publication.workbook import NARROWEST, _on_paper, _sheet_names, _width
+from tests.publication.conftest import small_table
 from tests.publication.levels import read_table
 
 SPACES = {"str": STRUCTURE, "com": COMMON}
@@ -128,3 +132,47 @@ def test_wrapped_texts_have_room_and_every_sheet_is_one_page_wide(package: Path)
     assert long
     assert all(notes.row_dimensions[cell.row].height >= 30 for cell in long)
     assert book["cnty"].row_dimensions[4].height >= 30
+
+
+def test_a_workbook_on_a_full_disk_is_refused_in_words_and_leaves_nothing(
+    release: gedp.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    monkeypatch.setattr("xlsxwriter.workbook.Workbook._store_workbook", full)
+    with pytest.raises(WriteError, match=r"tables\.xlsx: no space left on device"):
+        gedp.publish(release, tmp_path / "p", formats=["xlsx"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_workbook_keeps_its_temporary_files_beside_itself(
+    release: gedp.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "elsewhere"))
+    gedp.publish(release, tmp_path / "p", formats=["xlsx"])
+    assert {path.name for path in (tmp_path / "p").iterdir() if path.name.startswith(".")} == set()
+
+
+def test_links_lead_to_sheets_with_an_apostrophe(tmp_path: Path) -> None:
+    spec = gedp.make_spec(
+        data={"public": ["cnty's"], "id": "key", "synthetic": True},
+        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
+        budget={"mu": 9},
+        queries=[{"name": "each", "by": "establishment", "mu": 1}],
+    )
+    rows = small_table().select(["key", "cnty", "jobs"]).rename_columns(["key", "cnty's", "jobs"])
+    made = gedp.run(spec, rows, out=tmp_path / "out", seed=3, answers_only=True)
+    gedp.publish(made, tmp_path / "p", tables=[["cnty's"]], formats=["xlsx"])
+    book = openpyxl.load_workbook(tmp_path / "p" / "tables.xlsx")
+    assert "cnty's" in book.sheetnames
+    assert book["Contents"]["B5"].hyperlink.location == "'cnty''s'!A1"
+
+
+def test_sdmx_has_ids_that_no_guard_changes_and_names_that_xml_allows() -> None:
+    ids = Ids(["-a", "_a", "a\x01"])
+    assert list(ids.of.values()) == ["_a", "_a_2", "a_"]
+    assert all(guarded(made) == made for made in ids.of.values())
+    element = Tree.Element("Code")
+    _named(element, "a\x01\ud800b")
+    assert Tree.fromstring(Tree.tostring(element, encoding="utf-8"))[0].text == "a\ufffd\ufffdb"

@@ -18,7 +18,7 @@ margins = st.floats(1e-2, 1e9)
 
 @given(amounts, margins)
 def test_a_column_is_rounded_as_the_report_rounds_one_number(estimate: float, margin: float) -> None:
-    places = places_of(np.array([margin]))
+    places = places_of(np.array([margin]), np.array([estimate]))
     shown, _ = with_margin(estimate, margin)
     assert float(rounded(np.array([estimate]), places)[0]) == pytest.approx(
         float(shown.replace(",", "").replace("\N{MINUS SIGN}", "-")), abs=10.0 ** -int(places[0]) * 1.000001
@@ -28,7 +28,7 @@ def test_a_column_is_rounded_as_the_report_rounds_one_number(estimate: float, ma
 @given(amounts, margins)
 def test_an_interval_is_rounded_outward_by_less_than_one_place(middle: float, margin: float) -> None:
     low, high = np.array([middle - margin]), np.array([middle + margin])
-    places = places_of(np.array([margin]))
+    places = places_of(np.array([margin]), np.array([middle]))
     wide = outward(low, high, places)
     place = 10.0 ** -float(places[0])
     slack = 1e-8 * place + 1e-9 * abs(middle)
@@ -39,12 +39,23 @@ def test_an_interval_is_rounded_outward_by_less_than_one_place(middle: float, ma
 @given(st.floats(1e-4, 1e4), st.floats(1.0001, 1000))
 def test_an_end_beyond_0_stays_beyond_0(near: float, times: float) -> None:
     far, nothing = near * times, np.array([0.0, -1.0, np.nan, np.inf])
-    places = places_of(np.array([(far - near) / 2]))
+    places = places_of(np.array([(far - near) / 2]), np.array([near]))
     low, high = outward(np.array([near, -far]), np.array([far, -near]), places)
     assert 0 < low[0] <= near * (1 + 1e-8)
     assert 0 > high[1] >= -near * (1 + 1e-8)
     assert (low[0], high[0]) == (-high[1], -low[1])
     assert outward(nothing, nothing, np.zeros(4, dtype=np.int64))[0].tolist()[:2] == [0.0, -1.0]
+
+
+def test_an_exact_figure_stays_as_it_is_and_one_of_unknown_error_has_three_digits() -> None:
+    values, margin = (
+        np.array([91738040.71, 0.25, 54385728187.0, 123456.7, -0.0012345]),
+        np.array([0, 0, 0, np.nan, np.nan]),
+    )
+    assert rounded(values, places_of(margin, values)).tolist() == [91738040.71, 0.25, 54385728187.0, 123000, -0.00123]
+    for value, around in zip(values.tolist(), margin.tolist(), strict=True):
+        shown = float(with_margin(value, around)[0].replace(",", "").replace("\N{MINUS SIGN}", "-"))
+        assert shown == rounded(np.array([value]), places_of(np.array([around]), np.array([value])))[0]
 
 
 def test_digits_of_a_number() -> None:

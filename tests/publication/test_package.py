@@ -323,3 +323,53 @@ def test_tables_of_combinations_are_left_out_and_said_to_be(balances: gedp.Relea
 
 def _names(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in all_files(folder))
+
+
+def named(folder: Path, *queries: dict[str, object]) -> gedp.Release:
+    """A release of the small table with these queries."""
+    spec = gedp.make_spec(
+        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True},
+        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}, "wage": {"psi": "sqrt", "gamma": 20}},
+        budget={"mu": 9},
+        queries=[{"name": "each", "by": "establishment", "mu": 1}, *queries],
+    )
+    return gedp.run(spec, small_table(), out=folder / "out", seed=3, answers_only=True)
+
+
+def test_tables_have_names_of_their_own_whatever_queries_are_called(tmp_path: Path) -> None:
+    release = named(
+        tmp_path,
+        {"name": "total", "by": ["cnty"], "mu": 1},
+        {"name": "total-change", "by": ["naics"], "mu": 1},
+    )
+    earlier = gedp.run(release.spec, small_table(), out=tmp_path / "earlier", seed=4, answers_only=True)
+    gedp.publish(release, tmp_path / "p", tables=[[]], against=earlier)
+    tables = json.loads((tmp_path / "p/publication.json").read_text(encoding="utf-8"))["tables"]
+    names = [table["name"] for table in tables]
+    assert names[:3] == ["total", "total-change", "total 2"]
+    assert names[3:] == ["total: change", "total-change: change", "total 2: change"]
+    for kind in ("csv", "parquet", "sdmx", "sheet"):
+        assert len({table["files"][kind] for table in tables}) == len(tables)
+    assert len(read_table(tmp_path / "p" / tables[2]["files"]["csv"])) == 2
+
+
+def test_queries_by_the_same_keys_are_one_table_and_the_package_says_so(tmp_path: Path) -> None:
+    release = named(
+        tmp_path,
+        {"name": "jobs", "by": ["cnty"], "mu": {"jobs": 1}, "title": "Jobs by county"},
+        {"name": "wages", "by": ["cnty"], "mu": {"wage": 1}, "title": "Wages by county"},
+    )
+    (table,) = gedp.publish(release, tmp_path / "p", formats=["csv"]).tables
+    assert (table.chosen.name, table.chosen.title, table.chosen.attributes) == ("jobs", "By cnty", ("jobs", "wage"))
+    said = "One table, “By cnty”, has the figures of several: Jobs by county; Wages by county."
+    assert said in (tmp_path / "p/README.md").read_text(encoding="utf-8")
+    (alone,) = gedp.publish(release, tmp_path / "one", only=["wages"], formats=["csv"]).tables
+    assert (alone.chosen.name, alone.chosen.title) == ("wages", "Wages by county")
+
+
+def test_the_package_that_one_stands_in_is_replaced(release: gedp.Release, tmp_path: Path) -> None:
+    gedp.publish(release, tmp_path / "p", formats=["csv"])
+    done = command("publish", str(release.folder), "--to", ".", "--force", "--only", "cnty", folder=tmp_path / "p")
+    assert done.code == 0, done.err
+    assert list(tmp_path.iterdir()) == [tmp_path / "p"]
+    assert list(tables_of(tmp_path / "p")) == [("cnty",)]

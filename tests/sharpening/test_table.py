@@ -1,5 +1,6 @@
 """Tables that lean on earlier releases: what every line says, what is refused, and both doors."""
 
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -118,6 +119,15 @@ def test_what_is_no_series_is_refused_at_once(releases: list[gedp.Release]) -> N
         gedp.sharpen(newest, [], BY)
     with pytest.raises(gedp.FaultsError, match="family of its own"):
         gedp.sharpen(newest, [older], BY, within=BY)
+
+
+def test_releases_that_cannot_be_compared_are_refused(
+    tables: list[Any], releases: list[gedp.Release], tmp_path: Path
+) -> None:
+    real = replace(SPEC, data=replace(SPEC.data, synthetic=False))
+    other = gedp.run(real, tables[0], out=tmp_path / "real", ledger=tmp_path / "ledger", answers_only=True)
+    with pytest.raises(gedp.FaultsError, match="about synthetic establishments, the other is not"):
+        gedp.sharpen(releases[0].microdata(), [releases[1].microdata(), other.microdata()], BY)
 
 
 def test_releases_in_another_order_are_refused(tables: list[Any], tmp_path: Path) -> None:

@@ -91,7 +91,8 @@ def command(
     from gedp.cli.output import files_of, require_other
     from gedp.explain import terminal
     from gedp.explain.facts import all_publishers, between_records, protection_groups, warnings
-    from gedp.explain.series import planned_series, released_series
+    from gedp.explain.released import explained_promise
+    from gedp.explain.series import explained_series
     from gedp.policy import for_period, price, require_within_budget
     from gedp.policy.examples import find_spec
     from gedp.release import read_release
@@ -118,7 +119,7 @@ def command(
     if html and release:
         release.require_not_part(html, made=DERIVED)
 
-    terminal.print_promise(console, prices.total)
+    terminal.print_promise(console, explained_promise(read, manifest))
     terminal.print_warnings(console, warnings(read, prices.total))
     for group in groups:
         terminal.print_intervals(console, group)
@@ -129,7 +130,7 @@ def command(
         terminal.print_records(console, *records, apart)
     terminal.print_sampling(console, groups)
     terminal.print_existence(console, groups, prices.total)
-    terminal.print_series(console, planned_series(read) if manifest is None else released_series(manifest))
+    terminal.print_series(console, explained_series(read, manifest))
     terminal.print_prices(console, read)
     terminal.print_errors(console, read)
     terminal.print_other_accounting(console, prices)
@@ -139,5 +140,5 @@ def command(
         from gedp.explain.page import explain_page
         from gedp.files import write_text
 
-        write_text(html, explain_page(read, Path(spec).stem, sizes, records))
+        write_text(html, explain_page(read, Path(spec).stem, sizes, records, manifest))
         console.print(f"Wrote {html}. Open it in a browser; it needs no network.")

@@ -1,7 +1,6 @@
 """`gedp tabulate`: a custom table from the microdata of a release, or of several, with what changed between them."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -119,7 +118,7 @@ def command(
     from gedp.cli.tabulating import TableAsked
     from gedp.confidential.engines.choice import on_file
     from gedp.microdata.ratios import parse_ratios
-    from gedp.microdata.tabulate import knows_key, parse_where
+    from gedp.microdata.tabulate import known_keys, parse_where
     from gedp.release import read_release
     from gedp.release.derived import DERIVED
 
@@ -143,7 +142,7 @@ def command(
             if out not in (None, STDOUT):
                 release.require_not_part(out, made=DERIVED)
                 require_other(out, *constraints["fixed"])
-        passing = parse_where(where, partial(knows_key, releases[0]))
+        passing = parse_where(where, known_keys(releases[0]))
         options = {"weights": weights, "share_by": share_by, **constraints}
         choices = keys, attributes, asked, passing, agglvl, renamed, confidence
         wanted = TableAsked(*choices, options, on_file(session), at.step)

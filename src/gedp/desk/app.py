@@ -177,7 +177,10 @@ def application(desk: Desk) -> Starlette:
         status = error.status_code if isinstance(error, HTTPException) else 500
         return refused(status, "There is nothing here. /openapi.json describes what there is")
 
-    made = Starlette(routes=routes(desk), exception_handlers={HTTPException: not_found})
+    async def failed(http: HttpRequest, error: Exception) -> Response:
+        return refused(500, "That failed, and is no fault of yours")
+
+    made = Starlette(routes=routes(desk), exception_handlers={HTTPException: not_found, Exception: failed})
     made.router.redirect_slashes = False  # nobody is sent anywhere
     return made
 

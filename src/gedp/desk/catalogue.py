@@ -1,24 +1,23 @@
 """What can be asked of a release: keys in their levels, codes, figures, tables; and what was protected, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from gedp.accounting.composition import power
 from gedp.desk.changing import make_changes, offered_changes, said_of_changes
 from gedp.desk.command import tabulate_command
 from gedp.desk.making import can_make, make_table
 from gedp.desk.question import Question
-from gedp.desk.source import ChangeOffer, Facts, FinishedTable, MadeTable, all_keys
+from gedp.desk.source import NONE, ChangeOffer, Facts, FinishedTable, MadeTable, all_keys
 from gedp.errors import DomainError, FaultsError
-from gedp.explain.wording import promise_sentence
+from gedp.explain.released import released_promise
 from gedp.industries import INDUSTRY_LEVELS, NAICS
 from gedp.margins import with_margin
 from gedp.microdata import Microdata
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.classes import class_names
 from gedp.microdata.ratios import BUILT_IN, parse_ratios
-from gedp.microdata.tabulate import knows_key, with_wholes
+from gedp.microdata.tabulate import known_keys, with_wholes
 from gedp.policy import COUNT
 from gedp.policy.model import steps_to
 from gedp.publication.quality import Quality
@@ -110,7 +109,7 @@ class Catalogue:
     @cached_property
     def facts(self) -> Facts:
         """What is said about the release: what was protected and how strongly, in sentences."""
-        manifest, mu, change = self.manifest, self.manifest.prices.total.mu, self.change
+        manifest, change = self.manifest, self.change
         seeds = [each.manifest.is_seeded for each in (self, self.earlier) if each is not None]
         secret, known = strength.protected_and_public(self.labels, self.public_rows.lists_establishments)
         return Facts(
@@ -123,7 +122,7 @@ class Catalogue:
             (
                 f"Protected: {secret}. Not protected, because it is public: {known}.",
                 *map(strength.example, strength.titled_groups(self.labels)),
-                promise_sentence(mu, float(power(mu, strength.FALSE_ALARMS))),
+                *released_promise(manifest),
                 *use.constrained(self.microdata),
                 *([] if change is None else [said_of_changes(change.since, has_seeds=sum(seeds) > 1)]),
             ),
@@ -160,7 +159,11 @@ class Catalogue:
 
     def knows(self, key: str) -> bool:
         """Whether a table can be by it, or filtered by it."""
-        return knows_key(self.public_rows.source, key)
+        return self._is_key(key)
+
+    @cached_property
+    def _is_key(self) -> Callable[[str], bool]:
+        return known_keys(self.public_rows.source)
 
     def offers(self, question: Question) -> bool:
         """Whether a table is small enough to be made, and its attributes can be had."""
@@ -172,10 +175,10 @@ class Catalogue:
             return make_changes(self.microdata, self.earlier.microdata, self.quality, question)
         return make_table(self.microdata, self.quality, question)
 
-    def texts(self, figure: str, estimate: float | None, margin: float | None) -> tuple[str, str]:
+    def texts(self, figure: str, estimate: float | None, margin: float | None, flag: str) -> tuple[str, str]:
         """A figure and its margin in the units of the page: no more digits than the error allows."""
         if estimate is None:
-            return "–", "unknown"
+            return NONE, "unknown"
         scale = self.labels.scale(figure)
         return with_margin(estimate / scale, None if margin is None else margin / scale)
 

@@ -22,7 +22,7 @@ from gedp.publication.ratios import differences
 
 MOST_GROUPS = 20_000  # of a table
 MOST_NUMBERS = 20_000_000  # groups of a table times unknowns of the fit: about 20 seconds
-KEPT_CELLS = 12  # groupings whose rows are remembered, besides those of the fit
+KEPT_CELLS = 12  # groupings whose rows are remembered
 
 
 def make_table(microdata: Microdata, quality: Quality, question: Question) -> MadeTable:

@@ -20,12 +20,14 @@ import pyarrow.parquet as pq
 from gedp.arrays import IntArray
 from gedp.csvfiles import read_rows
 from gedp.desk.question import Question
-from gedp.desk.source import Facts, FinishedTable, MadeTable
+from gedp.desk.source import NONE, Facts, FinishedTable, MadeTable
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.margins import with_margin
 from gedp.numbers import MINUS
+from gedp.publication.about import FORMAT
+from gedp.publication.changes import FLAGS
 from gedp.publication.chosen import COLUMNS, NAME
-from gedp.publication.package import DESCRIPTION, package_files
+from gedp.publication.package import DESCRIPTION, format_of, package_files
 from gedp.publication.plain import plain
 from gedp.report.page import SEEDED, SYNTHETIC
 
@@ -37,6 +39,10 @@ _NUMBERS = ("estimate", "std_error", "cv", "ci_low", "ci_high")
 def read_package(folder: Path, title: str | None = None) -> "PackageTables":
     """The tables of a package that is as it was written; any other is refused."""
     files = package_files(folder)
+    if files is None and (number := format_of(folder)) not in (None, FORMAT):
+        raise Refused(
+            f"{folder} is a package of format {number}, and this gedp reads format {FORMAT}. Publish it again"
+        )
     if files is None:
         raise Refused(f"{folder} is a package that was changed, or is not whole: a checksum differs. Get a fresh copy")
     said = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
@@ -154,7 +160,7 @@ class PackageTables:
     def offers(self, question: Question) -> bool:
         """Whether there is such a table."""
         found = self._find(question)
-        return found is not None and set(question.attributes) | set(question.ratios) <= set(found[0].figures)
+        return found is not None and _has_figures(found[0], question)
 
     def table(self, question: Question) -> MadeTable:
         """The lines of the finished table with the keys of a question that pass its filter."""
@@ -178,23 +184,29 @@ class PackageTables:
         counts: IntArray | None = None if sizes.null_count else sizes.to_numpy().astype(np.int64)
         return MadeTable(lines, counts, ["" if flag is None else flag for flag in lines["quality"].to_pylist()])
 
-    def texts(self, figure: str, estimate: float | None, margin: float | None) -> tuple[str, str]:
+    def texts(self, figure: str, estimate: float | None, margin: float | None, flag: str) -> tuple[str, str]:
         """A figure as it was published: with its own digits, or where it was not rounded, with those that count."""
         if estimate is None:
-            return WITHHELD, "unknown"
+            return WITHHELD if self._is_withheld(flag) else NONE, "unknown"
         text, around = with_margin(estimate, margin)
         is_same = float(text.replace(",", "").replace(MINUS, "-")) == estimate
         return text if is_same or self.said["rounding"] == "none" else _written(estimate), around
+
+    def _is_withheld(self, flag: str) -> bool:
+        """Whether a figure is missing because it is too uncertain. Changes say so; of others no more are missing."""
+        return flag == WITHHELD if flag in FLAGS else self.said["withheld_above"] is not None
 
     def command(self, question: Question) -> None:
         """None: no command makes it, it is a file."""
 
     def _find(self, question: Question) -> tuple[FinishedTable, pa.Table] | None:
-        """The table by the keys of a question, shown or filtered by one code."""
+        """The table by the keys of a question, shown or filtered by one code; of several, one with its figures."""
         others = {key for key, codes in question.filter.items() if key not in question.by and len(codes) == 1}
         if not set(question.filter) <= {*question.by, *others}:
             return None
-        return next((each for each in self.tables if set(each[0].by) == {*question.by, *others}), None)
+        by_keys = [each for each in self.tables if set(each[0].by) == {*question.by, *others}]
+        fitting = (each for each in by_keys if _has_figures(each[0], question))
+        return next(fitting, by_keys[0] if by_keys else None)
 
     def _require_codes(self, key: str, codes: Sequence[str]) -> None:
         if unknown := sorted(set(codes) - set(self.codes_of(key))):
@@ -206,6 +218,10 @@ class PackageTables:
         listed = ", ".join(" x ".join(each.by) or "nothing" for each in self.finished)
         problem = f"the package has no table by {keys[:200]}, and nothing is added up"
         return FaultsError("request", [Fault("rows", problem, f"There are tables by: {listed}")])
+
+
+def _has_figures(table: FinishedTable, question: Question) -> bool:
+    return {*question.attributes, *question.ratios} <= set(table.figures)
 
 
 def _read(path: Path, kind: str) -> pa.Table:

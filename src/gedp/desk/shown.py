@@ -154,12 +154,13 @@ class ShownTable:
     def _cell(self, place: int, figure: str, kind: str) -> dict[str, Any]:
         """A figure or its change with its error, as numbers and as people read them."""
         found = {"cv": None, **{name: _finite(values[place]) for name, values in self._numbers[kind].items()}}
-        text, around = self._texts(figure, kind, found["estimate"], found["ci_low"], found["ci_high"])
         marks = self.table.changes.get(kind)
+        flag = (marks.flags if marks else self.table.quality)[place]
+        text, around = self._texts(figure, kind, found["estimate"], found["ci_low"], found["ci_high"], flag)
         return {
             **found,
             "variance_kind": (marks.variance_kinds if marks else self._variance_kinds)[place] or UNKNOWN,
-            "quality": (marks.flags if marks else self.table.quality)[place],
+            "quality": flag,
             "text": text,
             "margin": around,
             "relative": relative(found["cv"]),
@@ -171,12 +172,12 @@ class ShownTable:
         return kinds
 
     def _texts(
-        self, figure: str, kind: str, estimate: float | None, low: float | None, high: float | None
+        self, figure: str, kind: str, estimate: float | None, low: float | None, high: float | None, flag: str
     ) -> tuple[str, str]:
         """A figure and its margin; of a percentage its interval, which need not be symmetric."""
         margin = None if low is None or high is None else (high - low) / 2
         if kind != PERCENT or estimate is None or low is None or high is None:
-            return self.source.texts(figure, estimate, margin)
+            return self.source.texts(figure, estimate, margin, flag)
         text, least, most = (with_margin(each, margin)[0] for each in (estimate, low, high))
         return f"{text}%", f"{least} to {most}%"
 

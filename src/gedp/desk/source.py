@@ -59,6 +59,10 @@ class ChangeOffer:
     flags: Mapping[str, str]  # the marks of changes, and what they mean
 
 
+#: What stands where there is no figure.
+NONE = "–"
+
+
 @dataclass(frozen=True)
 class Facts:
     """What a page says besides tables."""
@@ -135,8 +139,8 @@ class DeskSource(Protocol):
     def table(self, question: Question) -> MadeTable:
         """The table of a question, or a fault that says why there is none."""
 
-    def texts(self, figure: str, estimate: float | None, margin: float | None) -> tuple[str, str]:
-        """A figure and its margin as people read them."""
+    def texts(self, figure: str, estimate: float | None, margin: float | None, flag: str) -> tuple[str, str]:
+        """A figure and its margin as people read them; where there is none, its flag may say why."""
 
     def command(self, question: Question) -> str | None:
         """The command that makes the same table, if there is one."""

@@ -10,6 +10,8 @@ from gedp.desk.source import MadeTable
 
 AT_ONCE = 2  # tables that are made side by side
 ROOM = 256_000_000  # bytes of tables to remember
+MOST_TABLES = 5_000
+OVERHEAD, OF_A_LINE = 8_000, 32  # bytes that a table takes besides its columns
 
 
 class Tables:
@@ -19,6 +21,7 @@ class Tables:
         self._make, self._room = make, room
         self._lock, self._makers = threading.Lock(), threading.Semaphore(AT_ONCE)
         self._made: OrderedDict[Question, MadeTable] = OrderedDict()
+        self._taken = 0  # bytes
         self._in_work: dict[Question, Future[MadeTable]] = {}
 
     def get(self, question: Question) -> MadeTable:
@@ -48,5 +51,11 @@ class Tables:
             del self._in_work[question]
             if made is not None:
                 self._made[question] = made
-            while len(self._made) > 1 and sum(each.lines.nbytes for each in self._made.values()) > self._room:
-                self._made.popitem(last=False)
+                self._taken += size_of(question, made)
+            while len(self._made) > 1 and (self._taken > self._room or len(self._made) > MOST_TABLES):
+                self._taken -= size_of(*self._made.popitem(last=False))
+
+
+def size_of(question: Question, made: MadeTable) -> int:
+    """About how many bytes it takes to remember a table and what it answers."""
+    return OVERHEAD + len(repr(question)) + made.lines.nbytes + OF_A_LINE * made.lines.num_rows

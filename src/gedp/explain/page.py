@@ -1,12 +1,12 @@
 """The page for a policy meeting: the spec's promise, and controls to see what other settings would promise."""
 
 import math
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
 
 from gedp import web
-from gedp.accounting.composition import power
 from gedp.accounting.semantics import RecordDistance
 from gedp.explain.expected import CELLS, error_lines, errors_sentence, table_mu, typical_error
 from gedp.explain.facts import (
@@ -25,25 +25,34 @@ from gedp.explain.facts import (
     titled,
     warnings,
 )
-from gedp.explain.series import planned_series
+from gedp.explain.released import explained_promise
+from gedp.explain.series import explained_series
 from gedp.explain.wording import (
     existence_sentences,
     other_accounting_sentences,
     pool_sentence,
-    promise_sentence,
     record_sentence,
 )
 from gedp.folding import named
 from gedp.numbers import fixed, size
 from gedp.policy import PriceList, Spec, price
-from gedp.release import Labels
+from gedp.release import Labels, Manifest
 from gedp.release.words import Words, in_titles
 
 CURVE_POINTS = 80
 
 
-def explain_page(spec: Spec, title: str, sizes: Sizes = (), records: tuple[Record, Record] | None = None) -> str:
-    """The whole page as HTML; `sizes` replaces our choice of values to show, `records` are two to tell apart."""
+def explain_page(
+    spec: Spec,
+    title: str,
+    sizes: Sizes = (),
+    records: tuple[Record, Record] | None = None,
+    released: Manifest | None = None,
+) -> str:
+    """The whole page as HTML; `sizes` replaces our choice of values to show, `records` are two to tell apart.
+
+    Of a release the page also says what it promises together with all others from the same data.
+    """
     prices = price(spec)
     labels = Labels(spec)
     title_of, words = labels.title, in_titles(labels)
@@ -53,7 +62,7 @@ def explain_page(spec: Spec, title: str, sizes: Sizes = (), records: tuple[Recor
     body = web.fill(
         "explain.html",
         title=escape(title),
-        promise=promise_sentence(mu, float(power(mu, 0.05))),
+        promise="</p><p>".join(map(escape, explained_promise(spec, released))),
         warnings=web.warnings(warnings(spec, prices.total)),
         mu_most=f"{max(6.0, 2 * mu):.2f}",
         static="\n".join(
@@ -61,7 +70,7 @@ def explain_page(spec: Spec, title: str, sizes: Sizes = (), records: tuple[Recor
                 *_people(groups, prices),
                 *([_records(*records, between_records(spec, prices.total, *records), words)] if records else []),
                 _existence(groups, prices),
-                _series(spec),
+                _series(explained_series(spec, released)),
                 _prices(spec, prices, words),
                 _errors(spec, words),
                 _other(prices),
@@ -124,8 +133,8 @@ def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:
     return "<h2>Existence</h2>" + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
 
 
-def _series(spec: Spec) -> str:
-    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in planned_series(spec))
+def _series(sentences: Sequence[str]) -> str:
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     return f"<h2>Over several periods</h2>{said}" if said else ""
 
 

@@ -7,6 +7,11 @@ from gedp.policy import Spec, price
 from gedp.release import Manifest
 
 
+def explained_series(spec: Spec, released: Manifest | None = None) -> list[str]:
+    """What was released of a series, or where nothing is yet, what a spec would release of it."""
+    return planned_series(spec) if released is None else released_series(released)
+
+
 def planned_series(spec: Spec) -> list[str]:
     """What would be learned from a year of tables like those of the spec, and what its budgets allow at most.
 

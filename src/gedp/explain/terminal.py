@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gedp.accounting.composition import PrivacyLoss, Promise, power
+from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.accounting.semantics import RecordDistance
 from gedp.explain.expected import error_lines, errors_sentence
 from gedp.explain.facts import (
@@ -28,7 +28,6 @@ from gedp.explain.wording import (
     existence_sentences,
     other_accounting_sentences,
     pool_sentence,
-    promise_sentence,
     record_sentence,
     sampling_sentences,
 )
@@ -45,10 +44,11 @@ def _table(title: str, *headings: str) -> Table:
     return table
 
 
-def print_promise(console: Console, loss: PrivacyLoss) -> None:
-    """Prints the promise in one sentence."""
+def print_promise(console: Console, sentences: Sequence[str]) -> None:
+    """Prints the promise: a sentence for what is looked at, and some for all releases from the same data."""
     console.print(Text("The promise", style="bold"))
-    console.print(promise_sentence(loss.mu, float(power(loss.mu, 0.05))) + "\n")
+    for sentence in sentences:
+        console.print(Text(f"{sentence}\n"))
 
 
 def print_warnings(console: Console, warnings: Sequence[str]) -> None:

@@ -20,12 +20,13 @@ from gedp.policy import PriceList
 from gedp.release.words import AS_WRITTEN, Words
 
 
-def promise_sentence(mu: float, power_at_5: float) -> str:
-    """What μ means to an attacker: the promise in one sentence."""
+def promise_sentence(mu: float, *, is_alone: bool = False) -> str:
+    """What μ means to an attacker: the promise in one sentence. `is_alone` says that there are other releases."""
+    nobody = "From this release alone, nobody" if is_alone else "Nobody"
     return (
-        "Nobody can tell the true values of an establishment from any other values inside its uncertainty intervals "
+        f"{nobody} can tell the true values of an establishment from any other values inside its uncertainty intervals "
         f"better than one can tell N(0,1) from N({strength(mu)},1) by a single draw: an attacker who accepts 5% false "
-        f"alarms detects a true difference with a chance of {bound(power_at_5)}."
+        f"alarms detects a true difference with a chance of {bound(float(power(mu, 0.05)))}."
     )
 
 

@@ -5,8 +5,9 @@ the groups of a query from which the groups of all others follow. Where there is
 there are: see `measured` for what can be published then.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from string import digits
 from typing import TYPE_CHECKING, TypeAlias
 
 import duckdb
@@ -14,11 +15,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, label_codes
+from gedp.arrays import BoolArray, CodeArray, IntArray, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
 from gedp.microdata.combining import MOST_JOINED_CELLS, combinations, joined
-from gedp.policy import Grouper, Query, Spec
+from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
 from gedp.policy.section import did_you_mean, nearest
 from gedp.release import ProtectedAnswers
 from gedp.sql import quoted_name
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SECTOR_DIGITS = 2  # of a NAICS code that say all of these
 TOTAL_KEY = "cell"  # the only column of the one group that everything is in
 MOST_NAMED = 5  # codes in a message
+MOST_DIGITS = 3  # of the number of first characters
+MOST_PREFIXES = 24  # keys of first characters that are remembered
 
 #: A filter: of every key, the codes that pass. No keys let everything pass.
 Where: TypeAlias = Mapping[str, Sequence[str]]
@@ -99,28 +102,46 @@ class PublicRows:
         """The number of establishments, or of cells where none are listed."""
         return self.count if self.kinds is None else int(self.kinds.counts.sum())
 
+    def establishments_in(self, groups: Cells) -> IntArray | None:
+        """How many establishments are in every group; None where none are listed."""
+        if not self.lists_establishments:
+            return None
+        weights = None if self.kinds is None else self.kinds.counts
+        return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)
+
     def answered_by(self, source: ProtectedAnswers, spec: Spec) -> "PublicRows":
         """The same rows with other answers, to a spec about the same table."""
         return replace(self, source=source, spec=spec, _answers={})
 
     def key(self, name: str) -> tuple[CodeArray, list[str]]:
         """A public column or grouping as codes of the rows, with the text of each code, sorted."""
-        if name not in self._keys:
-            grouper = self.spec.groupers.get(name, self._prefix(name))
-            columns = self.columns_of(name)
-            if columns is None:
-                raise FaultsError(self.source.name, [self.unknown(name)])
-            column = columns[0]
-            if column == name:
-                self._keys[name] = _encoded(self.table[name])
-            elif grouper is not None and grouper.columns:
-                self._keys[name] = joined(self.keys(grouper.columns), self.count)
-            elif grouper is not None:
-                held = self._holding(grouper.column, grouper.prefix)
-                self._keys[name] = self.derived(held or grouper.column, lambda texts: self._lookup(grouper, texts))
-            else:
-                self._keys[name] = self.derived(column, lambda texts: self._industries(name, column, texts))
-        return self._keys[name]
+        found = self._keys.get(name)
+        if found is None:
+            found = self._keys[name] = self._coded(name)
+            self._forget_prefixes()
+        return found
+
+    def _coded(self, name: str) -> tuple[CodeArray, list[str]]:
+        grouper = self.spec.groupers.get(name, self._prefix(name))
+        columns = self.columns_of(name)
+        if columns is None:
+            raise FaultsError(self.source.name, [self.unknown(name)])
+        column = columns[0]
+        if column == name:
+            return _encoded(self.table[name])
+        if grouper is not None and grouper.columns:
+            return joined(self.keys(grouper.columns), self.count)
+        if grouper is not None:
+            held = self._holding(grouper.column, grouper.prefix)
+            return self.derived(held or grouper.column, lambda texts: self._lookup(grouper, texts))
+        return self.derived(column, lambda texts: self._industries(name, column, texts))
+
+    def _forget_prefixes(self) -> None:
+        """Leaves only the last keys that are prefixes and nothing else: whoever asks for all would fill the memory."""
+        declared = {*self.table.column_names, *self.spec.groupers}
+        made = [name for name in list(self._keys) if name not in declared and self._prefix(name) is not None]
+        for name in made[:-MOST_PREFIXES]:
+            self._keys.pop(name, None)
 
     def knows(self, name: str) -> bool:
         """Whether there is such a public column or grouping."""
@@ -233,8 +254,7 @@ class PublicRows:
         """Which rows have one of the given codes of every key; all unknown codes in one error."""
         found, faults = np.ones(self.count, dtype=bool), list[Fault]()
         for name, (codes, texts) in zip(where, self.keys(list(where)), strict=True):
-            unknown = sorted(set(where[name]) - set(texts))
-            faults += [Fault("where", f"there is no {code!r} in {name}", _some(texts)) for code in unknown]
+            faults += unknown_codes(name, where[name], texts)
             found &= np.isin(texts, list(where[name]))[codes]
         if faults:
             raise FaultsError(self.source.name, faults)
@@ -257,12 +277,17 @@ class PublicRows:
         asked = [query for query in self.spec.queries if attribute in query.attributes and not query.is_identity]
         return self.cells(list(dict.fromkeys(key for query in asked for key in query.by)))
 
+    def answered(self, query: Query | ClassQuery | CombinationQuery, asked: str) -> pa.Table:
+        """The answers of a query of any kind about one thing, from a file that is read once."""
+        table = self._answers.get(query.name)
+        if table is None:
+            kinds = {ClassQuery: self.source.class_answers, CombinationQuery: self.source.combination_answers}
+            table = self._answers[query.name] = kinds.get(type(query), self.source.answers)(query.name)
+        return table.filter(pa.compute.equal(table["attribute"], asked))
+
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
         """The answers of a query for one attribute, and the place among them of every cell."""
-        if query.name not in self._answers:
-            self._answers[query.name] = self.source.answers(query.name)
-        table = self._answers[query.name]
-        table = table.filter(pa.compute.equal(table["attribute"], attribute))
+        table = self.answered(query, attribute)
         return table, self.placed(table, query.name, query.by, cells)
 
     def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> CodeArray:
@@ -299,11 +324,10 @@ class PublicRows:
 
     def _prefix(self, name: str) -> Grouper | None:
         """`naics3` where there is a public column `naics` and no grouping of that name: its first three characters."""
-        column = name.rstrip("0123456789")
-        digits = name[len(column) :]
+        column, characters = first_characters(name)
         there_is = column in self.table.column_names or column in self.spec.data.public
-        if digits and int(digits) and there_is and column != self.spec.data.id:
-            return Grouper(name, column, prefix=int(digits))
+        if characters and there_is and column != self.spec.data.id:
+            return Grouper(name, column, prefix=characters)
         return None
 
     def _lookup(self, grouper: Grouper, texts: Sequence[str]) -> list[str]:
@@ -315,6 +339,23 @@ class PublicRows:
             fault = Fault(f"grouping {grouper.name}", problem, "Get a fresh copy of the release")
             raise FaultsError(self.source.name, [fault])
         return [known[text] for text in texts]
+
+
+def first_characters(name: str) -> tuple[str, int]:
+    """The column and the number in a name such as `naics3`; 0 where it ends in no number that a length can be.
+
+    >>> first_characters("naics3"), first_characters("naics03"), first_characters("naics")
+    (('naics', 3), ('naics', 0), ('naics', 0))
+    """
+    column = name.rstrip(digits)
+    number = name[len(column) :]
+    return column, int(number) if 0 < len(number) <= MOST_DIGITS and number[0] != "0" else 0
+
+
+def unknown_codes(name: str, codes: Iterable[str], texts: Sequence[str]) -> list[Fault]:
+    """The codes of a filter that a key does not have."""
+    unknown = sorted(set(codes) - set(texts))
+    return [Fault("where", f"there is no {code!r} in {name}", _some(texts)) for code in unknown]
 
 
 def _some(texts: Sequence[str]) -> str:

@@ -27,6 +27,8 @@ from gedp.microdata.ratios import Totals
 from gedp.microdata.row_totals import totals_of_rows
 from gedp.policy import COUNT, Spec
 
+KEPT_CELLS = 12  # groupings of entries that are remembered
+
 
 def has_classes(spec: Spec, by: Sequence[str]) -> bool:
     """Whether a grouping has classes of a confidential attribute."""
@@ -81,11 +83,18 @@ def class_totals(
             values, kind = _constrained(microdata, fit, by, name), "unconstrained"
         keys = keys or {key: _texts(table.public_rows, key, table.groups) for key in by}
         totals[name] = Totals(values, table.variances, kind)
+        table.public_rows.forget_cells(KEPT_CELLS)
     return keys, totals
 
 
 def fit_classes(microdata: Microdata, name: str) -> ClassFit | None:
-    """All tables by classes of one thing, fitted; None where there are none."""
+    """All tables by classes of one thing, fitted once; None where there are none."""
+    if name not in microdata.class_fits:
+        microdata.class_fits[name] = _fit(microdata, name)
+    return microdata.class_fits[name]
+
+
+def _fit(microdata: Microdata, name: str) -> ClassFit | None:
     tables = _answers(microdata.public_rows, name)
     known = [_known(microdata, each.query.public, name) for each in tables]
     for table, each in zip(tables, known, strict=True):

@@ -163,8 +163,7 @@ class ClassFit:
 
 def read_class_answers(public_rows: PublicRows, query: ClassQuery, asked: str) -> ClassAnswers:
     """The answers of a query by classes about one thing. `public_rows` is that of the release."""
-    table = public_rows.source.class_answers(query.name)
-    table = table.filter(pa.compute.equal(table["attribute"], asked))
+    table = public_rows.answered(query, asked)
     keys = table.select(list(query.by))
     spec = public_rows.spec
     codes = {name: _codes(spec, name, keys) for name in query.classes}
@@ -210,11 +209,8 @@ def public_numbers(public_rows: PublicRows, by: Sequence[str]) -> Known | None:
     """The public number of establishments in every public group; None where the release does not list them."""
     if not by:
         return _exactly(np.array([float(public_rows.source.manifest.establishments)]))
-    if not public_rows.lists_establishments:
-        return None
-    groups = public_rows.cells(by)
-    counts = None if public_rows.kinds is None else public_rows.kinds.counts.astype(np.float64)
-    return _exactly(np.bincount(groups.of_row, weights=counts, minlength=groups.count).astype(np.float64))
+    counts = public_rows.establishments_in(public_rows.cells(by)) if public_rows.lists_establishments else None
+    return None if counts is None else _exactly(counts.astype(np.float64))
 
 
 def require_same_groups(table: ClassAnswers, known: Known | None) -> None:

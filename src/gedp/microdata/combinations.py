@@ -8,8 +8,6 @@ groups make up the group.
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 
 from gedp.arrays import FloatArray, sum_by
 from gedp.microdata.cells import Cells, PublicRows
@@ -44,8 +42,7 @@ def _answered(public_rows: PublicRows, name: str, groups: Cells) -> Iterator[tup
         measured = public_rows.cells(query.by)
         of_measured = measured.inside(groups)
         if name in query.asked and of_measured is not None:
-            table = public_rows.source.combination_answers(query.name)
-            table = table.filter(pa.compute.equal(table["attribute"], name))
+            table = public_rows.answered(query, name)
             places = public_rows.placed(table, query.name, query.by, measured)
             answers, variances = (
                 sum_by(of_measured, table[column].to_numpy()[places], groups.count)[groups.asked_for]

@@ -1,8 +1,9 @@
 """Whether two releases can be compared: other noise, and the same things under the same names."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gedp.errors import Fault, FaultsError
+from gedp.microdata.cells import first_characters
 from gedp.microdata.fit import Microdata
 from gedp.policy import Spec
 
@@ -33,10 +34,26 @@ def _independence(new: Microdata, old: Microdata) -> Iterator[Fault]:
     if new.public_rows.spec.data.synthetic != old.public_rows.spec.data.synthetic:
         hint = "Compare synthetic data with synthetic data"
         yield Fault("data.synthetic", "one of them is about synthetic establishments, the other is not", hint)
-    before = [totals.to_pydict() for totals in old.constraints.totals]
-    if any(totals.to_pydict() in before for totals in new.constraints.totals):
+    now, before = _fixed_totals(new), _fixed_totals(old)
+    if any(_is_same(totals, before[of]) for of, totals in now.items() if of in before):
         problem = "both were fitted to the same public totals, as if nothing had changed there"
         yield Fault("fixed", problem, "Fit each to the totals of its own period, or to none")
+
+
+def _fixed_totals(microdata: Microdata) -> dict[tuple[str, frozenset[str]], dict[tuple[str, ...], float]]:
+    """The public totals that microdata were fitted to: of every attribute and grouping, those of its groups."""
+    found: dict[tuple[str, frozenset[str]], dict[tuple[str, ...], float]] = {}
+    for name, every in microdata.constraints.fixed.items():
+        for fixed in (held.fixed for held in every):
+            groups = (tuple(sorted(text.removeprefix(f"{name} of ").split(", "))) for text in fixed.names)
+            found.setdefault((name, frozenset(fixed.by)), {}).update(zip(groups, fixed.totals.tolist(), strict=True))
+    return found
+
+
+def _is_same(now: Mapping[tuple[str, ...], float], before: Mapping[tuple[str, ...], float]) -> bool:
+    """Whether all groups that are in both have the same totals."""
+    shared = now.keys() & before.keys()
+    return bool(shared) and all(now[group] == before[group] for group in shared)
 
 
 def _order(new: Microdata, old: Microdata) -> Iterator[Fault]:
@@ -77,10 +94,10 @@ def _meaning(key: str, spec: Spec) -> tuple[object, ...]:
     if key in spec.classes:
         classes = spec.classes[key]
         return "classes", classes.attribute, *classes.labels(spec.policy.attributes[classes.attribute].unit)
-    grouper, column = spec.groupers.get(key), key.rstrip("0123456789")
+    grouper, (column, characters) = spec.groupers.get(key), first_characters(key)
     if grouper is None:
-        is_prefix = key not in spec.data.public and column in spec.data.public
-        return ("first", int(key[len(column) :]), ("column", column)) if is_prefix else ("column", key)
+        is_prefix = key not in spec.data.public and column in spec.data.public and characters
+        return ("first", characters, ("column", column)) if is_prefix else ("column", key)
     if grouper.columns:
         return "joined", *(_meaning(each, spec) for each in grouper.columns)
     return "first" if grouper.prefix else "map", grouper.prefix, _meaning(grouper.column, spec)

@@ -32,6 +32,7 @@ AMOUNTS = {
     "month3_emplvl": "m3emp",
     "total_qtrly_wages": "wage",
 }
+WEEKLY = "avg_wkly_wage"
 NAMES = (*AMOUNTS.values(), "state", "cnty", "naics", "own", "year", "qtr")
 ALL_OWNERSHIPS, ALL_SIZES, DISCLOSED = "0", "0", ""
 
@@ -56,13 +57,13 @@ def tabulate_qcew(
     groups = Cells(len(codes[0]), of_row, dict(zip(layout.keys, codes, strict=True)))
     renamed = dict(zip(AMOUNTS.values(), layout.attributes, strict=True))
     asked = [*(Ratio(name, {name: 1.0}) for name in layout.attributes), *parse_ratios(["weekly-wage"], renamed)]
-    found = dict(zip((*AMOUNTS, "avg_wkly_wage"), estimate_groups(microdata, groups, asked, confidence), strict=True))
-    counts = np.bincount(groups.of_row, minlength=groups.count) if microdata.public_rows.lists_establishments else None
+    found = dict(zip((*AMOUNTS, WEEKLY), estimate_groups(microdata, groups, asked, confidence), strict=True))
+    counts = microdata.public_rows.establishments_in(groups)
     return pa.table(
         {
             **_codes(layout, groups),
             "qtrly_estabs": pa.nulls(groups.count, pa.int64()) if counts is None else pa.array(counts),
-            **{name: _whole(estimates) for name, estimates in found.items()},
+            **{name: _whole(estimates, is_ratio=name == WEEKLY) for name, estimates in found.items()},
             **{
                 f"{kind}_{name}": pa.array(values, from_pandas=True)
                 for name, of in found.items()
@@ -174,8 +175,8 @@ def _codes(layout: Layout, groups: Cells) -> dict[str, pa.Array]:
     return {name: pa.array(values, pa.string()) for name, values in columns.items()}
 
 
-def _whole(estimates: Estimates) -> pa.Array:
+def _whole(estimates: Estimates, *, is_ratio: bool) -> pa.Array:
     """Whole numbers; none where a ratio has no error, because what it divides by may be 0."""
     rounded = np.rint(estimates.estimate)
-    usable = (np.isfinite(estimates.std_error) | (estimates.kind != "delta")) & (np.abs(rounded) < 2.0**63)
+    usable = (np.isfinite(estimates.std_error) | (not is_ratio)) & (np.abs(rounded) < 2.0**63)
     return pa.array(np.where(usable, rounded, 0).astype(np.int64), mask=~usable)

@@ -8,11 +8,13 @@ import pyarrow as pa
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import Where
 from gedp.microdata.changes_table import ChangesTable
+from gedp.microdata.classes import class_names
 from gedp.microdata.comparable import require_comparable
 from gedp.microdata.comparing import COLUMNS, asked_attributes, beside, free_keys, shared_lines
 from gedp.microdata.fit import Microdata
 from gedp.microdata.ratios import Ratio
 from gedp.microdata.tabulate import tabulate
+from gedp.policy import Spec
 
 PERIOD = "period"
 
@@ -49,7 +51,7 @@ def tabulate_series(
         part.append_column(PERIOD, pa.array([name] * part.num_rows, pa.string()))
         for name, part in zip(tables, parts, strict=True)
     ]
-    found = _in_order(pa.concat_tables(named, promote_options="default"), keys)
+    found = _in_order(pa.concat_tables(named, promote_options="default"), keys, before.public_rows.spec)
     return ChangesTable(found, (*keys, PERIOD), before.labels)
 
 
@@ -59,10 +61,12 @@ def period_of(microdata: Microdata) -> str:
     return source.name if source.manifest.period is None else str(source.manifest.period)
 
 
-def _in_order(table: pa.Table, by: Sequence[str]) -> pa.Table:
-    """The lines by attribute, group and time, with the period before the numbers."""
+def _in_order(table: pa.Table, by: Sequence[str], spec: Spec) -> pa.Table:
+    """The lines by attribute, group and time, with the period before the numbers; classes in their own order."""
     places = {name: _places(table[name].to_pylist()) for name in ("attribute", PERIOD)}
-    columns = [places["attribute"], *(table[key].to_pylist() for key in by), places[PERIOD]]
+    keyed = {key: table[key].to_pylist() for key in by}
+    groups = [_places(texts, class_names(spec, key) or sorted(set(texts))) for key, texts in keyed.items()]
+    columns = [places["attribute"], *groups, places[PERIOD]]
     lines = list(zip(*columns, strict=True))
     order = sorted(range(len(lines)), key=lines.__getitem__)
     first = [*by, "attribute", PERIOD]
@@ -70,7 +74,7 @@ def _in_order(table: pa.Table, by: Sequence[str]) -> pa.Table:
     return table.select([*first, *others]).take(pa.array(order, pa.int64()))
 
 
-def _places(texts: Sequence[str]) -> list[int]:
-    """Texts as numbers in the order in which they first appear."""
-    order = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+def _places(texts: Sequence[str], known: Sequence[str] = ()) -> list[int]:
+    """Texts as numbers in the order of those that are known, and then in which they first appear."""
+    order = {text: place for place, text in enumerate(dict.fromkeys([*known, *texts]))}
     return [order[text] for text in texts]

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
+from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone, unknown_codes
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
 from gedp.microdata.fit import Microdata
@@ -67,6 +67,10 @@ def _by_classes(
         raise FaultsError(microdata.public_rows.source.name, [fault])
     keys, totals = class_totals(microdata, [*by, *others], _names(asked))
     lines = _lines(asked, keys, totals, confidence)
+    there = {key: lines[key].unique().to_pylist() for key in where}
+    faults = [fault for key, codes in where.items() for fault in unknown_codes(key, codes, there[key])]
+    if faults:
+        raise FaultsError(microdata.public_rows.source.name, faults)
     for key, codes in where.items():
         lines = lines.filter(pa.compute.is_in(lines[key], value_set=pa.array(list(codes), pa.string())))
     return lines.drop_columns(others)
@@ -116,9 +120,10 @@ def require_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
         raise FaultsError(public_rows.source.name, faults)
 
 
-def knows_key(source: ProtectedAnswers, name: str) -> bool:
-    """Whether a filter can be about it: a public column, a grouping, or classes."""
-    return name in source.manifest.spec.classes or columns_alone(source).knows(name)
+def known_keys(source: ProtectedAnswers) -> Callable[[str], bool]:
+    """What says whether a filter can be about a name: a public column, a grouping, or classes."""
+    columns, classes = columns_alone(source), source.manifest.spec.classes
+    return lambda name: name in classes or columns.knows(name)
 
 
 def parse_where(texts: Sequence[str], knows: Callable[[str], bool]) -> dict[str, list[str]]:
@@ -128,9 +133,9 @@ def parse_where(texts: Sequence[str], knows: Callable[[str], bool]) -> dict[str,
     """
     where, faults = dict[str, list[str]](), []
     for text in texts:
-        places = [place for place, sign in enumerate(text) if sign == "=" and knows(text[:place])]
-        if places:
-            where.setdefault(text[: places[0]], []).append(text[places[0] + 1 :])
+        place = next((at for at, sign in enumerate(text) if sign == "=" and knows(text[:at])), None)
+        if place is not None:
+            where.setdefault(text[:place], []).append(text[place + 1 :])
         else:
             hint = "Write KEY=CODE, with a public column or grouping as KEY"
             faults.append(Fault(f"where {text!r}", "it does not begin with the name of a key and =", hint))

@@ -12,6 +12,7 @@ from fractions import Fraction
 from gedp.errors import DomainError
 
 LONGEST, DEEPEST = 1_000, 20  # characters of a formula, and nested parentheses
+LARGEST = Fraction(10**30)  # coefficient, so that products of a few stay numbers
 _TOKEN = re.compile(
     r"""\s*(?:(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)|(?P<name>[^\W\d]\w*)|"(?P<quoted>[^"]+)"|(?P<sign>[-+*/()]))\s*"""
 )
@@ -43,12 +44,12 @@ class Quotient:
 def parse_formula(text: str) -> tuple[dict[str, float], dict[str, float]]:
     """Coefficients of the attributes in the numerator and in the denominator; of the latter none for a plain sum."""
     sides = parse_exactly(text)
-    try:
-        numerator, denominator = ({name: float(c) for name, c in side.items()} for side in sides)
-    except OverflowError:
-        raise DomainError("a number is too large") from None
-    if 0.0 in (*numerator.values(), *denominator.values()):
+    sizes = [abs(coefficient) for side in sides for coefficient in side.values()]
+    if max(sizes) > LARGEST:
+        raise DomainError("a number is too large")
+    if min(sizes) < 1 / LARGEST:
         raise DomainError("a number is too small to count")
+    numerator, denominator = ({name: float(c) for name, c in side.items()} for side in sides)
     return numerator, denominator
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gedp._version import __version__
-from gedp.accounting.composition import power
-from gedp.explain.wording import promise_sentence
+from gedp.explain.released import released_promise
 from gedp.microdata import Microdata
 from gedp.microdata.classes import class_names
 from gedp.numbers import counted
@@ -16,7 +15,7 @@ from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures
 from gedp.release import Labels, ReleaseFolder
 from gedp.report.check import CHECK_SIGNATURE, KEY, citation, manifest_sha256, title_of_release
 from gedp.report.page import SEEDED, SYNTHETIC
-from gedp.report.strength import FALSE_ALARMS, example, titled_groups
+from gedp.report.strength import example, titled_groups
 
 FORMAT = 1
 MEANINGS = {
@@ -106,6 +105,11 @@ class About:
             f"{100 * self.confidence:g} contain what the confidential table would give.",
             f"Quality classes: {classes}.",
         ]
+        said += [
+            f"One table, “{table.chosen.title}”, has the figures of several: {'; '.join(table.chosen.merged)}."
+            for table in self.tables
+            if table.chosen.merged
+        ]
         if any(table.arrow["quality"].null_count for table in self.tables):
             said.append(DIFFERENCES)
         if quality.withheld_above is not None:
@@ -138,9 +142,7 @@ class About:
 
     def _promise(self) -> list[str]:
         """What is promised to establishments, in words."""
-        mu = self.microdata.release.manifest.prices.total.mu
-        said = promise_sentence(mu, float(power(mu, FALSE_ALARMS)))
-        return [*map(example, titled_groups(self.labels)), said]
+        return [*map(example, titled_groups(self.labels)), *released_promise(self.microdata.release.manifest)]
 
     def described(self, files: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
         """The package for programs; `files` has those of every table, by format."""

@@ -15,6 +15,7 @@ from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata import Microdata
 from gedp.microdata.changes import Figures, figure_columns
+from gedp.microdata.comparable import require_comparable
 from gedp.microdata.comparing import (
     CHANGE,
     CHANGE_KIND,
@@ -26,9 +27,10 @@ from gedp.microdata.comparing import (
     PERCENT,
     SIGNIFICANT,
 )
-from gedp.microdata.tabulate import possible_lines
+from gedp.microdata.tabulate import possible_lines, require_keys
 from gedp.policy.labels import Label
-from gedp.publication.chosen import ChosenTable, plain_file
+from gedp.policy.names import folded
+from gedp.publication.chosen import ChosenTable, unlike
 from gedp.publication.figures import LineKinds, Presentation, TableOfFigures, establishments, named_keys, shown_numbers
 from gedp.publication.quality import UNKNOWN
 from gedp.release import Labels, Manifest
@@ -61,6 +63,7 @@ class Changes:
     def __post_init__(self) -> None:
         if taken := sorted({name for name, _ in self.shown.quality.classes} & FLAGS.keys()):
             raise DomainError(f"classes of quality cannot be called {', '.join(taken)}: changes are flagged so")
+        require_comparable(self.new, self.old, (), ())
         if not self.shared:
             problem = f"{self.old.release.name} can have none of these tables"
             raise FaultsError(self.new.release.name, [Fault("against", problem, "Choose others, or leave it out")])
@@ -70,11 +73,20 @@ class Changes:
         """The tables, with the lines that both releases can have."""
         found = []
         for table in self.chosen:
-            there = set(possible_lines(self.old, table.by))
+            there = self._lines_before(table)
             attributes = tuple(name for name in table.attributes if name in there)
             ratios = tuple(ratio for ratio in table.ratios if set(ratio.attributes) <= there)
             found += [replace(table, attributes=attributes, ratios=ratios)] if attributes or ratios else []
         return found
+
+    def _lines_before(self, table: ChosenTable) -> set[str]:
+        """What the earlier release can have of a table; nothing where it has no such groups, or others."""
+        try:
+            require_keys(self.old.public_rows, table.by)
+            require_comparable(self.new, self.old, table.by, ())
+            return set(possible_lines(self.old, table.by))
+        except FaultsError:
+            return set()
 
     @property
     def since(self) -> str:
@@ -103,12 +115,16 @@ class Changes:
 
     def tables(self, labels: Labels) -> list[TableOfFigures]:
         """The figures of all tables of change."""
-        taken: dict[str, str] = {}
-        for table in self.chosen:
-            plain_file(table.file, taken)
-        return [self._table(table, labels, plain_file(f"{table.file} change", taken)) for table in self.shared]
+        files = {folded(table.file): table.file for table in self.chosen}
+        names = {folded(table.name): table.name for table in self.chosen}
+        return [
+            self._table(
+                table, labels, unlike(f"{table.name}: change", names), unlike(f"{table.file}-change", files, "-")
+            )
+            for table in self.shared
+        ]
 
-    def _table(self, table: ChosenTable, labels: Labels, file: str) -> TableOfFigures:
+    def _table(self, table: ChosenTable, labels: Labels, name: str, file: str) -> TableOfFigures:
         found = self.new.change(self.old, table.by, table.attributes, self.shown.confidence, table.ratios).arrow
         groups, (names, keys) = found.num_rows // len(table.lines), named_keys(found, labels, table.by)
         counts = self._establishments(table, groups)
@@ -131,7 +147,7 @@ class Changes:
         lines = [parts[kind].slice(place * groups, groups) for place in range(len(table.lines)) for kind in KINDS]
         title = f"{table.title}: change since {self.since}"
         attributes = tuple(_line(name, kind) for name in table.lines for kind in KINDS)
-        chosen = ChosenTable(f"{table.name}: change", title, table.by, file, attributes)
+        chosen = ChosenTable(name, title, table.by, file, attributes)
         return TableOfFigures(chosen, names, pa.concat_tables(lines))
 
     def _withheld(self, found: pa.Table, kinds: LineKinds) -> BoolArray:

@@ -31,6 +31,7 @@ class ChosenTable:
     file: str  # without its ending
     attributes: tuple[str, ...]  # that it can be made of
     ratios: tuple[Ratio, ...] = ()
+    merged: tuple[str, ...] = ()  # the titles of several queries by the same keys, whose figures are all in it
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -47,7 +48,8 @@ def choose_tables(
 ) -> tuple[ChosenTable, ...]:
     """The tables of the release, or `only` those of these names, then the `added` ones by their keys; each once.
 
-    A table has those of the `ratios` whose attributes it can be made of.
+    Queries by the same keys are one table, under a title that is none of theirs. A table has those of the `ratios`
+    whose attributes it can be made of.
     """
     asked = parse_ratios(ratios)
     spec = microdata.public_rows.spec
@@ -63,22 +65,27 @@ def choose_tables(
     ]
     if faults:
         raise FaultsError(microdata.public_rows.source.name, faults)
-    wanted = {name: query for name, query in queries.items() if only is None or name in only}
-    tables = {tuple(sorted(q.by)): (name, labels.of_query(q), q.by) for name, q in wanted.items()}
-    for keys in added:
-        by = tuple(dict.fromkeys(keys))
+    tables: dict[tuple[str, ...], list[Query | ClassQuery]] = {}
+    for query in (query for name, query in queries.items() if only is None or name in only):
+        tables.setdefault(tuple(sorted(query.by)), []).append(query)
+    groupings = {keys: alike[0].by for keys, alike in tables.items()}
+    for each in added:
+        by = tuple(dict.fromkeys(each))
         require_keys(microdata.public_rows, by)
-        title = f"By {labels.titles(by)}" if by else "All together"
-        tables.setdefault(tuple(sorted(by)), (" x ".join(by) or "total", title, by))
-    _require_free_names(microdata, [by for _, _, by in tables.values()])
-    files: dict[str, str] = {}
+        groupings.setdefault(tuple(sorted(by)), by)
+    _require_free_names(microdata, list(groupings.values()))
+    files, names = dict[str, str](), dict[str, str]()
     chosen = []
-    for name, title, by in tables.values():
+    for keys, by in groupings.items():
+        alike = tables.get(keys, [])
+        name = unlike(alike[0].name if alike else " x ".join(by) or "total", names)
+        merged = tuple(map(labels.of_query, alike)) if len(alike) > 1 else ()
+        title = labels.of_query(alike[0]) if len(alike) == 1 else labels.of_keys(by)
         attributes = tuple(possible_lines(microdata, by))
         if not attributes:
             microdata.tabulate(by)  # says what can be made instead
         possible = tuple(ratio for ratio in asked if set(ratio.attributes) <= set(attributes))
-        chosen.append(ChosenTable(name, title, by, plain_file(name, files), attributes, possible))
+        chosen.append(ChosenTable(name, title, by, plain_file(name, files), attributes, possible, merged))
     if not chosen:
         fault = Fault("tables", "there are none", "Name columns to make one by, such as --table cnty")
         raise FaultsError(microdata.public_rows.source.name, [fault])
@@ -110,13 +117,17 @@ def _require_in_some(microdata: Microdata, ratios: Sequence[Ratio], tables: Sequ
 
 def plain_file(name: str, taken: dict[str, str]) -> str:
     """A name of a file that is plain everywhere, and no other table's; it is taken from now on."""
-    plain = re.sub(r"[^\w]+", "-", name).strip("-") or "table"
-    file, number = plain, 1
-    while folded(file) in taken:
+    return unlike(re.sub(r"[^\w]+", "-", name).strip("-") or "table", taken, "-")
+
+
+def unlike(name: str, taken: dict[str, str], sign: str = " ") -> str:
+    """The name, with a number where another has it already without regard to case; it is taken from now on."""
+    found, number = name, 1
+    while folded(found) in taken:
         number += 1
-        file = f"{plain}-{number}"
-    taken[folded(file)] = name
-    return file
+        found = f"{name}{sign}{number}"
+    taken[folded(found)] = name
+    return found
 
 
 def _require_free_names(microdata: Microdata, groupings: Sequence[Sequence[str]]) -> None:

@@ -22,7 +22,8 @@ from gedp.release import Labels
 
 ROUNDINGS = {
     "error": (
-        "Every figure is rounded to what its error supports: its margin to two digits, the rest to the same place. "
+        "Every figure is rounded to what its error supports: its margin to two digits, the rest to the same place; "
+        "a figure whose error is unknown has three digits. "
         "Totals add up but for that rounding."
     ),
     "whole": (
@@ -91,8 +92,9 @@ def establishments(microdata: Microdata, by: Sequence[str], where: Where = NO_FI
     rows = microdata.public_rows
     if not rows.lists_establishments or has_classes(rows.spec, [*by, *where]):
         return None
-    groups, weights = rows.cells(by, where), None if rows.kinds is None else rows.kinds.counts
-    return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)[groups.asked_for]
+    groups = rows.cells(by, where)
+    counts = rows.establishments_in(groups)
+    return None if counts is None else counts[groups.asked_for]
 
 
 def _shown(found: pa.Table, chosen: ChosenTable, spec: Spec, shown: Presentation) -> dict[str, pa.Array]:
@@ -147,7 +149,7 @@ def shown_numbers(figures: Figures, withheld: BoolArray, whole: FloatArray, roun
     estimate, error, low, high = figures.estimate, figures.std_error, figures.ci_low, figures.ci_high
     cv = coefficients(estimate, error)
     if rounding != "none":
-        places = places_of((high - low) / 2)
+        places = places_of((high - low) / 2, estimate)
         estimate = np.where(np.isnan(whole), rounded(estimate, places), whole)
         low, high = outward(low, high, places)
         error, cv = rounded(error, places), digits(cv, CV_DIGITS)

@@ -107,7 +107,8 @@ def write_package(
     formulas = {ratio.name: formula_of(text) for text in options.ratios for ratio in parse_ratios([text])}
     missing = left_out(microdata.public_rows.spec, options.only)
     about = About(microdata, labels, options.shown, tables, formulas, changes, missing)
-    place = to if replaced is None else to.with_name(f".{to.name}.gedp-new")
+    whole = real(to)  # which has a name, as . has none
+    place = to if replaced is None else whole.with_name(f".{whole.name}.gedp-new")
     with new_folder(place) as folder:
         step("writing tables")
         files = _write_tables(about, folder, options.formats)
@@ -118,7 +119,7 @@ def write_package(
             sign_sums(folder, key, passphrase)
             names.append(SIGNATURE)
     if replaced is not None:
-        _take_the_place(place, to, replaced)
+        _take_the_place(place, whole, replaced)
     return Package(to, (*names, SUMS), tables, missing)
 
 
@@ -195,13 +196,21 @@ def _require_free(to: Path, replace: bool) -> list[str] | None:
     return own
 
 
+def format_of(folder: Path) -> int | None:
+    """The number of the format that a package says it has; None where it says none."""
+    try:
+        number = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))["format"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return number if isinstance(number, int) else None
+
+
 def package_files(folder: Path) -> list[str] | None:
     """The files of a package that is as it was written and holds nothing else; None where there is none."""
     try:
-        described = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
         listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
-        if described["format"] != FORMAT or any(sha256(folder / name) != listed[name] for name in listed):
+        if format_of(folder) != FORMAT or any(sha256(folder / name) != listed[name] for name in listed):
             return None
     except (OSError, ValueError, KeyError, TypeError):
         return None

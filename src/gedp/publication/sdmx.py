@@ -2,7 +2,8 @@
 
 Every table is a dataflow with a data structure of its own: a dimension for each key, one for the attribute (INDICATOR),
 the figure as OBS_VALUE, and its error, interval and flags as attributes of the observation. Ids in SDMX have few signs;
-codes that need others get ids without them, and their names say what they were. Code lists have the codes that occur.
+codes that need others, or begin with - as formulas
+do, get ids without them, and their names say what they were. Code lists have the codes that occur.
 """
 
 import re
@@ -29,6 +30,7 @@ OBSERVED = {
     "ci_high": "CI_HIGH",
     "quality": QUALITY,
 }
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _LANGUAGE = {"{http://www.w3.org/XML/1998/namespace}lang": "en"}
 
 
@@ -39,7 +41,7 @@ class Ids:
         self.of: dict[str, str] = {}
         taken: set[str] = set()
         for text in dict.fromkeys(texts):
-            plain = re.sub(r"[^A-Za-z0-9_-]", "_", text.upper() if is_name else text) or "_"
+            plain = re.sub(r"^-|[^A-Za-z0-9_-]", "_", text.upper() if is_name else text) or "_"
             plain = f"C_{plain}" if is_name and not plain[0].isalpha() else plain
             made, number = plain, 1
             while made in taken:
@@ -179,7 +181,7 @@ def _maintained(parent: Tree.Element, name: str, made: str, title: str) -> Tree.
 
 
 def _named(element: Tree.Element, name: str) -> None:
-    Tree.SubElement(element, f"{{{COMMON}}}Name", _LANGUAGE).text = name
+    Tree.SubElement(element, f"{{{COMMON}}}Name", _LANGUAGE).text = _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", name)
 
 
 def _component(parent: Tree.Element, kind: str, name: str, **attributes: str) -> Tree.Element:

@@ -5,12 +5,16 @@ Nothing in the file depends on when it was made: dates are those of the release.
 
 import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import xlsxwriter
+from xlsxwriter.exceptions import FileCreateError
 
+from gedp.files import WriteError, reason, writing
 from gedp.policy.names import folded
 from gedp.publication.about import DO_NOT, About
 from gedp.publication.figures import TableOfFigures
@@ -34,8 +38,7 @@ def write_workbook(about: About, path: Path) -> dict[str, str]:
     """Writes the workbook and returns the sheet of every table; tables that are too long for one have none."""
     fitting = [table for table in about.tables if table.groups <= MOST_LINES]
     sheets = _sheet_names([table.chosen.name for table in fitting])
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
-    with xlsxwriter.Workbook(str(path), options) as book:
+    with _new_book(path) as book:
         created = about.microdata.release.manifest.created.replace(tzinfo=None)
         publisher = about.labels.spec.publication.publisher or ""
         book.set_properties({"title": about.title, "author": publisher, "created": created})
@@ -45,6 +48,22 @@ def write_workbook(about: About, path: Path) -> dict[str, str]:
         for table in fitting:
             _table(book.add_worksheet(sheets[table.chosen.name]), styles, about, table)
     return sheets
+
+
+@contextmanager
+def _new_book(path: Path) -> Iterator[Any]:
+    """A workbook that keeps its temporary files beside itself, as long as it is written."""
+    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
+    try:
+        with (
+            writing(path),
+            TemporaryDirectory(dir=path.parent, prefix=".") as kept,
+            xlsxwriter.Workbook(str(path), {**options, "tmpdir": kept}) as book,
+        ):
+            yield book
+    except FileCreateError as error:
+        (refused,) = error.args
+        raise WriteError(f"cannot write {path}: {reason(refused)}") from None
 
 
 def _styles(book: Any) -> dict[str, Any]:
@@ -79,7 +98,8 @@ def _contents(book: Any, styles: dict[str, Any], about: About, sheets: dict[str,
         if name is None:
             sheet.write_string(line, 1, "too long for a sheet; see the other formats")
         else:
-            sheet.write_url(line, 1, f"internal:'{name}'!A1", styles["link"], name)
+            place = name.replace("'", "''")
+            sheet.write_url(line, 1, f"internal:'{place}'!A1", styles["link"], name)
         sheet.write_number(line, 2, table.groups, styles["whole"])
     sheet.write_url(
         FIRST_LINE + 2 + len(about.tables), 0, f"internal:'{NOTES}'!A1", styles["link"], "Notes: read first"

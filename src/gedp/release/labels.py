@@ -74,7 +74,11 @@ class Labels:
             return query.title or query.name
         if isinstance(query, Query) and query.is_identity:
             return "Establishments"
-        return f"By {self.titles(query.by)}" if query.by else "All together"
+        return self.of_keys(query.by)
+
+    def of_keys(self, by: Sequence[str]) -> str:
+        """What people call a table by these keys."""
+        return f"By {self.titles(by)}" if by else "All together"
 
     def name_of(self, column: str, code: str, keys: Mapping[str, str] | None = None) -> str:
         """What people call a code of a column; the code itself where nothing is known.

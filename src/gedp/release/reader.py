@@ -87,6 +87,7 @@ class ReleaseFolder:
         table = self._table(answered.file)
         self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
         self._require(answered.file, _is_sound_by_class(table, answered), "other rows or values")
+        self._require_as_released(answered.file)
         return table
 
     def combination_answers(self, query: str) -> pa.Table:
@@ -98,6 +99,7 @@ class ReleaseFolder:
         self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
         rows = dict.fromkeys(answered.query.asked, answered.groups)
         self._require(answered.file, _has_sound(table, rows, MECHANISMS), "other rows or values")
+        self._require_as_released(answered.file)
         return table
 
     def identity(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
@@ -182,6 +184,10 @@ class ReleaseFolder:
     def _require(self, name: str, holds: bool, otherwise: str) -> None:
         if not holds:
             raise self._altered(name, f"it has {otherwise} than the manifest says")
+
+    def _require_as_released(self, name: str) -> None:
+        """Refuses a file that became another one since the release was opened: some tables are only read much later."""
+        self._require(name, _sha256(self.folder / name) == self.manifest.files.get(name), "another checksum")
 
     def _altered(self, name: str, problem: str) -> FaultsError:
         return FaultsError(str(self.folder), [Fault(name, problem, "Get a fresh copy of the release")])

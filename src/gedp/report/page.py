@@ -7,10 +7,11 @@ from html import escape
 from typing import Any
 from urllib.parse import quote
 
+from gedp.explain.released import all_releases
 from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
 from gedp.numbers import counted, in_words
-from gedp.policy import COUNT, Spec, price
+from gedp.policy import COUNT, Spec
 from gedp.release import MECHANISMS, Labels, Manifest
 from gedp.release.classes import ClassesAnswered
 from gedp.release.combinations import CombinationsAnswered
@@ -56,14 +57,14 @@ def report_page(
     manifest = release.manifest
     title, labels = title or check.title_of_release(release), release.labels
     totals = main_totals(microdata) if totals is None else totals
-    prices, errors = price(spec), release_errors(release, spec)
+    errors = release_errors(release, spec)
     body = fill(
         "report.html",
         title=escape(title),
         kicker="Not protected" if manifest.is_seeded else "Protected statistics",
         made=escape(" ".join([*_publisher(spec), check.made(manifest)])),
         banners=_banners(manifest),
-        tiles=_tiles(manifest, labels, totals, strength.attacker_chance(prices)),
+        tiles=_tiles(manifest, labels, totals, strength.attacker_chance(manifest.prices)),
         totals_from=_totals_from(microdata),
         sums="; sums of the microdata are usually more accurate" if microdata.fits else "",
         confidence=f"{100 * totals.confidence:g}%",
@@ -78,8 +79,7 @@ def report_page(
         constrained=_notes(use.constrained(microdata)),
         nav=_NAV[bool(microdata.fits)],
         use=_use(microdata),
-        together=strength.together(manifest),
-        **strength.texts(labels, prices, microdata.public_rows.lists_establishments),
+        **strength.texts(labels, manifest, microdata.public_rows.lists_establishments),
     )
     return page(title, body, style=asset("report.css"))
 
@@ -139,7 +139,7 @@ def _tiles(manifest: Manifest, labels: Labels, totals: ReportedTotals, chance: s
     figures += sum(each.groups * len(each.query.asked) for each in manifest.combination_tables)
     name, amount = next(iter(totals.all_together.items()))
     whole, margin = scaled(amount, labels.scale(name))
-    alone = " from this release alone" if manifest.together and manifest.together.releases > 1 else ""
+    alone = " from this release alone" if all_releases(manifest) else ""
     tiles = [
         (f"{manifest.establishments:,}", "establishments, each protected"),
         (f"{figures:,}", f"figures in {counted(tables, 'table')}, none withheld"),
@@ -288,8 +288,8 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         kinds = {name: sum(noise.groups[name] for noise in noises) for name in MECHANISMS}
         noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
         rows.append([labels.of_query(query), by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
-    rows += [_by_class(each, len(alike), links) for each in release.manifest.class_tables]
-    rows += [_combined(each, len(alike), links) for each in release.manifest.combination_tables]
+    rows += [_by_class(each, labels, len(alike), links) for each in release.manifest.class_tables]
+    rows += [_combined(each, labels, len(alike), links) for each in release.manifest.combination_tables]
     headings = [
         "table",
         "one row for each",
@@ -303,7 +303,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
     return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
 
 
-def _by_class(answered: ClassesAnswered, errors: int, links: bool) -> list[str]:
+def _by_class(answered: ClassesAnswered, labels: Labels, errors: int, links: bool) -> list[str]:
     """The line of a table by classes. Its errors depend on the class, and are in the table."""
     query = answered.query
     kinds = {name: answered.entries - certain for name, certain in answered.certain.items()}
@@ -311,15 +311,17 @@ def _by_class(answered: ClassesAnswered, errors: int, links: bool) -> list[str]:
     noise = [f"count {kinds[COUNT]:,}"] if COUNT in kinds else []
     noise += [f"pnc {of_sums:,}"] if query.sums else []
     file = _file(f"tables/{query.name}.csv", links)
-    return [query.name, " × ".join(query.by), f"{answered.entries:,}", ", ".join(noise), *[""] * errors, file]
+    by = " × ".join(map(labels.title, query.by))
+    return [labels.of_query(query), by, f"{answered.entries:,}", ", ".join(noise), *[""] * errors, file]
 
 
-def _combined(answered: CombinationsAnswered, errors: int, links: bool) -> list[str]:
+def _combined(answered: CombinationsAnswered, labels: Labels, errors: int, links: bool) -> list[str]:
     """The line of a table of combinations. Its errors are in the table."""
     query = answered.query
-    asked = f"{query.name} ({', '.join(query.asked)})"
+    asked = f"{labels.of_query(query)} ({', '.join(map(labels.title, query.asked))})"
+    by = " × ".join(map(labels.title, query.by)) or "all together"
     noise, file = f"pnc {answered.groups * len(query.asked):,}", _file(f"tables/{query.name}.csv", links)
-    return [asked, " × ".join(query.by) or "all together", f"{answered.groups:,}", noise, *[""] * errors, file]
+    return [asked, by, f"{answered.groups:,}", noise, *[""] * errors, file]
 
 
 def _of_counts(manifest: Manifest) -> str:

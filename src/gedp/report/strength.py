@@ -16,7 +16,8 @@ from gedp.explain.facts import (
     warnings,
     without_existence,
 )
-from gedp.explain.wording import existence_sentence, pool_sentence, promise_sentence
+from gedp.explain.released import FALSE_ALARMS, released_promise
+from gedp.explain.wording import existence_sentence, pool_sentence
 from gedp.numbers import bound, chance, interval, size, strength
 from gedp.policy import PriceList
 from gedp.release import Labels, Manifest
@@ -24,7 +25,6 @@ from gedp.release.words import in_titles
 from gedp.web import table
 from gedp.web import warnings as html_warnings
 
-FALSE_ALARMS = 0.05
 MOST_SIZES = 6
 TELLING = 1 / 3  # width of the interval relative to the value, in examples
 
@@ -34,9 +34,10 @@ def attacker_chance(prices: PriceList) -> str:
     return bound(_power(prices))
 
 
-def texts(labels: Labels, prices: PriceList, lists_establishments: bool) -> dict[str, str]:
+def texts(labels: Labels, manifest: Manifest, lists_establishments: bool) -> dict[str, str]:
     """The parts of the page about the promise, as HTML."""
-    spec = labels.spec
+    spec, prices = labels.spec, manifest.prices
+    promise, *all_together = released_promise(manifest)
     asked = replace(spec.policy, attributes={name: spec.policy.attributes[name] for name in spec.concerned})
     spec = replace(spec, policy=asked)  # of the others nothing was released, and nothing is promised
     groups = titled_groups(labels)
@@ -50,38 +51,14 @@ def texts(labels: Labels, prices: PriceList, lists_establishments: bool) -> dict
         "existence": escape(_existence(groups, prices)),
         "attacker": escape(_attacker(attacker_chance(prices))),
         "powers": _powers(prices),
-        "promise": escape(promise_sentence(mu, _power(prices))),
+        "promise": escape(promise),
+        "together": "".join(f'<p class="note">{escape(part)}</p>' for part in all_together),
         "spent": escape(
             f"This release spent μ = {strength(mu)} of a budget of {prices.budget.mu:.6g}, which is for everything "
             "ever published from these data."
             + (f" {pool_sentence(prices, in_titles(labels))}" if prices.is_individual else "")
         ),
     }
-
-
-def together(manifest: Manifest) -> str:
-    """The promise over all releases from the same data, where it differs from that of this release, as HTML."""
-    said = manifest.together
-    alone = f"{manifest.prices.total.mu:.4f}"
-    if said is None or (said.releases == 1 and not said.decisions and f"{float(said.mu):.4f}" == alone):
-        return ""
-    own = {name: str(attribute.protection) for name, attribute in manifest.spec.policy.attributes.items()}
-    narrower = [f"{name}: {text}" for name, text in said.attributes.items() if own.get(name, text) != text]
-    reached = bound(float(power(float(said.mu), FALSE_ALARMS)))
-    counted = "1 release" if said.releases == 1 else f"{said.releases} releases"
-    parts = [
-        f"The ledger of these data counts {counted}. Together they promise μ = {said.mu}: at 5% false alarms, an "
-        f"attacker who has them all recognises a true difference with a chance of {reached}."
-    ]
-    if said.series is not None:
-        parts += said.series.sentences
-    if narrower:
-        parts.append(f"For all of them together these narrower intervals hold: {'; '.join(narrower)}.")
-    parts += [
-        f"On {d.date} {d.by} decided to promise less than earlier releases did: {'; '.join(d.what)}. Reason: {d.reason}"
-        for d in said.decisions
-    ]
-    return "".join(f'<p class="note">{escape(part)}</p>' for part in parts)
 
 
 def example(group: ProtectionGroup) -> str:

@@ -28,7 +28,6 @@ def texts(microdata: Microdata) -> dict[str, str]:
     return {
         "rows": escape(rows),
         "detail": detail,
-        "constrained": "".join(f'<p class="note">{escape(text)}</p>' for text in constrained(microdata)),
         "negatives": _negatives(microdata),
         "shell": escape(shell(microdata)),
         "python": escape(python(microdata)),

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from gedp.arrays import FloatArray, IntArray
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.microdata import Microdata
+from gedp.microdata.comparable import require_comparable
 from gedp.release import ProtectedAnswers
 from gedp.release.manifest import is_release
 from gedp.sharpening.model import Filtered, Step, keep_totals, pooled_noise, sharpen_totals
@@ -54,6 +55,8 @@ def sharpen(
     """
     by, within = _names(by), _names(within)
     _require(newest, earlier, by, within)
+    for new, old in combinations((newest, *earlier), 2):
+        require_comparable(new, old, by, None if attributes is None else _names(attributes))
     direct = newest.tabulate(by, attributes, confidence).arrow
     totals = newest.tabulate(within, attributes, confidence).arrow
     before = [each.tabulate(by, attributes, confidence).arrow for each in reversed(earlier)]

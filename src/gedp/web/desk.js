@@ -3,7 +3,7 @@
 (() => {
   const { $, element, named, options, checks, table, chips } = DeskPage;
   const LIMIT = 100, TRIES = 6;
-  let release, view, shown, asked;
+  let release, view, shown, asked, listed;
 
   const keyOf = (name) => release.keys.find((key) => key.name === name) ?? { name, title: name, codes: 0 };
   // Whether the table also shows what changed, and which column is drawn first then.
@@ -36,11 +36,12 @@
     rows: each.by, columns: "", where: {}, attribute: each.figures.filter((name) => release.attributes.some((one) => one.name === name)).slice(0, 1), ratio: [],
     sort: "label", descending: false, drawn: 0, confidence: "",
   });
-  // The finished table that a view is of: its keys are shown, or filtered by one code.
+  // The finished table that a view is of: its keys are shown, or filtered by one code, and it has the figures.
   const finishedOf = (of) => {
     const shown = [...of.rows, of.columns].filter(Boolean), keys = new Set([...shown, ...Object.keys(of.where)]);
     if (Object.entries(of.where).some(([key, codes]) => codes.length > 1 && !shown.includes(key))) return -1;
-    return release.tables.findIndex((each) => each.by.length === keys.size && each.by.every((key) => keys.has(key)));
+    const hasAll = (each) => each.by.every((key) => keys.has(key)) && [...of.attribute, ...of.ratio].every((name) => each.figures.includes(name));
+    return release.tables.findIndex((each) => each.by.length === keys.size && hasAll(each));
   };
   function parameters(of, part = true) {
     const made = new URLSearchParams();
@@ -206,9 +207,19 @@
     $("chart").value = view.chart;
   }
   async function codesOf(key) {
+    listed?.abort();
+    listed = new AbortController();
     $("filter-codes").hidden = !key;
     if (!key) return;
-    const found = await get(`api/codes?${new URLSearchParams({ key, search: $("filter-search").value, limit: 100 })}`);
+    let found;
+    try {
+      found = await get(`api/codes?${new URLSearchParams({ key, search: $("filter-search").value, limit: 100 })}`, listed.signal);
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      $("filter-list").replaceChildren();
+      $("filter-more").textContent = error.message;
+      return;
+    }
     const chosen = view.where[key] ?? [], entries = found.codes.map(({ code, name }) => ({ value: code, text: named(name, code) }));
     checks($("filter-list"), entries, chosen, (code, isChosen) => {
       const before = (view.where[key] ?? []).filter((each) => each !== code), where = { ...view.where, [key]: isChosen ? [...before, code] : before };

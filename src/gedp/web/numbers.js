@@ -30,7 +30,6 @@ function placesOf(x) {
 }
 const isExact = (x) => Number.isInteger(x) && Math.abs(x) < 10 ** LARGEST;
 const size = (x) => isExact(x) ? (x < 0 ? "−" : "") + grouped(String(Math.abs(x))) : fixed(x, placesOf(x));
-// Where there is little room, such as at an axis.
 // A number where people read it: "100,000", "3 billion".
 function inWords(x, digits = 6) {
   const rounded = +x.toPrecision(digits), large = [[1e12, " trillion"], [1e9, " billion"], [1e6, " million"]];
@@ -38,7 +37,7 @@ function inWords(x, digits = 6) {
   const shown = +Math.abs(rounded / factor).toPrecision(Math.max(digits, 6));
   return (rounded < 0 ? "−" : "") + shown.toLocaleString("en-US", { maximumFractionDigits: 20 }) + word;
 }
-
+// Where there is little room, such as at an axis.
 function short(x, digits = 6) {
   const rounded = +x.toPrecision(digits), large = [[1e12, "tn"], [1e9, "bn"], [1e6, "M"], [1e3, "k"]];
   const [factor, letters] = large.find(([least]) => Math.abs(rounded) >= least) ?? [1, ""];

@@ -148,6 +148,7 @@ def show_details(establishments: Path, policy: Path) -> None:
     from gedp.cli.console import make_console
     from gedp.explain import terminal
     from gedp.explain.facts import protection_groups
+    from gedp.explain.wording import promise_sentence
     from gedp.lab.synth.shape import describe
     from gedp.lab.synth.tables import shape_tables
     from gedp.policy import price, read_spec
@@ -155,7 +156,7 @@ def show_details(establishments: Path, policy: Path) -> None:
     console = make_console()
     spec = read_spec(policy)
     console.print(shape_tables(describe(establishments)))
-    terminal.print_promise(console, price(spec).total)
+    terminal.print_promise(console, [promise_sentence(price(spec).total.mu)])
     for group in protection_groups(spec.policy):
         terminal.print_intervals(console, group)
     terminal.print_prices(console, spec)

@@ -1,0 +1,55 @@
+"""Whoever shows the promise of a release says when there are others from the same data, and what holds for all."""
+
+from pathlib import Path
+
+import pytest
+
+import gedp
+from gedp.explain.released import released_promise
+from tests.helpers.desks import catalogue_of
+from tests.helpers.runs import gedp as command
+from tests.helpers.runs import write_case
+
+ALONE = "From this release alone, nobody can tell"
+TOGETHER = "The ledger of these data counts 2 releases. Together they promise μ = "
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two releases of one table."""
+    folder = tmp_path_factory.mktemp("twice")
+    write_case(folder)
+    for name in ("one", "two"):
+        done = command("run", "spec.toml", "--out", name, folder=folder)
+        assert done.code == 0, done.err
+    return folder
+
+
+def test_the_first_release_is_all_there_is(releases: Path) -> None:
+    (said,) = released_promise(gedp.read_release(releases / "one").manifest)
+    assert said.startswith("Nobody can tell")
+
+
+def test_package_desk_and_report_say_what_holds_over_all_releases(releases: Path) -> None:
+    package = releases / "package"
+    gedp.publish(gedp.read_release(releases / "two"), package, formats=["csv"])
+    report = (releases / "two" / "report.html").read_text(encoding="utf-8")
+    for said in (
+        (package / "README.md").read_text(encoding="utf-8"),
+        (package / "publication.json").read_text(encoding="utf-8"),
+        " ".join(catalogue_of(releases / "two").facts.protection),
+        report,
+    ):
+        assert ALONE in said
+        assert TOGETHER in said
+    assert "from this release alone, at 5% false alarms" in report
+
+
+def test_explain_says_what_holds_over_all_releases(releases: Path) -> None:
+    shown = command("explain", "two", "--html", "two.html", folder=releases)
+    assert shown.code == 0, shown.err
+    for said in (shown.out, (releases / "two.html").read_text(encoding="utf-8")):
+        words = " ".join(said.split())
+        assert ALONE in words
+        assert TOGETHER in words
+    assert ALONE not in command("explain", "spec.toml", folder=releases).out
