@@ -95,7 +95,8 @@ def record(
 ) -> Record:
     """Sets the price aside, on disk when this returns, or refuses."""
     known = known_by(engine, spec)
-    if known["files"]:
+    # Beside the files of a DataFrame nothing is left: Spark would take it for a part of the table.
+    if engine.files() or (known["files"] and not engine.origins()):
         leave_pointer(ledger, known["files"])
     try:
         reservation = ledger.reserve(request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by)
