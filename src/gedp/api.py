@@ -18,7 +18,6 @@ from dataclasses import replace as changed
 from decimal import Decimal
 from fractions import Fraction
 from html import escape
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,15 @@ from gedp.confidential.asking import ask as carry_out_own
 from gedp.confidential.drafting import read_shape
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_of, is_of_spark, on_file
-from gedp.confidential.engines.sources.files import files_at
-from gedp.confidential.likeness import read_like
+from gedp.confidential.likeness import establishments_for
 from gedp.confidential.limits import require_noise
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
-from gedp.confidential.public import read_keys
 from gedp.confidential.run import RunPlan, plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
-from gedp.errors import DomainError, Fault, FaultsError
+from gedp.errors import DomainError
 from gedp.ledger import DecidedBy, Ledger
 from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
@@ -49,10 +46,8 @@ from gedp.microdata.kinds import need_all_rows
 from gedp.microdata.on_file import find_microdata
 from gedp.neighbors import choose
 from gedp.noise.entropy import Entropy, SeededEntropy
-from gedp.numbers import is_number
 from gedp.periods import Period
-from gedp.planning.earlier import from_release
-from gedp.planning.establishments import Establishments, assumed, resembling
+from gedp.planning.establishments import public_totals
 from gedp.planning.plan import Plan, make_plan
 from gedp.policy import PriceList, Spec, for_period, price, read_spec, require_within_budget
 from gedp.policy.drafting import draft_spec as draft
@@ -63,8 +58,6 @@ from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
 from gedp.release.answer import Answer
 from gedp.tables import Table
-
-MOST_TOTAL = 1e18
 
 
 class Release(ReleaseFolder):
@@ -150,7 +143,7 @@ def run(
     keep = () if isinstance(spec, Spec) else (Path(spec),)
     spec = _about(spec, table, source, period)
     spec = spec if zeta is None else changed(spec, zeta=_chance(zeta))
-    entropy = None if seed is None else _seeded(seed)
+    entropy = None if seed is None else SeededEntropy(seed)
     plan = _planned(spec, table, out, ledger, replace, decided_by, entropy, keep, session)
     release = carry_out(plan, progress=progress)
     session = getattr(table, "sparkSession", None) if is_of_spark(table) else session
@@ -235,11 +228,8 @@ def ask(
     the ledger before the query sees the table. Should it fail there, its price counts and its message is withheld.
     """
     read = spec if isinstance(spec, Spec) else read_spec(spec)
-    stated = {
-        "name": name,
-        "attributes": list(_several(attributes)),
-        "labels": None if labels is None else list(labels),
-    }
+    named = list(_several(attributes))
+    stated = {"name": name, "attributes": named, "labels": None if labels is None else list(labels)}
     numbers = {"mu": mu, "sensitivity": sensitivity, "largest": largest}
     asked = own_query(query, read, {**stated, **{key: as_decimal(number) for key, number in numbers.items()}})
     return carry_out_own(
@@ -249,7 +239,7 @@ def ask(
         out=Path(out),
         ledger=None if ledger is None else Path(ledger),
         decided_by=decided_by,
-        entropy=None if seed is None else _seeded(seed),
+        entropy=None if seed is None else SeededEntropy(seed),
     )
 
 
@@ -286,12 +276,6 @@ def _chance(zeta: Decimal | float) -> Decimal:
     if not isinstance(number, Decimal):
         raise DomainError("zeta is a chance: a number above 0 and below 1")
     return number
-
-
-def _seeded(seed: object) -> Entropy:
-    if not isinstance(seed, Integral):
-        raise DomainError("a seed is a whole number of 0 or more")
-    return SeededEntropy(int(seed))
 
 
 def _several(texts: Sequence[str]) -> tuple[str, ...]:
@@ -344,40 +328,8 @@ def plan(
     read = spec if isinstance(spec, Spec) else read_spec(spec)
     require_within_budget(price(read))
     require_noise(read)
-    there = _establishments(read, like, table).with_totals(_public_totals(read, totals or {}))
+    there = establishments_for(read, like, table).with_totals(public_totals(read, totals or {}))
     return make_plan(read, there, mu, gamma_times, progress)
-
-
-def _establishments(
-    spec: Spec, like: str | Path | ArrowStream | ReleaseFolder | None, table: ArrowStream | None
-) -> Establishments:
-    alike = None if like is None else _alike(spec, like)
-    has_table = spec.data.is_database or bool(spec.data.source is not None and files_at(spec.source_path()))
-    if table is None and not has_table and alike is not None:
-        return alike
-    keys, groups_from = read_keys(spec, table), "the public columns of the table"
-    return assumed(keys, spec, groups_from) if alike is None else resembling(keys, groups_from, alike)
-
-
-def _public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:
-    """Totals to scale sizes to; refuses those of what is not asked for, and those that no sizes have."""
-    hint = f"Give a number above 0 and below {MOST_TOTAL:g} for one of: {', '.join(spec.asked)}"
-    faults = [
-        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "no sizes have it", hint)
-        for name, total in totals.items()
-        if name not in spec.asked or not is_number(total) or not 0 < total < MOST_TOTAL
-    ]
-    if faults:
-        raise FaultsError("the totals", faults)
-    return totals
-
-
-def _alike(spec: Spec, like: str | Path | ArrowStream | ReleaseFolder) -> Establishments:
-    if isinstance(like, ReleaseFolder):
-        return from_release(spec, like)
-    if not isinstance(like, str | Path):
-        return read_like(spec, like)
-    return from_release(spec, read_folder(like)) if Path(like).is_dir() else read_like(spec, Path(like))
 
 
 @sealed

@@ -1,4 +1,4 @@
-"""A public or synthetic table that a plan is made from; the confidential table of the spec is refused."""
+"""What a plan is made from: public columns, and an earlier release or a public table; never confidential values."""
 
 from pathlib import Path
 
@@ -9,12 +9,37 @@ from gedp.arrays import FloatArray
 from gedp.confidential.engines import ArrowStream, in_order
 from gedp.confidential.engines.choice import engine_like
 from gedp.confidential.engines.sources.files import files_at
-from gedp.confidential.public import keys_of
+from gedp.confidential.public import keys_of, read_keys
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.ledger import Ledger, ledgers_of
-from gedp.planning.establishments import Establishments, Sizes, SizesFrom
+from gedp.planning.earlier import from_release
+from gedp.planning.establishments import Establishments, Sizes, SizesFrom, assumed, resembling
 from gedp.policy import Spec
+from gedp.release import ReleaseFolder, read_release
+
+
+def establishments_for(
+    spec: Spec, like: str | Path | ArrowStream | ReleaseFolder | None, table: ArrowStream | None
+) -> Establishments:
+    """The establishments that a plan is about, by the public columns of their table, and as large as those of `like`.
+
+    Without a table they are those of `like`; without `like`, sizes are assumed as the spec says.
+    """
+    alike = None if like is None else _alike(spec, like)
+    has_table = spec.data.is_database or bool(spec.data.source is not None and files_at(spec.source_path()))
+    if table is None and not has_table and alike is not None:
+        return alike
+    keys, groups_from = read_keys(spec, table), "the public columns of the table"
+    return assumed(keys, spec, groups_from) if alike is None else resembling(keys, groups_from, alike)
+
+
+def _alike(spec: Spec, like: str | Path | ArrowStream | ReleaseFolder) -> Establishments:
+    if isinstance(like, ReleaseFolder):
+        return from_release(spec, like)
+    if not isinstance(like, str | Path):
+        return read_like(spec, like)
+    return from_release(spec, read_release(like)) if Path(like).is_dir() else read_like(spec, Path(like))
 
 
 @sealed

@@ -5,12 +5,10 @@ the groups of a query from which the groups of all others follow. Where there is
 there are: see `measured` for what can be published then.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from string import digits
 from typing import TYPE_CHECKING, TypeAlias
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
@@ -18,19 +16,16 @@ import pyarrow.compute
 from gedp.arrays import BoolArray, CodeArray, IntArray, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
-from gedp.microdata.combining import MOST_JOINED_CELLS, combinations, joined
+from gedp.microdata.combining import combinations, joined
+from gedp.microdata.keys import TOTAL_KEY, encoded, first_characters, possible_cells, unknown_codes
 from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
 from gedp.policy.section import did_you_mean, nearest
 from gedp.release import ProtectedAnswers
-from gedp.sql import quoted_name
 
 if TYPE_CHECKING:
     from gedp.microdata.kinds import Kinds
 
 SECTOR_DIGITS = 2  # of a NAICS code that say all of these
-TOTAL_KEY = "cell"  # the only column of the one group that everything is in
-MOST_NAMED = 5  # codes in a message
-MOST_DIGITS = 3  # of the number of first characters
 MOST_PREFIXES = 24  # keys of first characters that are remembered
 
 #: A filter: of every key, the codes that pass. No keys let everything pass.
@@ -89,7 +84,7 @@ class PublicRows:
         Where nothing says which rows there are: all that the tables allow, joined when somebody asks.
         """
         if not self._table:
-            self._table.append(_possible_cells(self.source, self.spec))
+            self._table.append(possible_cells(self.source, self.spec))
         return self._table[0]
 
     @property
@@ -128,7 +123,7 @@ class PublicRows:
             raise FaultsError(self.source.name, [self.unknown(name)])
         column = columns[0]
         if column == name:
-            return _encoded(self.table[name])
+            return encoded(self.table[name])
         if grouper is not None and grouper.columns:
             return joined(self.keys(grouper.columns), self.count)
         if grouper is not None:
@@ -341,28 +336,6 @@ class PublicRows:
         return [known[text] for text in texts]
 
 
-def first_characters(name: str) -> tuple[str, int]:
-    """The column and the number in a name such as `naics3`; 0 where it ends in no number that a length can be.
-
-    >>> first_characters("naics3"), first_characters("naics03"), first_characters("naics")
-    (('naics', 3), ('naics', 0), ('naics', 0))
-    """
-    column = name.rstrip(digits)
-    number = name[len(column) :]
-    return column, int(number) if 0 < len(number) <= MOST_DIGITS and number[0] != "0" else 0
-
-
-def unknown_codes(name: str, codes: Iterable[str], texts: Sequence[str]) -> list[Fault]:
-    """The codes of a filter that a key does not have."""
-    unknown = sorted(set(codes) - set(texts))
-    return [Fault("where", f"there is no {code!r} in {name}", _some(texts)) for code in unknown]
-
-
-def _some(texts: Sequence[str]) -> str:
-    shown = ", ".join(texts[:MOST_NAMED])
-    return f"There are: {shown}" if len(texts) <= MOST_NAMED else f"There are {len(texts):,}, such as {shown}"
-
-
 def read_public_rows(source: ProtectedAnswers) -> PublicRows:
     """The rows of a release with their public columns and grouping keys: its establishments, or else finest cells."""
     spec = source.manifest.spec
@@ -404,36 +377,3 @@ def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
 
 def _length(grouper: Grouper) -> int:
     return grouper.prefix or 0
-
-
-def _possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
-    """The natural join of the keys of all queries: every cell that no table rules out."""
-    with duckdb.connect() as connection:
-        joined, known = "(SELECT 0 AS one)", set[str]()
-        for place, query in enumerate(sorted(spec.queries, key=lambda query: -len(query.by))):
-            if not query.by:
-                continue
-            connection.register(f"keys{place}", source.answers(query.name).select(list(query.by)))
-            columns = ", ".join(map(quoted_name, query.by))
-            shared = ", ".join(quoted_name(key) for key in query.by if key in known)
-            how = f"JOIN keys USING ({shared})" if shared else "CROSS JOIN keys"
-            joined = f"(WITH keys AS (SELECT DISTINCT {columns} FROM keys{place}) SELECT * FROM {joined} {how})"
-            known.update(query.by)
-        ((count,),) = connection.execute(f"SELECT count(*) FROM {joined}").fetchall()
-        if count > MOST_JOINED_CELLS:
-            fault = Fault("queries", f"their groups allow {count:,} cells, too many to list", "Add an identity query")
-            raise FaultsError(source.name, [fault])
-        order = ", ".join(map(quoted_name, sorted(known)))
-        rows = f"SELECT * EXCLUDE (one) FROM {joined} ORDER BY {order}" if known else f"SELECT 0 AS {TOTAL_KEY}"
-        cells: pa.Table = connection.sql(rows).to_arrow_table()
-        return cells
-
-
-def _encoded(column: pa.ChunkedArray) -> tuple[CodeArray, list[str]]:
-    encoded = column.unify_dictionaries().combine_chunks().dictionary_encode()
-    values = pa.table({"value": encoded.dictionary})
-    with duckdb.connect() as connection:  # the same texts as where the groups were made
-        connection.register("codes", values)
-        texts = [row[0] for row in connection.execute("SELECT value::VARCHAR FROM codes").fetchall()]
-    labels, of_text = label_codes(texts)
-    return of_text[encoded.indices.to_numpy()], labels

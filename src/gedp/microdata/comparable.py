@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import first_characters
 from gedp.microdata.fit import Microdata
+from gedp.microdata.keys import first_characters
 from gedp.policy import Spec
 
 INDEPENDENT = "Errors of a change are known where the noise of both was drawn separately"

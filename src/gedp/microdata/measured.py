@@ -24,7 +24,8 @@ from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 
 from gedp.arrays import BoolArray, FloatArray, IntArray, sum_by
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import NO_FILTER, TOTAL_KEY, Cells, PublicRows, Where, keys_of_groups
+from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, keys_of_groups
+from gedp.microdata.keys import TOTAL_KEY
 from gedp.microdata.problem import PsiNoise, is_exact, noise_of
 from gedp.microdata.solve import require_variances, rows_times
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING

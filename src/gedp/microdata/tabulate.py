@@ -7,10 +7,11 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone, unknown_codes
+from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
 from gedp.microdata.fit import Microdata
+from gedp.microdata.keys import unknown_codes
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, in_parts, parse_ratios
 from gedp.microdata.row_totals import totals_of_rows
 from gedp.release import ProtectedAnswers

@@ -139,7 +139,7 @@ class SeededEntropy(Entropy):
     kind = "seeded"
 
     def __init__(self, seed: int) -> None:
-        if operator.index(seed) < 0:
+        if not hasattr(seed, "__index__") or operator.index(seed) < 0:
             raise DomainError("a seed is a whole number of 0 or more")
         self._others = _keys_from(seed, "elsewhere")
         self._first = _Keystream(_keys_from(seed, "words"), BYTES_PER_KEY)

@@ -14,10 +14,11 @@ from gedp.folding import Title, listed, named
 from gedp.individual import FirstAnswers, Partition, Terms
 from gedp.microdata.combining import combinations
 from gedp.neighbors import Signed
-from gedp.numbers import short
+from gedp.numbers import is_number, short
 from gedp.planning.opening import assumed_sizes, even_normals, first_answers_at
 from gedp.policy import Attribute, Spec
 
+MOST_TOTAL = 1e18
 #: Fractions of multiples of it are spread evenly, however many there are: the golden ratio.
 _GOLDEN = (5**0.5 - 1) / 2
 
@@ -138,6 +139,19 @@ class Establishments:
             of_cell[cell] = of_row
             partitions.append(Partition(query.name, of_cell, groups))
         return cell, partitions
+
+
+def public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:
+    """Totals to scale sizes to; refuses those of what is not asked for, and those that no sizes have."""
+    hint = f"Give a number above 0 and below {MOST_TOTAL:g} for one of: {', '.join(spec.asked)}"
+    faults = [
+        Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "no sizes have it", hint)
+        for name, total in totals.items()
+        if name not in spec.asked or not is_number(total) or not 0 < total < MOST_TOTAL
+    ]
+    if faults:
+        raise FaultsError("the totals", faults)
+    return totals
 
 
 def assumed(keys: Keys, spec: Spec, groups_from: str) -> Establishments:
