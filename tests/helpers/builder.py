@@ -4,8 +4,10 @@
 for a table by classes, without prices. `spec_of(budget={"mu": 1})` has another budget. `table_of(300)` has more rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +17,7 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import rehearse
 from gedp.confidential.table import open_table_of
 from gedp.noise.entropy import SeededEntropy
+from gedp.noise.sums import SumGrid
 from gedp.release.rehearsal import Rehearsal
 from tests.helpers.runs import small_table
 
@@ -40,12 +43,23 @@ SECTIONS: Sections = {
 KINDS: Mapping[str, Sections] = {
     "sums": {},
     "classes": {
-        "classes": {"size": {"attribute": "emp", "edges": [0, 100, 1000]}},
-        "queries": [{"name": "sizes", "by": ["cnty", "size"], "count": True, "mu": {"establishments": 1, "emp": 1}}],
+        "classes": {"size": {"attribute": "emp", "edges": [0, 1, 100, 1000, 5000]}},
+        "queries": [
+            {"name": "sizes", "by": ["cnty", "size"], "count": True, "mu": 0.5},
+            {
+                "name": "wages",
+                "by": ["size", "naics2"],
+                "count": True,
+                "mu": {"establishments": 0.2, "wage": 0.4, "emp": 0.6},
+            },
+        ],
     },
     "combinations": {
-        "combinations": {"cost": "wage + 500 * emp"},
-        "queries": [{"name": "costs", "by": ["cnty"], "mu": {"cost": 0.5}}],
+        "combinations": {"cost": "wage + 500 * emp", "third": "(wage - emp) / 3"},
+        "queries": [
+            {"name": "combined", "by": ["cnty"], "mu": {"cost": 0.5, "third": 0.4}},
+            {"name": "costs", "by": ["naics2", "cnty"], "mu": {"cost": 0.3}},
+        ],
     },
     "split": {"attributes": {"profit": {"psi": "sqrt", "gamma": 5, "split": True}}},
     "signed": {"attributes": {"profit": {"psi": "sqrt", "gamma": 5, "signed": True}}},
@@ -58,19 +72,19 @@ CASES = [(kind, accounting) for kind in KINDS for accounting in ACCOUNTING]
 def spec_of(*kinds: str, accounting: str = "prices", **sections: Any) -> gedp.Spec:
     """A spec about the register, with what these kinds add; a section that is given stands in place of the usual one.
 
-    Of `data` only the keys that are given are replaced, and left out where they are None. Under individual accounting
-    every price becomes an importance.
+    Of `data` only the keys that are given are replaced, and left out where they are None. In `queries`, a name stands
+    for the usual query of that name. Under individual accounting every price becomes an importance.
     """
-    usual = {name: each for name, each in SECTIONS.items() if name not in sections}
+    made = dict(SECTIONS)
     for kind in kinds:
         for name, more in KINDS[kind].items():
-            if name not in sections:
-                usual[name] = [*usual[name], *more] if name == "queries" else {**usual.get(name, {}), **more}
-    made = {**usual, **sections}
-    given = {**SECTIONS["data"], **made["data"]}
-    made["data"] = {key: value for key, value in given.items() if value is not None}
-    if accounting == "individual":
-        made["queries"] = [without_price(query) for query in made["queries"]]
+            made[name] = [*made[name], *more] if name == "queries" else {**made.get(name, {}), **more}
+    usual = {query["name"]: query for query in made["queries"]}
+    made |= sections
+    data = {**SECTIONS["data"], **made["data"]}
+    made["data"] = {key: value for key, value in data.items() if value is not None}
+    queries = [usual[query] if isinstance(query, str) else query for query in made["queries"]]
+    made["queries"] = [without_price(query) for query in queries] if accounting == "individual" else queries
     return gedp.make_spec(**made)
 
 
@@ -94,3 +108,14 @@ def rehearsed(spec: gedp.Spec, table: pa.Table | LocalEngine | None = None, seed
     else:
         opened = gedp.open_table(spec, table_of() if table is None else table)
     return rehearse(opened, spec, entropy=SeededEntropy(seed))
+
+
+@contextmanager
+def without_noise() -> Iterator[None]:
+    """Answers by classes and of combinations as they would be if nobody drew anything."""
+
+    def exactly(grid: SumGrid, sums: Any, entropy: object) -> Any:
+        return grid.to_steps(sums) * grid.step
+
+    with patch.object(SumGrid, "noisy", exactly):
+        yield
