@@ -23,12 +23,14 @@ from tests.helpers.runs import small_table
 
 Sections = Mapping[str, Any]
 
+#: Jobs alone, for specs that need one attribute.
+JOBS: Sections = {"emp": {"psi": "sqrt", "gamma": 0.5}}
 #: What every spec has, unless it is given: see `gedp.make_spec`.
 SECTIONS: Sections = {
     "data": {"public": ["cnty", "naics"], "id": "key", "synthetic": True},
     "groupers": {"naics2": {"column": "naics", "prefix": 2}},
     "attributes": {
-        "emp": {"psi": "sqrt", "gamma": 0.5},
+        **JOBS,
         "wage": {"psi": "log", "gamma": 0.1, "shift": 1, "unit": 0.01},
     },
     "budget": {"mu": 20},
