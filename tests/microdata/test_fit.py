@@ -288,7 +288,7 @@ def test_the_total_has_no_key(tmp_path: Path) -> None:
 def test_possible_cells_are_joined_for_nobody_who_publishes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many keys that cross there may be more combinations than any machine could hold."""
     release = release_of(some_rows(40), CROSSING, tmp_path)
-    monkeypatch.setattr("gedp.microdata.cells.MOST_JOINED_CELLS", 1)
+    monkeypatch.setattr("gedp.microdata.keys.MOST_JOINED_CELLS", 1)
     assert complete(release).report_file.exists()
     assert fit_microdata(release).tabulate(["naics"]).arrow.num_rows == 4
     with pytest.raises(GedpError, match="no answers determine emp by cnty x naics"):

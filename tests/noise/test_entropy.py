@@ -173,8 +173,7 @@ def test_a_seed_is_never_a_default() -> None:
         assert inspect.signature(function).parameters["entropy"].default is inspect.Parameter.empty
     with pytest.raises(TypeError):
         SeededEntropy()  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        SeededEntropy("1")  # type: ignore[arg-type]
-    with pytest.raises(DomainError):
-        SeededEntropy(-1)
+    for seed in ("1", 1.5, -1):
+        with pytest.raises(DomainError, match="a whole number of 0 or more"):
+            SeededEntropy(seed)  # type: ignore[arg-type]
     assert (SystemEntropy.kind, SeededEntropy.kind) == ("system", "seeded")
