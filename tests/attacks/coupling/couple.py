@@ -1,0 +1,127 @@
+"""Both worlds released, and compared."""
+
+import random
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock, patch
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+
+import gedp
+from gedp.individual import Partition, Portions, Rows, Terms
+from gedp.individual.filling import LEAST_FRACTION, most_fraction
+from gedp.ledger import Ledger, store
+from gedp.planning.opening import candidates
+from gedp.policy import Attribute
+from tests.attacks.coupling.door import CouplingError, Door
+from tests.attacks.coupling.worlds import World
+from tests.helpers.passes import DividedEngine
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Coupled:
+    """What two worlds cost: the exact distance between them, and what the ledger charged, both in μ²."""
+
+    world: World
+    squared_distance: Fraction
+    charged: Fraction
+    draws: int
+
+    @property
+    def ratio(self) -> Fraction:
+        """The distance as a part of the price; for records k steps apart the price is k² times as high."""
+        return self.squared_distance / (self.charged * self.world.steps**2)
+
+
+def couple(world: World, folder: Path) -> Coupled:
+    """Releases both worlds in `folder`; raises `CouplingError` where anything but noise tells them apart."""
+    door = Door(np.random.default_rng([world.steps, *world.name.encode()]), world.spread, world.drift)
+    with door.first_world():
+        first, charged = _released(world, world.table, folder / "first")
+    with door.second_world():
+        second, same = _released(world, world.moved, folder / "second")
+    if charged != same:
+        raise CouplingError("the worlds are charged differently")
+    different = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+    if different:
+        raise CouplingError(f"the folders differ in {', '.join(different)}")
+    found = Coupled(world, door.squared_distance, charged, len(door.calls))
+    if found.ratio > 1:
+        raise CouplingError(f"the distance is {float(found.ratio):.9g} of the price")
+    return found
+
+
+def in_a_folder(world: World) -> Coupled:
+    """The same in a folder of its own, which is gone afterwards; ledgers there need not survive a power failure."""
+    with tempfile.TemporaryDirectory() as folder, patch.object(store, "SYNCHRONOUS", "OFF"):
+        return couple(world, Path(folder))
+
+
+def _released(world: World, table: pa.Table, folder: Path) -> tuple[dict[str, bytes], Fraction]:
+    """Every file of the release, and what the ledger charged for it."""
+    folder.mkdir(parents=True)
+    with _same_time(), _engine(world), _planning(world):
+        gedp.run(world.spec, table, out=folder / "out", ledger=folder / "ledger", seed=1, answers_only=True)
+    out = folder / "out"
+    files = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    return files, Ledger.open(folder / "ledger", create=False).state().total.mu_squared
+
+
+@contextmanager
+def _same_time() -> Iterator[None]:
+    """Times and random names, which releases have, are the same for both."""
+    with ExitStack() as patches:
+        patches.enter_context(patch("gedp.confidential.answering.released_at", lambda: NOW))
+        patches.enter_context(patch("gedp.ledger.ledger.uuid4", lambda: UUID(int=1)))
+        yield
+
+
+@contextmanager
+def _planning(world: World) -> Iterator[None]:
+    """Whatever planning chooses must be safe: most worlds choose anything, which saves the search for the best."""
+    if world.tau is None:
+        yield
+        return
+
+    def any_first(
+        attribute: Attribute, pool: Fraction, _: object, partitions: Sequence[Partition], *__: object
+    ) -> Decimal:
+        return random.Random(f"{world.name} {attribute.name}").choice(candidates(pool, len(partitions)))
+
+    def any_portions(_: Rows, partitions: Sequence[Partition], terms: Terms, *others: Any) -> Portions:
+        chance = random.Random(f"{world.name} {terms.first} {terms.pool} {[p.query for p in partitions]}")
+        portions, most = next(each for each in others if isinstance(each, Portions)), most_fraction(len(partitions))
+        return replace(portions, fractions={p.query: chance.uniform(LEAST_FRACTION, most) for p in partitions})
+
+    with (
+        patch("gedp.confidential.preparing.choose_first", any_first),
+        patch("gedp.planning.choice._search", any_portions),
+        patch("gedp.planning.choice.choose_tau", lambda *_: world.tau),
+    ):
+        yield
+
+
+@contextmanager
+def _engine(world: World) -> Iterator[None]:
+    """The engine of the world in the place of the local one."""
+    if world.cuts is None:
+        yield
+        return
+
+    def divided(table: Any, *_: object) -> DividedEngine:
+        assert world.cuts is not None
+        return DividedEngine(table, world.cuts, lambda places: places[::-1])
+
+    with patch("gedp.confidential.engines.choice.LocalEngine", Mock(side_effect=divided)):
+        yield
