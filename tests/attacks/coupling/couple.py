@@ -3,7 +3,7 @@
 import random
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -15,16 +15,20 @@ from uuid import UUID
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 
 import gedp
+from gedp.arrays import IntArray
 from gedp.individual import Partition, Portions, Rows, Terms
 from gedp.individual.filling import LEAST_FRACTION, most_fraction
 from gedp.ledger import Ledger, store
 from gedp.planning.opening import candidates
-from gedp.policy import Attribute
+from gedp.policy import Attribute, write_spec
 from tests.attacks.coupling.door import CouplingError, Door
 from tests.attacks.coupling.worlds import World
 from tests.helpers.passes import DividedEngine
+from tests.helpers.runs import gedp as command
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -45,18 +49,19 @@ class Coupled:
 
 
 def couple(world: World, folder: Path) -> Coupled:
-    """Releases both worlds in `folder`; raises `CouplingError` where anything but noise tells them apart."""
+    """Releases both worlds in `folder`; raises `CouplingError` where they can be told apart by more than was paid."""
     door = Door(np.random.default_rng([world.steps, *world.name.encode()]), world.spread, world.drift)
+    first, second = _stored(world, world.table), _stored(world, world.moved)
     with door.first_world():
-        first, charged = _released(world, world.table, folder / "first")
-    with door.second_world():
-        second, same = _released(world, world.moved, folder / "second")
-    if charged != same:
+        published, charged = _released(world, first.table, folder / "first")
+    with door.second_world(None if world.file is None else np.argsort(first.order)[second.order]):
+        same, same_charge = _released(world, second.table, folder / "second")
+    if charged != same_charge:
         raise CouplingError("the worlds are charged differently")
-    different = sorted(name for name in first.keys() | second.keys() if first.get(name) != second.get(name))
+    different = sorted(name for name in published.keys() | same.keys() if published.get(name) != same.get(name))
     if different:
-        raise CouplingError(f"the folders differ in {', '.join(different)}")
-    found = Coupled(world, door.squared_distance, charged, len(door.calls))
+        raise CouplingError(f"the worlds differ in {', '.join(different)}")
+    found = Coupled(world, door.squared_distance, charged, len(door.added))
     if found.ratio > 1:
         raise CouplingError(f"the distance is {float(found.ratio):.9g} of the price")
     return found
@@ -68,29 +73,56 @@ def in_a_folder(world: World) -> Coupled:
         return couple(world, Path(folder))
 
 
+@dataclass(frozen=True)
+class _Stored:
+    """A table as it is stored, and the place of each of its rows in the table of the world."""
+
+    table: pa.Table
+    order: IntArray
+
+
+def _stored(world: World, table: pa.Table) -> _Stored:
+    """In memory as it is; in a file by rising values, so that places tell of them."""
+    if world.file is None:
+        return _Stored(table, np.arange(len(table)))
+    order = np.argsort(table["w"].to_numpy().astype(np.float64), kind="stable")
+    return _Stored(table.take(order), order)
+
+
 def _released(world: World, table: pa.Table, folder: Path) -> tuple[dict[str, bytes], Fraction]:
-    """Every file of the release, and what the ledger charged for it."""
+    """Everything that leaves: files of the release, and what the command prints; and what the ledger charged."""
     folder.mkdir(parents=True)
+    out, ledger, printed = folder / "out", folder / "ledger", dict[str, bytes]()
     with _same_time(), _engine(world), _planning(world):
-        gedp.run(world.spec, table, out=folder / "out", ledger=folder / "ledger", seed=1, answers_only=True)
-    out = folder / "out"
+        if world.file is None:
+            gedp.run(world.spec, table, out=out, ledger=ledger, seed=1, answers_only=True)
+        else:
+            (pq.write_table if world.file.endswith("parquet") else pa_csv.write_csv)(table, folder / world.file)
+            spec = replace(world.spec, data=replace(world.spec.data, source=world.file))
+            (folder / "spec.toml").write_text(write_spec(spec), encoding="utf-8")
+            ended = command("run", "spec.toml", "--seed", "1", "--out", "out", "--ledger", "ledger", folder=folder)
+            if ended.code:
+                raise CouplingError(ended.err)
+            printed = {"standard output": ended.out.encode(), "standard error": ended.err.encode()}
     files = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    return files, Ledger.open(folder / "ledger", create=False).state().total.mu_squared
+    return {**files, **printed}, Ledger.open(ledger, create=False).state().total.mu_squared
 
 
 @contextmanager
 def _same_time() -> Iterator[None]:
     """Times and random names, which releases have, are the same for both."""
-    with ExitStack() as patches:
-        patches.enter_context(patch("gedp.confidential.answering.released_at", lambda: NOW))
-        patches.enter_context(patch("gedp.ledger.ledger.uuid4", lambda: UUID(int=1)))
+    with (
+        patch("gedp.confidential.answering.released_at", lambda: NOW),
+        patch("gedp.ledger.ledger.uuid4", lambda: UUID(int=1)),
+    ):
         yield
 
 
 @contextmanager
 def _planning(world: World) -> Iterator[None]:
     """Whatever planning chooses must be safe: most worlds choose anything, which saves the search for the best."""
-    if world.tau is None:
+    tau = world.tau
+    if tau is None:
         yield
         return
 
@@ -107,7 +139,7 @@ def _planning(world: World) -> Iterator[None]:
     with (
         patch("gedp.confidential.preparing.choose_first", any_first),
         patch("gedp.planning.choice._search", any_portions),
-        patch("gedp.planning.choice.choose_tau", lambda *_: world.tau),
+        patch("gedp.planning.choice.choose_tau", lambda *_: tau),
     ):
         yield
 

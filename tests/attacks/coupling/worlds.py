@@ -34,7 +34,8 @@ STEPS = (1, 2, 3)
 MATRIX = tuple(each for each in product(VARIANTS, KINDS, ACCOUNTINGS, ENGINES, STEPS) if {"split", "divided"} - {*each})
 #: Of the noise in the first world, in units of its size: how far it spreads, and where its middle is.
 SPREADS, DRIFTS = (1, 1, 3, 8), (0, 0, -4, 4)
-WORST, SEARCHING = 0.4, 0.05  # how many worlds are the worst, and how many search for the best portions
+WORST, ON_FILE, SEARCHING = 0.4, 0.1, 0.05  # parts of the worlds: the worst, read from files, with the best portions
+FILES = ("t.parquet", "t.csv")
 MOST_ROWS = 30
 
 
@@ -48,6 +49,7 @@ class World:
     moved: pa.Table
     steps: int
     cuts: Sequence[int] | None  #: where a divided engine divides the table
+    file: str | None  #: with rows by rising values, for the command, which adds microdata and report; None: in memory
     tau: float | None  #: what individual accounting is to choose, with any portions; None: what it finds best
     spread: float  #: of the noise in the first world, in units of its size
     drift: float  #: its mean
@@ -74,14 +76,19 @@ def make_world(number: int) -> World:
         moved[column] = list(amounts[column])
         moved[column][row] = _neighbor(amounts[column][row], parts, steps, sign)
     tau = no_clipping_tau(rows, len(spec.asked), ZETA, signed=variant == "signed")
+    spread, drift = (0, -tau) if is_worst else (chance.choice(SPREADS), chance.choice(DRIFTS))
+    file = chance.choice(FILES) if engine == "local" and chance.random() < ON_FILE else None
     return World(
-        f"{number}: {variant}, {kind}, {accounting}, {engine}, {steps} steps{', worst' if is_worst else ''}",
+        f"{number}: {variant}, {kind}, {accounting}, {file or engine}, {steps} steps{', worst' if is_worst else ''}",
         spec,
-        *(_table(spec, public, values) for values in (amounts, moved)),
+        _table(spec, public, amounts),
+        _table(spec, public, moved),
         steps,
         [chance.randint(0, rows) for _ in range(3)] if engine == "divided" else None,
+        file,
         None if chance.random() < SEARCHING else tau,
-        *((0, -tau) if is_worst else (chance.choice(SPREADS), chance.choice(DRIFTS))),
+        spread,
+        drift,
     )
 
 
