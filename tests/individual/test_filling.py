@@ -161,6 +161,20 @@ def test_a_prediction_that_rounding_prevents_stops_nothing() -> None:
     assert all(np.isfinite(each).all() and (each >= 0).all() for each in found.values())
 
 
+def test_a_prediction_is_a_number_where_noise_has_no_finite_variance() -> None:
+    """Under log, an answer with little precision has a variance beyond floats; a release must not fail for it."""
+    rows = Rows(np.arange(4, dtype=np.int32), np.ones(4), np.full(4, 1e30))
+    halves = [
+        Partition(name, np.array(codes, dtype=np.int32), 2)
+        for name, codes in (("a", [0, 0, 1, 1]), ("b", [0, 1, 0, 1]))
+    ]
+    by_psi = GroupNoise(np.ones(2, dtype=bool), np.array([1e-9, 1.0]))
+    filling = Filling({"a": by_psi, "b": by_psi}, np.array([1e-9, 1e-9, 1.0, 1.0]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = predicted_variances(rows, halves, Terms(Protection(Log(1.0), 0.9), 1e-6, 1.0), filling)
+    assert [np.isfinite(each).all() for each in found.values()] == [True, True]
+
+
 @settings(max_examples=60, deadline=None)
 @given(tables())
 def test_condensed_rows_have_the_same_sums_and_largest(table: tuple[Rows, list[Partition], Terms, Portions]) -> None:
