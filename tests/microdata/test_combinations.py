@@ -47,7 +47,7 @@ def test_a_figure_is_the_mean_weighted_by_inverse_variances(by: list[str]) -> No
     parts = microdata.tabulate(by, ratios=["parts = revenue - cost"]).to_pandas()
     sources = [(parts["estimate"].to_numpy(), parts["std_error"].to_numpy() ** 2)]
     for name, keys in (("profits", ["naics"]), ("more", ["naics2", "cnty"])):
-        answers = microdata.public_rows.source.combination_answers(name).to_pandas()
+        answers = microdata.public_rows.source.answers(name).to_pandas()
         answers["naics2"] = answers["naics"].str[:2] if "naics" in keys else answers["naics2"]
         if set(by) <= {*keys, "naics2"}:
             grouped = answers.groupby(by) if by else answers.groupby(lambda row: 0)

@@ -276,8 +276,7 @@ class PublicRows:
         """The answers of a query of any kind about one thing, from a file that is read once."""
         table = self._answers.get(query.name)
         if table is None:
-            kinds = {ClassQuery: self.source.class_answers, CombinationQuery: self.source.combination_answers}
-            table = self._answers[query.name] = kinds.get(type(query), self.source.answers)(query.name)
+            table = self._answers[query.name] = self.source.answers(query.name)
         return table.filter(pa.compute.equal(table["attribute"], asked))
 
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
