@@ -13,7 +13,6 @@ from gedp.errors import FaultsError, GedpError
 from gedp.ledger import Ledger
 from gedp.release import read_release
 from tests.helpers.builder import ACCOUNTING, rehearsed, spec_of, table_of, without_noise
-from tests.helpers.passes import DividedEngine
 
 TABLE = table_of()
 SPEC = spec_of("combinations")
@@ -62,14 +61,6 @@ def test_noise_is_as_large_as_the_table_says() -> None:
         assert abs(scaled.mean()) < 4 / np.sqrt(rows)
         assert scaled.var() == pytest.approx(1, abs=4 * np.sqrt(2 / rows))
         assert (scaled * 0.9).var() != pytest.approx(1, abs=4 * np.sqrt(2 / rows))
-
-
-def test_parts_of_a_table_come_to_the_same() -> None:
-    """Spark divides the rows; what each part finds travels by place, and is put together."""
-    divided = DividedEngine(TABLE, [0, 7, 7, 31], lambda places: places[::-1])
-    with without_noise():
-        whole, parts = (rehearsed(SPEC, table).answers("costs") for table in (TABLE, divided))
-    assert whole.equals(parts)
 
 
 def test_a_release_states_its_combinations(tmp_path: Path) -> None:

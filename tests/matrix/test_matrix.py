@@ -24,7 +24,7 @@ from gedp.explain.expected import class_error_lines
 from gedp.lab.compare.plan import ComparisonPlan, make_plan
 from gedp.lab.compare.replicates import compare_plan
 from gedp.lab.evaluate import evaluate
-from gedp.lab.evaluate.groups import MICRODATA
+from gedp.lab.evaluate.groups import ANSWERS, MICRODATA
 from gedp.microdata import Microdata
 from gedp.planning.plan import Plan
 from gedp.policy import COUNT, Query
@@ -171,14 +171,14 @@ def compared(case: Case, named: bool) -> Iterator[Found]:
 def evaluated(case: Case, named: bool) -> Iterator[Found]:
     by = None if case.kind in QUERIES else SUMS  # by default every level of the QCEW, and all that was asked for
     wanted = {*SUMS, *OWN[case.kind]}
-    for each in evaluate(case.release, TABLE, by=by).comparisons:
-        if each.level.by in wanted and each.source == MICRODATA:
-            groups = list(zip(*(keys.to_pylist() for keys in each.keys.values()), strict=True))
-            assert dict(zip(groups, each.truth.tolist(), strict=True)) == pytest.approx(
-                truths(each.level.by, each.attribute)
-            )
-            errors = (each.high - each.low) / (2 * 1.96)
-            yield Found(each.level.by, each.attribute, groups, each.protected.tolist(), errors.tolist())
+    compared = [each for each in evaluate(case.release, TABLE, by=by).comparisons if each.level.by in wanted]
+    answers = {(each.level.by, each.attribute) for each in compared if each.source == ANSWERS}
+    assert answers == {(each.by, each.figure) for each in released(case, named)}
+    for each in (each for each in compared if each.source == MICRODATA):
+        groups = list(zip(*(keys.to_pylist() for keys in each.keys.values()), strict=True))
+        assert dict(zip(groups, each.truth, strict=True)) == pytest.approx(truths(each.level.by, each.attribute))
+        errors = (each.high - each.low) / (2 * 1.96)
+        yield Found(each.level.by, each.attribute, groups, each.protected.tolist(), errors.tolist())
 
 
 #: What reads a release, under the names of the page.
