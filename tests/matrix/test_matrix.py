@@ -36,17 +36,17 @@ By = tuple[str, ...]
 TABLE = table_of(24)
 EDGES = KINDS["classes"]["classes"]["size"]["edges"]
 SIZES = ["0", "1-99", "100-999", "1000-4999", "5000+"]
-SUMS: tuple[By, ...] = (("naics2", "cnty"),)
-#: What is particular to each kind of query: figures by their groupings.
+CELLS = ("naics2", "cnty")
+#: What each kind of query is for: figures by their groupings.
 OWN: dict[str, dict[By, list[str]]] = {
-    "sums": {by: ["emp", "wage"] for by in SUMS},
+    "sums": {CELLS: ["emp", "wage"]},
     "classes": {("cnty", "size"): [COUNT], ("size", "naics2"): [COUNT, "wage", "emp"]},
-    "combinations": {by: ["cost"] for by in SUMS},
-    "split": {by: ["profit_gain", "profit_loss", "profit"] for by in SUMS},
-    "signed": {by: ["profit"] for by in SUMS},
+    "combinations": {CELLS: ["cost"]},
+    "split": {CELLS: ["profit_gain", "profit_loss", "profit"]},
+    "signed": {CELLS: ["profit"]},
 }
+#: The queries by classes and for combinations, which have sums beside them.
 QUERIES = {"classes": ["sizes", "wages"], "combinations": ["costs"]}
-#: The sums that a release has beside them.
 BESIDE = {kind: OWN["sums"] if kind in QUERIES else {} for kind in OWN}
 FAR = 6  # standard errors from the truth
 
@@ -96,11 +96,11 @@ class Case:
         if not (path := self.folder / "t.parquet").exists():
             pq.write_table(TABLE, path)
         workflow = "individual" if self.accounting == "individual" else "auto"
-        return make_plan(self.spec, str(path), workflows=[workflow], seed=1, **{"by": SUMS, **options})
+        return make_plan(self.spec, str(path), workflows=[workflow], seed=1, **{"by": [CELLS], **options})
 
     def asked(self, named: bool) -> Iterator[tuple[By, list[str] | None]]:
         """Groupings to ask for; with the figures of this kind, where these are to be named."""
-        yield from OWN[self.kind].items() if named else dict.fromkeys([*SUMS, *OWN[self.kind]]).items()
+        yield from OWN[self.kind].items() if named else dict.fromkeys([CELLS, *OWN[self.kind]]).items()
 
 
 @pytest.fixture(scope="module")
@@ -159,18 +159,16 @@ def served(case: Case, named: bool) -> Iterator[Found]:
 def compared(case: Case, named: bool) -> Iterator[Found]:
     """One replicate, beside the largest standard error of the release, which has the same prices."""
     found = compare_plan(case.comparison(), case.folder / "comparison", 1, 1)
-    rows = found.per_group.to_pylist()
-    for by, level in zip(SUMS, found.order.levels, strict=True):
-        for figure in found.order.attributes:
-            own = [row for row in rows if (row["level"], row["attribute"]) == (level, figure)]
-            error = max(case.microdata.tabulate(by, figure)["std_error"])
-            groups = [tuple(row["keys"].split(",")) for row in own]
-            yield Found(by, figure, groups, [row["truth"] + row["bias"] for row in own], [error] * len(own))
+    for figure in found.order.attributes:
+        own = [row for row in found.per_group.to_pylist() if row["attribute"] == figure]
+        error = max(case.microdata.tabulate(CELLS, figure)["std_error"])
+        groups = [tuple(row["keys"].split(",")) for row in own]
+        yield Found(CELLS, figure, groups, [row["truth"] + row["bias"] for row in own], [error] * len(own))
 
 
 def evaluated(case: Case, named: bool) -> Iterator[Found]:
-    by = None if case.kind in QUERIES else SUMS  # by default every level of the QCEW, and all that was asked for
-    wanted = {*SUMS, *OWN[case.kind]}
+    by = None if case.kind in QUERIES else [CELLS]  # by default every level of the QCEW, and all that was asked for
+    wanted = {CELLS, *OWN[case.kind]}
     compared = [each for each in evaluate(case.release, TABLE, by=by).comparisons if each.level.by in wanted]
     answers = {(each.level.by, each.attribute) for each in compared if each.source == ANSWERS}
     assert answers == {(each.by, each.figure) for each in released(case, named)}
@@ -280,7 +278,7 @@ def test_the_report_has_every_table_and_every_total(
     groups = {by: len(truths(by, "emp")) for by in {query.by for query in queries}}
     assert tables == [(str(groups[query.by]), query.name) for query in queries]
     totals = page[page.index("<caption>All establishments together") :].partition("</table>")[0]
-    figures = [*BESIDE[kind].get(SUMS[0], []), *OWN[kind].get(SUMS[0], [])]
+    figures = [*BESIDE[kind].get(CELLS, []), *OWN[kind].get(CELLS, [])]
     assert re.findall(r"<tr><td>(\w+)</td>", totals) == [each for each in figures if each != "cost"]
 
 
