@@ -16,6 +16,7 @@ from gedp.confidential.table import ConfidentialTable
 from gedp.ledger import Ledger
 from gedp.policy import parse_spec, price, read_spec
 from gedp.release import MANIFEST, ReleaseExistsError, read_release
+from tests.helpers.builder import spec_of, table_of
 from tests.helpers.runs import (
     LEDGER,
     PRICE,
@@ -198,16 +199,9 @@ def test_a_spec_without_identity_publishes_sums_only(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_groups_are_called_groups(tmp_path: Path) -> None:
-    rows = pa.table({"cnty": ["a", "a", "b"], "jobs": [5, 7, 9]})
-    spec = gedp.make_spec(
-        data={"public": ["cnty"], "synthetic": True},
-        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
-        budget={"mu": 1},
-        queries=[{"name": "county", "by": ["cnty"], "mu": 1}],
-    )
-    gedp.run(spec, rows, out=tmp_path / "out", seed=1, answers_only=True)
+    gedp.run(spec_of(queries=["county"]), table_of(), out=tmp_path / "out", seed=1, answers_only=True)
     completed = complete(read_release(tmp_path / "out"))
-    assert completed.summary.startswith("Fitted 2 groups of microdata to all answers")
+    assert completed.summary.startswith("Fitted 3 groups of microdata to all answers")
 
 
 @pytest.mark.parametrize(

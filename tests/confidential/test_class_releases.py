@@ -2,12 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -18,52 +15,20 @@ import gedp.confidential.classes
 from gedp.confidential import preparing
 from gedp.confidential.classes import ClassJob, EntryNoise
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table_of
 from gedp.errors import FaultsError, Refused
 from gedp.ledger import Ledger
 from gedp.noise.entropy import SeededEntropy
-from gedp.noise.sums import SumGrid
 from gedp.passes import Joined
-from gedp.policy import COUNT, Spec
+from gedp.policy import COUNT
 from gedp.release import read_release
+from tests.helpers.builder import rehearsed, spec_of, table_of, without_noise
 from tests.helpers.passes import DividedEngine
-from tests.helpers.runs import small_table
 
-TABLE = small_table(60)
+TABLE = table_of()
+SPEC = spec_of("classes")
 EDGES = [0, 1, 100, 1000, 5000]
-QUERIES: list[dict[str, Any]] = [
-    {"name": "identity", "by": "establishment", "mu": 3},
-    {"name": "county", "by": ["cnty"], "mu": 1},
-    {"name": "sizes", "by": ["cnty", "size"], "count": True, "mu": 0.5},
-    {"name": "wages", "by": ["size", "naics2"], "count": True, "mu": {"establishments": 0.2, "wage": 0.4, "emp": 0.6}},
-]
-
-
-def spec_of(queries: list[dict[str, Any]] = QUERIES, **data: Any) -> Spec:
-    return gedp.make_spec(
-        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True, **data},
-        groupers={"naics2": {"column": "naics", "prefix": 2}},
-        attributes={
-            "emp": {"psi": "sqrt", "gamma": 0.5},
-            "wage": {"psi": "log", "gamma": 0.1, "shift": 1, "unit": 0.01},
-        },
-        classes={"size": {"attribute": "emp", "edges": EDGES}},
-        budget={"mu": 20},
-        queries=queries,
-    )
-
-
-@contextmanager
-def without_noise() -> Iterator[None]:
-    """Answers of tables by classes as they would be if nobody drew anything."""
-
-    def exactly(grid: SumGrid, sums: Any, entropy: object) -> Any:
-        return grid.to_steps(sums) * grid.step
-
-    with patch.object(SumGrid, "noisy", exactly):
-        yield
 
 
 def class_name(jobs: int) -> str:
@@ -73,7 +38,7 @@ def class_name(jobs: int) -> str:
 
 def test_every_class_of_every_public_group_is_answered() -> None:
     with without_noise():
-        tables = rehearse(open_table_of(spec_of(), LocalEngine(TABLE)), spec_of(), entropy=SeededEntropy(1)).tables
+        tables = rehearsed(SPEC).tables
     rows = TABLE.to_pylist()
     sizes = tables["sizes"].to_pylist()
     counted = Counter((row["cnty"], class_name(row["emp"])) for row in rows)
@@ -90,7 +55,7 @@ def test_every_class_of_every_public_group_is_answered() -> None:
 
 
 def test_numbers_of_establishments_are_whole_and_sums_are_in_units() -> None:
-    tables = rehearse(open_table_of(spec_of(), LocalEngine(TABLE)), spec_of(), entropy=SeededEntropy(5)).tables
+    tables = rehearsed(SPEC, seed=5).tables
     numbers = tables["sizes"]["estimate"].to_numpy()
     assert np.array_equal(numbers, np.rint(numbers))
     assert not np.signbit(numbers[numbers == 0]).any()
@@ -100,15 +65,15 @@ def test_numbers_of_establishments_are_whole_and_sums_are_in_units() -> None:
 
 
 def test_a_release_states_its_tables_by_classes(tmp_path: Path) -> None:
-    gedp.run(spec_of(), table=TABLE, out=tmp_path / "out", seed=1)
+    gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1)
     release = read_release(tmp_path / "out")
     sizes, wages = release.manifest.class_tables
-    assert (sizes.query, sizes.entries, wages.entries) == (spec_of().class_queries[0], 15, 15)
+    assert (sizes.query, sizes.entries, wages.entries) == (SPEC.class_queries[0], 15, 15)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 5
-    assert release.class_answers("wages").num_rows == 45
+    assert release.answers("wages").num_rows == 45
     assert (tmp_path / "out" / "tables" / "sizes.csv").read_text().startswith('"cnty","size","attribute","estimate"')
     with pytest.raises(FaultsError, match="'nobody' is not in this release"):
-        release.class_answers("nobody")
+        release.answers("nobody")
 
 
 @pytest.mark.parametrize(
@@ -122,20 +87,22 @@ def test_a_release_states_its_tables_by_classes(tmp_path: Path) -> None:
     ],
 )
 def test_an_altered_statement_about_classes_is_noticed(tmp_path: Path, change: Any, said: str) -> None:
-    gedp.run(spec_of(), table=TABLE, out=tmp_path / "out", seed=1, answers_only=True)
+    gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1, answers_only=True)
     path = tmp_path / "out" / "manifest.json"
     content = json.loads(path.read_text())
     change(content["class_tables"])
     path.write_text(json.dumps(content))
     with pytest.raises(FaultsError, match=said):
-        read_release(tmp_path / "out").class_answers("sizes")
+        read_release(tmp_path / "out").answers("sizes")
 
 
 def test_classes_without_identity_answers_are_answered_and_recorded(tmp_path: Path) -> None:
-    spec = spec_of([{"name": "all", "by": [], "mu": {"wage": 1}}, QUERIES[2]], synthetic=False)
+    spec = spec_of(
+        "classes", queries=[{"name": "all", "by": [], "mu": {"wage": 1}}, "sizes"], data={"synthetic": False}
+    )
     gedp.run(spec, table=TABLE, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
     release = read_release(tmp_path / "out")
-    assert (release.class_answers("sizes")["variance"].to_numpy() > 8).all()  # all classes are possible
+    assert (release.answers("sizes")["variance"].to_numpy() > 8).all()  # all classes are possible
     (recorded,) = Ledger.open(tmp_path / "t.ledger", create=False).state().releases
     assert recorded.reserve.attributes.keys() == {"emp", "wage"}
     assert recorded.reserve.loss.mu_squared == Fraction(5, 4)
@@ -144,20 +111,20 @@ def test_classes_without_identity_answers_are_answered_and_recorded(tmp_path: Pa
 def test_more_entries_than_fit_into_memory_are_refused_before_anything_is_spent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    spec = spec_of("classes", data={"synthetic": False})
     monkeypatch.setattr(preparing, "MOST_ENTRIES", 14)
     with pytest.raises(Refused, match="would have 15 entries, and at most 14 fit into memory"):
-        gedp.run(spec_of(synthetic=False), table=TABLE, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
+        gedp.run(spec, TABLE, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
     """Spark divides the rows; what each part finds travels by place, and is put together."""
-    spec = spec_of()
     for engine in (LocalEngine(TABLE), DividedEngine(TABLE, [0, 7, 7, 31], lambda places: places[::-1])):
-        table = open_table_of(spec, engine)
-        prepared = prepare(table, spec)
+        table = open_table_of(SPEC, engine)
+        prepared = prepare(table, SPEC)
         identity = {name: prepared.mechanisms["identity", name] for name in ("emp", "wage")}
-        job = ClassJob(table, spec, prepared.cells, identity, Fraction(1, 100), SeededEntropy(1))
+        job = ClassJob(table, SPEC, prepared.cells, identity, Fraction(1, 100), SeededEntropy(1))
         passes = Joined(list(job.of_drawn().values()))
         omega = {f"{name}__psi": pa.array(np.sqrt(TABLE[name].to_numpy())) for name in ("emp", "wage")}
         drawn_rows = TABLE.select(["key", "cnty", "naics"])

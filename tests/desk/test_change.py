@@ -21,6 +21,7 @@ from gedp.errors import FaultsError
 from gedp.microdata.changes import figure_columns
 from tests.desk.test_api import fits
 from tests.desk.test_page import MARKUP, Opened, chosen
+from tests.helpers.builder import JOBS, spec_of, table_of
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.desks import Served, desk_of, serving
 from tests.helpers.quarters import REGIONS, SECTIONS, first_quarter, release_of, second_quarter
@@ -186,14 +187,8 @@ def test_answers_and_parameters_are_as_described(compared: Served) -> None:
 def test_releases_that_cannot_be_compared_are_refused_at_the_start(quarters: tuple[Path, Path], tmp_path: Path) -> None:
     with pytest.raises(FaultsError, match="the same noise"):
         desk_of(quarters[0], quarters[0]).get_ready()
-    other = gedp.make_spec(
-        data={"public": ["cnty"], "synthetic": True},
-        attributes={"sales": {"psi": "sqrt", "gamma": 5}},
-        budget={"mu": 5},
-        queries=[{"name": "county", "by": ["cnty"], "mu": 1}],
-    )
-    rows = pa.table({"cnty": ["001", "003"] * 10, "sales": list(range(20))})
-    folder = gedp.run(other, rows, out=tmp_path / "other", seed=1, answers_only=True).folder
+    other = spec_of(attributes=JOBS, queries=["county"])  # under another name
+    folder = gedp.run(other, table_of(), out=tmp_path / "other", seed=1, answers_only=True).folder
     with pytest.raises(FaultsError, match="no figure in common"):
         desk_of(quarters[0], folder).get_ready()
 

@@ -2,13 +2,11 @@
 
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
-
-from gedp import make_spec, run
+from gedp import run
 from gedp.desk.app import Desk
 from gedp.desk.catalogue import Catalogue
 from gedp.microdata import fit_microdata
+from tests.helpers.builder import KINDS, spec_of, table_of
 from tests.helpers.desks import serving
 from tests.microdata.test_fit import EVERYTHING, query, release_of, some_rows
 
@@ -48,15 +46,9 @@ def test_a_release_whose_noise_was_seeded_says_that_it_protects_nobody(tmp_path:
 
 
 def test_an_attribute_that_was_split_is_offered_after_its_gain_and_its_loss(tmp_path: Path) -> None:
-    spec = make_spec(
-        data={"public": ["cnty"], "synthetic": True},
-        attributes={"profit": {"psi": "sqrt", "gamma": 5, "split": True}},
-        budget={"mu": 5},
-        queries=[{"name": "each", "by": "establishment", "mu": 1}, {"name": "cnty", "by": ["cnty"], "mu": 1}],
-        labels={"profit": {"title": "Profit", "unit": "US dollars", "scale": 1000}},
-    )
-    rows = pa.table({"cnty": ["1", "2", "3"] * 20, "profit": np.random.default_rng(5).integers(-900, 1000, 60)})
-    microdata = fit_microdata(run(spec, rows, out=tmp_path / "out", seed=1, answers_only=True))
+    labels = {"profit": {"title": "Profit", "unit": "US dollars", "scale": 1000}}
+    spec = spec_of(attributes=KINDS["split"]["attributes"], queries=["identity", "county"], labels=labels)
+    microdata = fit_microdata(run(spec, table_of(), out=tmp_path / "out", seed=1, answers_only=True))
     with serving(Desk(Catalogue(microdata, "out"))) as served:
         offered = served.get("/api/release").json["attributes"]
         assert [each["name"] for each in offered] == ["profit_gain", "profit_loss", "profit"]

@@ -9,24 +9,23 @@ import pyarrow.csv
 import pytest
 
 import gedp
-from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import prepare
 from gedp.confidential.varied import clipping_range
 from gedp.errors import FaultsError, Refused
 from gedp.individual.bounds import clipping_bounds
-from gedp.noise.entropy import SeededEntropy
 from gedp.noise.gaussian import LARGEST_SCALE
+from tests.helpers.builder import rehearsed, spec_of, table_of
 
-TABLES = [{"name": "total", "by": []}, {"name": "area", "by": ["area"]}]
-
-
-def spec_of(closeness: dict[str, Any], mu: float = 0.5, queries: Any = TABLES, **more: Any) -> gedp.Spec:
-    data = {"public": ["area"], "synthetic": True}
-    return gedp.make_spec(data=data, attributes={"w": closeness}, budget={"mu": mu}, queries=queries, **more)
+TABLES = [{"name": "total", "by": []}, {"name": "county", "by": ["cnty"]}]
+PLAIN = {"psi": "sqrt", "gamma": 0.5}
 
 
-def table_of(largest: float) -> pa.Table:
-    return pa.table({"area": ["1", "2"] * 10, "w": [largest, *(40_000.0 + 1_000 * i for i in range(19))]})
+def wages(closeness: dict[str, Any], mu: float = 0.5, **sections: Any) -> gedp.Spec:
+    return spec_of(attributes={"wage": closeness}, budget={"mu": mu}, **{"queries": TABLES, **sections})
+
+
+def table_with(largest: float) -> pa.Table:
+    return table_of(20, wage=[largest, *(40_000.0 + 1_000 * i for i in range(19))])
 
 
 @pytest.mark.parametrize(
@@ -40,18 +39,18 @@ def table_of(largest: float) -> pa.Table:
     ],
 )
 def test_a_giant_in_cents_is_not_cut_off(closeness: dict[str, Any], mu: float) -> None:
-    spec, table = spec_of(closeness | {"unit": 0.01}, mu), table_of(3e9)
-    truth = sum(table["w"].to_pylist())
+    spec, table = wages(closeness | {"unit": 0.01}, mu), table_with(3e9)
+    truth = sum(table["wage"].to_pylist())
     for seed in range(3):
-        found = rehearse(gedp.open_table(spec, table), spec, entropy=SeededEntropy(seed))
+        found = rehearsed(spec, table, seed)
         (total,) = found.answers("total").to_pylist()
         assert abs(total["estimate"] - truth) < 6 * total["std_error"], total
 
 
 def test_what_no_clipped_sum_can_carry_is_left_to_psi() -> None:
     """Log moves by half of its bound: the noise of a sum of 3e13 has no grid at every price."""
-    spec = spec_of({"psi": "log", "gamma": 0.5, "unit": 0.01}, 0.8)
-    found = rehearse(gedp.open_table(spec, table_of(3e13)), spec, entropy=SeededEntropy(1))
+    spec = wages({"psi": "log", "gamma": 0.5, "unit": 0.01}, 0.8)
+    found = rehearsed(spec, table_with(3e13))
     assert found.answers("total")["mechanism"].to_pylist() == ["psi"]
 
 
@@ -59,8 +58,8 @@ def test_what_no_clipped_sum_can_carry_is_left_to_psi() -> None:
 @pytest.mark.parametrize("signed", [False, True])
 def test_the_largest_bound_is_the_last_that_has_noise_at_any_price(psi: str, signed: bool) -> None:
     shift = {"shift": 1} if psi == "log" else {}
-    spec = spec_of({"psi": psi, "gamma": 0.5, "unit": 0.01, "signed": signed, **shift})
-    attribute, pool = spec.policy.attributes["w"], prepare(gedp.open_table(spec, table_of(5)), spec).pools["w"]
+    spec = wages({"psi": psi, "gamma": 0.5, "unit": 0.01, "signed": signed, **shift})
+    attribute, pool = spec.policy.attributes["wage"], prepare(gedp.open_table(spec, table_with(5)), spec).pools["wage"]
     most, _ = clipping_range(attribute, pool.rest)
     cheapest = float(pool.rest) * 0.02 * 1e-4
 
@@ -73,38 +72,33 @@ def test_the_largest_bound_is_the_last_that_has_noise_at_any_price(psi: str, sig
 
 @pytest.mark.parametrize("zeta", ["0.6", "0.999"])
 def test_any_chance_of_clipping_can_be_read_back(zeta: str, tmp_path: Path) -> None:
-    spec = spec_of({"psi": "sqrt", "gamma": 0.5}, clipping={"zeta": Decimal(zeta)})
-    table = pa.table({"area": ["1"], "w": [7]})
+    spec = wages(PLAIN, clipping={"zeta": Decimal(zeta)})
+    table = table_of(1, wage=[7])
     gedp.run(spec, table=table, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
     manifest = gedp.read_release(tmp_path / "out").manifest
-    assert manifest.individual["w"].tau < 2.5
+    assert manifest.individual["wage"].tau < 2.5
     assert manifest.zeta is None, "bounds follow from the tau that was chosen"
 
 
 def test_an_attribute_without_tables() -> None:
-    spec = spec_of({"psi": "sqrt", "gamma": 0.5}, queries=[{"name": "each", "by": "establishment"}])
-    found = rehearse(gedp.open_table(spec, table_of(9)), spec, entropy=SeededEntropy(1))
-    assert found.identity(["w"]).num_rows == 20
-    assert gedp.plan(spec, table=table_of(9)).of("each", "w").error > 0
+    spec = wages(PLAIN, queries=[{"name": "each", "by": "establishment"}])
+    found = rehearsed(spec, table_with(9))
+    assert found.identity(["wage"]).num_rows == 20
+    assert gedp.plan(spec, table=table_with(9)).of("each", "wage").error > 0
 
 
 @pytest.mark.parametrize("key", ["gamma", "shift", "unit"])
 def test_more_digits_than_are_computed_with(key: str) -> None:
     closeness = {"psi": "sqrt", "gamma": Decimal("0.5"), key: Decimal("0.50000000000000005")}
     with pytest.raises(FaultsError, match="more than 15 digits"):
-        spec_of(closeness)
+        wages(closeness)
 
 
 def test_a_table_that_a_ledger_knows_is_confidential_whatever_the_spec_says(tmp_path: Path) -> None:
-    pa.csv.write_csv(table_of(9), tmp_path / "t.csv")
-    shared: dict[str, Any] = {
-        "attributes": {"w": {"psi": "sqrt", "gamma": 0.5}},
-        "budget": {"mu": 2, "spend": 1},
-        "queries": TABLES,
-    }
-    data = {"source": str(tmp_path / "t.csv"), "public": ["area"]}
-    honest = gedp.make_spec(data=data, **shared)
-    claimed = gedp.make_spec(data=data | {"synthetic": True}, **shared)
+    pa.csv.write_csv(table_with(9), tmp_path / "t.csv")
+    honest, claimed = (
+        wages(PLAIN, data={"source": str(tmp_path / "t.csv"), "synthetic": synthetic}) for synthetic in (False, True)
+    )
     assert gedp.plan(claimed, like=tmp_path / "t.csv").tables
     gedp.run(honest, out=tmp_path / "out")
     for spec in (honest, claimed):
@@ -113,20 +107,19 @@ def test_a_table_that_a_ledger_knows_is_confidential_whatever_the_spec_says(tmp_
 
 
 def test_sizes_of_nothing_have_no_total() -> None:
-    spec, nothing = spec_of({"psi": "sqrt", "gamma": 0.5}), pa.table({"area": ["1", "2"], "w": [0, 0]})
+    spec, nothing = wages(PLAIN), table_of(2, wage=[0, 0])
     with pytest.raises(FaultsError, match="the sizes add up to 0 or less"):
-        gedp.plan(spec, like=nothing, table=nothing, totals={"w": 5.0})
+        gedp.plan(spec, like=nothing, table=nothing, totals={"wage": 5.0})
 
 
 def test_a_release_without_the_map_of_a_grouping_cannot_be_planned_from(tmp_path: Path) -> None:
-    spec = spec_of({"psi": "sqrt", "gamma": 0.5})
-    gedp.run(spec, table=table_of(9), out=tmp_path / "out", ledger=tmp_path / "t.ledger")
-    (tmp_path / "regions.csv").write_text("area,region\n1,north\n2,south\n", encoding="utf-8")
-    other = gedp.make_spec(
-        data={"public": ["area"], "synthetic": True, "source": str(tmp_path / "nowhere.csv")},
-        groupers={"region": {"column": "area", "map": str(tmp_path / "regions.csv")}},
-        attributes={"w": {"psi": "sqrt", "gamma": 0.5}},
-        budget={"mu": 0.5},
+    spec = wages(PLAIN)
+    gedp.run(spec, table=table_with(9), out=tmp_path / "out", ledger=tmp_path / "t.ledger")
+    (tmp_path / "regions.csv").write_text("cnty,region\n001,north\n003,south\n005,south\n", encoding="utf-8")
+    other = wages(
+        PLAIN,
+        data={"source": str(tmp_path / "nowhere.csv")},
+        groupers={"region": {"column": "cnty", "map": str(tmp_path / "regions.csv")}},
         queries=[{"name": "region", "by": ["region"]}],
     )
     with pytest.raises(FaultsError, match="grouping region: its map is not that of the release"):

@@ -1,28 +1,21 @@
 """Weights of individual accounting settle in a few rounds; later ones would hardly move anything."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-import gedp
-from gedp.confidential.measure import rehearse
 from gedp.microdata import weights
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.problem import attribute_problem
-from gedp.noise.entropy import SeededEntropy
+from tests.helpers.builder import JOBS, rehearsed, spec_of, table_of
 
 
 def test_precisions_that_stay_after_a_few_rounds_change_little(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(2)
-    table = pa.table({"area": [str(i % 12) for i in range(600)], "jobs": np.ceil(np.exp(rng.normal(2, 1.4, 600)))})
-    spec = gedp.make_spec(
-        data={"public": ["area"], "synthetic": True},
-        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
-        budget={"mu": 1},
-        queries=[{"name": "total", "by": []}, {"name": "area", "by": ["area"]}],
-    )
-    drawn = rehearse(gedp.open_table(spec, table), spec, entropy=SeededEntropy(5))
-    problem = attribute_problem(read_public_rows(drawn), "jobs")
+    counties, jobs = [str(i % 12) for i in range(600)], np.ceil(np.exp(rng.normal(2, 1.4, 600)))
+    queries = [{"name": "total", "by": []}, {"name": "county", "by": ["cnty"]}]
+    spec = spec_of(attributes=JOBS, budget={"mu": 1}, queries=queries)
+    drawn = rehearsed(spec, table_of(600, cnty=counties, emp=jobs), seed=5)
+    problem = attribute_problem(read_public_rows(drawn), "emp")
     fits = {}
     for visits in (0, weights.VISITS, weights.MOST_ROUNDS + 1):
         monkeypatch.setattr(weights, "VISITS", visits)

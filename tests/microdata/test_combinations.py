@@ -1,61 +1,39 @@
 """Tables of combinations: answers and fitted parts weighted by inverse variances; intervals hold."""
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import gedp
-from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.measure import rehearse
-from gedp.confidential.table import open_table_of
 from gedp.errors import FaultsError
-from gedp.lab.evaluate import evaluate
 from gedp.microdata import Microdata, fit_microdata
-from gedp.noise.entropy import SeededEntropy
-from gedp.policy import Spec
-from gedp.release import read_release
+from tests.helpers.builder import rehearsed, spec_of, table_of
 
 
-def table_of(rows: int, industries: Sequence[str]) -> pa.Table:
-    chance = np.random.default_rng(rows)
-    return pa.table(
-        {
-            "id": [f"{i:04}" for i in range(rows)],
-            "cnty": [f"{i % 4}" for i in range(rows)],
-            "naics": industries,
-            "revenue": np.exp(chance.normal(5, 1.2, rows)).astype(np.int64),
-            "cost": np.exp(chance.normal(4, 1.2, rows)).astype(np.int64),
-        }
-    )
+def register(rows: int, industries: Sequence[str]) -> pa.Table:
+    chance, counties = np.random.default_rng(rows), [f"{i % 4}" for i in range(rows)]
+    money = {
+        name: np.exp(chance.normal(size, 1.2, rows)).astype(np.int64) for name, size in (("revenue", 5), ("cost", 4))
+    }
+    return table_of(rows, cnty=counties, naics=industries, **money)
 
 
-TABLE = table_of(240, ["1111", "1122", "2222", "2361", "2362"] * 48)
-QUERIES: list[dict[str, Any]] = [
-    {"name": "identity", "by": "establishment", "mu": 0.5},
-    {"name": "county", "by": ["cnty"], "mu": 0.5},
-    {"name": "profits", "by": ["naics"], "mu": {"profit": 0.7}},
-    {"name": "more", "by": ["naics2", "cnty"], "mu": {"profit": 0.4}},
-]
-
-
-def spec_of() -> Spec:
-    return gedp.make_spec(
-        data={"public": ["cnty", "naics"], "id": "id", "synthetic": True},
-        groupers={"naics2": {"column": "naics", "prefix": 2}},
-        attributes={"revenue": {"psi": "sqrt", "gamma": 2}, "cost": {"psi": "sqrt", "gamma": 1}},
-        combinations={"profit": "revenue - cost", "mean": "(revenue + cost) / 2"},
-        budget={"mu": 20},
-        queries=QUERIES,
-    )
+TABLE = register(240, ["1111", "1122", "2222", "2361", "2362"] * 48)
+SPEC = spec_of(
+    attributes={"revenue": {"psi": "sqrt", "gamma": 2}, "cost": {"psi": "sqrt", "gamma": 1}},
+    combinations={"profit": "revenue - cost", "mean": "(revenue + cost) / 2"},
+    queries=[
+        {"name": "identity", "by": "establishment", "mu": 0.5},
+        {"name": "county", "by": ["cnty"], "mu": 0.5},
+        {"name": "profits", "by": ["naics"], "mu": {"profit": 0.7}},
+        {"name": "more", "by": ["naics2", "cnty"], "mu": {"profit": 0.4}},
+    ],
+)
 
 
 def fitted(seed: int, table: pa.Table = TABLE) -> Microdata:
-    spec = spec_of()
-    return fit_microdata(rehearse(open_table_of(spec, LocalEngine(table)), spec, entropy=SeededEntropy(seed)))
+    return fit_microdata(rehearsed(SPEC, table, seed))
 
 
 @pytest.mark.parametrize("by", [["naics"], ["naics2"], []])
@@ -65,7 +43,7 @@ def test_a_figure_is_the_mean_weighted_by_inverse_variances(by: list[str]) -> No
     parts = microdata.tabulate(by, ratios=["parts = revenue - cost"]).to_pandas()
     sources = [(parts["estimate"].to_numpy(), parts["std_error"].to_numpy() ** 2)]
     for name, keys in (("profits", ["naics"]), ("more", ["naics2", "cnty"])):
-        answers = microdata.public_rows.source.combination_answers(name).to_pandas()
+        answers = microdata.public_rows.source.answers(name).to_pandas()
         answers["naics2"] = answers["naics"].str[:2] if "naics" in keys else answers["naics2"]
         if set(by) <= {*keys, "naics2"}:
             grouped = answers.groupby(by) if by else answers.groupby(lambda row: 0)
@@ -107,7 +85,7 @@ def test_an_unknown_name_is_refused() -> None:
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     """Of 4 releases with 250 industries: 93% to 97%, and errors as large as stated."""
     rows = 2500
-    table = table_of(rows, [f"{1000 + i % 250}" for i in range(rows)])
+    table = register(rows, [f"{1000 + i % 250}" for i in range(rows)])
     frame = table.to_pandas()
     truth = (frame["revenue"] - frame["cost"]).groupby(frame["naics"]).sum().to_numpy()
     held, scaled = [], []
@@ -117,15 +95,3 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         scaled.append((own["estimate"] - truth) / own["std_error"])
     assert 0.93 <= np.mean(held) <= 0.97
     assert np.std(scaled) == pytest.approx(1, rel=0.1)
-
-
-def test_a_combination_is_evaluated_as_fitted_and_as_released(tmp_path: Path) -> None:
-    gedp.run(spec_of(), table=TABLE, out=tmp_path / "out", seed=1)
-    found = evaluate(read_release(tmp_path / "out"), TABLE)
-    frame = TABLE.to_pandas()
-    truth = (frame["revenue"] - frame["cost"]).groupby(frame["naics"]).sum()
-    own = [each for each in found.comparisons if each.attribute == "profit" and each.level.by == ("naics",)]
-    assert [each.source for each in own] == ["microdata", "answers"]
-    for each in own:
-        assert each.truth.tolist() == truth.tolist()
-        assert each.keys["naics"].to_pylist() == truth.index.tolist()

@@ -383,7 +383,7 @@ def test_table_and_description_are_written_together_or_not_at_all(
 
 def test_unknown_names_are_refused(tmp_path: Path) -> None:
     release = release_of(some_rows(5), EVERYTHING, tmp_path)
-    with pytest.raises(GedpError, match="'nonsense' is not in this release"):
+    with pytest.raises(GedpError, match="no query asks for 'nonsense'"):
         fit_microdata(release, attributes=["nonsense"])
     with pytest.raises(GedpError, match="quasi or plug-in"):
         fit_microdata(release, weights="nonsense")

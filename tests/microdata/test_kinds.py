@@ -30,6 +30,7 @@ from gedp.release.parts import digest, files_of, pattern_of, read_columns
 from gedp.release.reader import foreign_files
 from gedp.release.signing import make_key, sign, verify
 from gedp.report import write_report
+from tests.helpers.builder import JOBS, spec_of, table_of
 
 QUERIES: list[dict[str, Any]] = [
     {"name": "identity", "by": "establishment", "mu": 1},
@@ -65,23 +66,16 @@ ALWAYS, IN_PARTS = OnFile(opened, always=True), OnFile(opened_in_parts, always=T
 def release_of(rows: int, seed: int, out: Path, **changes: Any) -> ReleaseFolder:
     """Small and large establishments, so that noise takes many below 0."""
     rng = np.random.default_rng(seed)
-    table = pa.table(
-        {
-            "key": [f"k{place:04}" for place in range(rows)],
-            "cnty": rng.integers(1, 4, rows).astype(str),
-            "naics": rng.choice(["1111", "1122", "2211"], rows),
-            "emp": rng.poisson(rng.choice([0.3, 4, 300], rows)),
-            "wage": rng.poisson(rng.choice([1.0, 90, 4000], rows)) * 5,
-        }
+    table = table_of(
+        rows,
+        cnty=rng.integers(1, 4, rows).astype(str),
+        naics=rng.choice(["1111", "1122", "2211"], rows),
+        emp=rng.poisson(rng.choice([0.3, 4, 300], rows)),
+        wage=rng.poisson(rng.choice([1.0, 90, 4000], rows)) * 5,
     )
-    keys: dict[str, Any] = {
-        "data": {"public": ["cnty", "naics"], "id": "key", "synthetic": True},
-        "attributes": {"emp": {"psi": "sqrt", "gamma": 0.5}, "wage": {"psi": "sqrt", "gamma": 3}},
-        "groupers": {"naics2": {"column": "naics", "prefix": 2}},
-        "budget": {"mu": 100},
-        "queries": QUERIES,
-    }
-    return gedp.run(gedp.make_spec(**keys | changes), table, out=out, seed=seed, answers_only=True)
+    attributes = {**JOBS, "wage": {"psi": "sqrt", "gamma": 3}}
+    usual = {"attributes": attributes, "budget": {"mu": 100}, "queries": QUERIES}
+    return gedp.run(spec_of(**usual | changes), table, out=out, seed=seed, answers_only=True)
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.integers(1, 30))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
-from gedp.policy import Combination, Spec, combination_parts, parse_spec, pools, price, whole_pools, write_spec
+from gedp.policy import Combination, combination_parts, parse_spec, pools, price, whole_pools, write_spec
 
 SPEC = """
 [data]
@@ -42,18 +42,14 @@ mu = { profit = 0.5, mean = 0.3 }
 INDIVIDUAL = SPEC.replace("mu = 1\n", "importance = 1\n").replace("mu = { profit", "importance = { profit")
 
 
-def spec_of(text: str = SPEC) -> Spec:
-    return parse_spec(text)
-
-
 def test_coefficients_are_exact_and_a_split_column_is_gain_minus_loss() -> None:
-    found = spec_of().combinations["mean"].coefficients
+    found = parse_spec(SPEC).combinations["mean"].coefficients
     third = Fraction(1, 3)
     assert found == {"revenue": third, "cost": third, "gift_gain": -2 * third, "gift_loss": 2 * third}
 
 
 def test_queries_for_combinations_are_kept_apart_from_the_others() -> None:
-    spec = spec_of()
+    spec = parse_spec(SPEC)
     assert [query.name for query in spec.queries] == ["identity"]
     assert spec.combination_queries[0].title == "Profits by county"
     assert spec.combination_queries[0].mu == {"profit": Decimal("0.5"), "mean": Decimal("0.3")}
@@ -61,11 +57,11 @@ def test_queries_for_combinations_are_kept_apart_from_the_others() -> None:
 
 @pytest.mark.parametrize("text", [SPEC, INDIVIDUAL])
 def test_a_spec_with_combinations_is_written_as_it_was_read(text: str) -> None:
-    assert parse_spec(write_spec(spec_of(text))) == spec_of(text)
+    assert parse_spec(write_spec(parse_spec(text))) == parse_spec(text)
 
 
 def test_a_combination_is_paid_once_in_equal_parts() -> None:
-    prices = price(spec_of())
+    prices = price(parse_spec(SPEC))
     assert prices.of_query("county").mu_squared == Fraction(1, 4) + Fraction(9, 100)
     found = {line.attribute: line.loss.mu_squared for line in prices.lines if line.query == "county"}
     assert found["gift_gain"] == Fraction(9, 400)
@@ -73,7 +69,7 @@ def test_a_combination_is_paid_once_in_equal_parts() -> None:
 
 
 def test_pools_and_what_is_set_aside_are_what_is_spent() -> None:
-    spec = spec_of(INDIVIDUAL)
+    spec = parse_spec(INDIVIDUAL)
     aside = combination_parts(spec.combination_queries[0], spec)
     for name, whole in whole_pools(spec).items():
         parts = sum((part[name].mu_squared for part in aside.values() if name in part), Fraction(0))
@@ -119,5 +115,5 @@ FAULTS = [
 def test_faults_are_named(change: tuple[str, str], said: str) -> None:
     assert change[0] in SPEC
     with pytest.raises(FaultsError) as found:
-        spec_of(SPEC.replace(*change))
+        parse_spec(SPEC.replace(*change))
     assert said in str(found.value)

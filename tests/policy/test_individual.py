@@ -26,6 +26,7 @@ from gedp.policy import (
     write_spec,
 )
 from gedp.policy.pricing import ALL_ANSWERS
+from tests.helpers.builder import spec_of
 from tests.helpers.runs import changed as with_changes
 from tests.policy.test_spec import GOOD as PRICED
 from tests.policy.test_spec import faults_of
@@ -157,12 +158,7 @@ def test_queries_with_and_without_mu_are_one_fault_that_names_them_all() -> None
         "line 14, queries[1].mu: some queries have a mu (line 23) and some do not (line 14, line 18)."
     )
     with pytest.raises(FaultsError) as raised:
-        make_spec(
-            data={"public": ["cnty"]},
-            attributes={"emp": {"psi": "sqrt", "gamma": 0.5}},
-            budget={"mu": 1},
-            queries=[{"name": "a", "by": [], "mu": 1}, {"name": "b", "by": ["cnty"]}],
-        )
+        spec_of(queries=[{"name": "a", "by": [], "mu": 1}, {"name": "b", "by": ["cnty"]}])
     assert [fault.problem for fault in raised.value.faults] == [
         "some queries have a mu (query 1) and some do not (query 2)"
     ]

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from gedp.ledger import Ledger, Request
 from gedp.ledger.judging import DecidedBy, LessPromisedError
 from gedp.neighbors import Log, Protection, Signed, Sqrt, gain_and_loss
-from gedp.policy import Spec, make_spec, parse_spec, price, write_spec
+from gedp.policy import Spec, parse_spec, price, write_spec
+from tests.helpers.builder import spec_of
 from tests.helpers.ledgers import SPEC as DIGEST
 from tests.policy.test_spec import changed, faults_of
 
@@ -21,12 +22,8 @@ SPLIT = 'wage = { psi = "log", gamma = 0.1, shift = 1, unit = 0.01, split = true
 
 def profits(**keys: object) -> Spec:
     """A spec that asks for profit by county, protected by these keys."""
-    return make_spec(
-        data={"public": ["county"]},
-        attributes={"profit": {"psi": "sqrt", "gamma": 2, **keys}},
-        budget={"mu": 5},
-        queries=[{"name": "each", "by": "establishment", "mu": 1}, {"name": "county", "by": ["county"], "mu": 1}],
-    )
+    each = {"name": "each", "by": "establishment", "mu": 1}
+    return spec_of(attributes={"profit": {"psi": "sqrt", "gamma": 2, **keys}}, queries=[each, "county"])
 
 
 def test_a_split_attribute_is_two_that_both_have_their_price() -> None:

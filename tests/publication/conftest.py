@@ -7,8 +7,11 @@ import pyarrow as pa
 import pytest
 
 import gedp
+from tests.helpers.builder import spec_of
 
 COUNTIES = {"001": "Harbor", "003": "Æsir <b>", "005": "=Mill"}
+GROUPERS = {"naics3": {"column": "naics", "prefix": 3}}
+ATTRIBUTES = {"jobs": {"psi": "sqrt", "gamma": 0.5}, "wage": {"psi": "sqrt", "gamma": 20}}
 INDUSTRIES = {"72": "Hotels & co.", "722": "Restaurants", "72251": "Diners", "7211": "Inns"}
 
 
@@ -21,10 +24,9 @@ def small_spec(folder: Path) -> gedp.Spec:
     (folder / "industries.csv").write_text(
         "code,title\n" + "".join(f"{code},{name}\n" for code, name in INDUSTRIES.items()), encoding="utf-8"
     )
-    return gedp.make_spec(
-        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True},
-        groupers={"naics3": {"column": "naics", "prefix": 3}},
-        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}, "wage": {"psi": "sqrt", "gamma": 20}},
+    return spec_of(
+        groupers=GROUPERS,
+        attributes=ATTRIBUTES,
         budget={"mu": 0.7},
         queries=[
             {"name": "all of it", "by": ["cnty", "naics3"], "title": "Jobs and wages by county"},

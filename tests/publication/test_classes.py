@@ -15,7 +15,8 @@ import pytest
 import gedp
 from gedp.errors import FaultsError
 from gedp.report.page import report_page
-from tests.publication.conftest import small_spec, small_table
+from tests.helpers.builder import spec_of
+from tests.publication.conftest import ATTRIBUTES, GROUPERS, small_spec, small_table
 
 CLASSES = {"size": {"attribute": "jobs", "edges": [0, 5, 20, 50]}}
 SIZES = {
@@ -31,10 +32,9 @@ IDENTITY = {"name": "identity", "by": "establishment", "mu": 0.6}
 
 def released(folder: Path, *by_class: Mapping[str, Any]) -> gedp.Release:
     plain = small_spec(folder)
-    spec = gedp.make_spec(
-        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True},
-        groupers={"naics3": {"column": "naics", "prefix": 3}},
-        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}, "wage": {"psi": "sqrt", "gamma": 20}},
+    spec = spec_of(
+        groupers=GROUPERS,
+        attributes=ATTRIBUTES,
         classes=CLASSES,
         budget={"mu": 5},
         queries=[IDENTITY, {"name": "cnty", "by": ["cnty"], "mu": 0.6}, *by_class],

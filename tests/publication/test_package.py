@@ -8,7 +8,6 @@ from itertools import permutations
 from pathlib import Path
 
 import duckdb
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -16,9 +15,10 @@ import gedp
 from gedp.errors import FaultsError, GedpError, Refused
 from gedp.publication.chosen import COLUMNS
 from gedp.release.signing import make_key
+from tests.helpers.builder import JOBS, spec_of, table_of
 from tests.helpers.runs import all_files
 from tests.helpers.runs import gedp as command
-from tests.publication.conftest import small_table
+from tests.publication.conftest import ATTRIBUTES, GROUPERS, small_table
 from tests.publication.levels import Key, added_up, figures, follows, read_table
 
 LEVELS: list[Key] = [("naics3",), ("cnty", "naics"), ("naics",), ("cnty", "naics4"), ("naics2",), ("cnty", "naics2")]
@@ -50,9 +50,8 @@ def cents(tmp_path_factory: pytest.TempPathFactory) -> gedp.Release:
         "jobs": {"psi": "sqrt", "gamma": 0.5, "unit": 0.1},
         "wage": {"psi": "sqrt", "gamma": 20, "unit": 0.01},
     }
-    spec = gedp.make_spec(
-        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True},
-        groupers={"naics3": {"column": "naics", "prefix": 3}},
+    spec = spec_of(
+        groupers=GROUPERS,
         attributes=attributes,
         budget={"mu": 0.7},
         queries=[
@@ -290,16 +289,10 @@ def test_what_cannot_be_published_is_refused_before_anything_is_written(release:
 
 
 def test_tables_without_rows_are_published_but_not_rounded_to_whole_units(tmp_path: Path) -> None:
-    rows = pa.table({"cnty": ["a", "a", "b"], "naics": ["1", "2", "1"], "jobs": [5, 7, 9]})
-    spec = gedp.make_spec(
-        data={"public": ["cnty", "naics"], "synthetic": True},
-        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
-        budget={"mu": 2},
-        queries=[{"name": name, "by": [name], "mu": 1} for name in ("cnty", "naics")],
-    )
-    release = gedp.run(spec, rows, out=tmp_path / "out", seed=1)
+    spec = spec_of(attributes=JOBS, queries=[{"name": name, "by": [name], "mu": 1} for name in ("cnty", "naics")])
+    release = gedp.run(spec, table_of(), out=tmp_path / "out", seed=1)
     package = gedp.publish(release, tmp_path / "p")
-    assert package.tables[0].arrow["establishments"].null_count == 2
+    assert package.tables[0].arrow["establishments"].null_count == 3
     readme = (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
     assert "NOT PROTECTED" in readme
     with pytest.raises(GedpError, match="rows"):
@@ -327,12 +320,8 @@ def _names(folder: Path) -> list[str]:
 
 def named(folder: Path, *queries: dict[str, object]) -> gedp.Release:
     """A release of the small table with these queries."""
-    spec = gedp.make_spec(
-        data={"public": ["cnty", "naics"], "id": "key", "synthetic": True},
-        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}, "wage": {"psi": "sqrt", "gamma": 20}},
-        budget={"mu": 9},
-        queries=[{"name": "each", "by": "establishment", "mu": 1}, *queries],
-    )
+    each = {"name": "each", "by": "establishment", "mu": 1}
+    spec = spec_of(attributes=ATTRIBUTES, queries=[each, *queries])
     return gedp.run(spec, small_table(), out=folder / "out", seed=3, answers_only=True)
 
 

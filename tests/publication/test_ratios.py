@@ -4,14 +4,13 @@ import csv
 import json
 from pathlib import Path
 
-import numpy as np
 import openpyxl
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 import gedp
 from gedp.errors import FaultsError
+from tests.helpers.builder import KINDS, spec_of, table_of
 from tests.helpers.desks import desk_of, serving
 from tests.helpers.runs import gedp as command
 from tests.publication.levels import read_table
@@ -85,16 +84,9 @@ def test_ratios_that_no_table_can_have_are_named_all_at_once(release: gedp.Relea
 
 
 def test_a_split_attribute_is_published_after_its_gain_and_its_loss(tmp_path: Path) -> None:
-    spec = gedp.make_spec(
-        data={"public": ["cnty"], "synthetic": True},
-        attributes={"profit": {"psi": "sqrt", "gamma": 5, "split": True}},
-        budget={"mu": 5},
-        queries=[{"name": "each", "by": "establishment", "mu": 1}, {"name": "cnty", "by": ["cnty"], "mu": 1}],
-        labels={"profit": {"title": "Profit", "unit": "US dollars"}},
-    )
-    profits = np.random.default_rng(5).integers(-900, 1000, 60)
-    rows = pa.table({"cnty": [f"{place % 3}" for place in range(60)], "profit": profits})
-    release = gedp.run(spec, rows, out=tmp_path / "out", seed=1, answers_only=True)
+    queries, labels = ["identity", "county"], {"profit": {"title": "Profit", "unit": "US dollars"}}
+    spec = spec_of(attributes=KINDS["split"]["attributes"], queries=queries, labels=labels)
+    release = gedp.run(spec, table_of(), out=tmp_path / "out", seed=1, answers_only=True)
     package = gedp.publish(release, tmp_path / "p", rounding="whole")
     (table,) = package.tables
     assert table.chosen.lines == ("profit_gain", "profit_loss", "profit")

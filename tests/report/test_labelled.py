@@ -13,6 +13,7 @@ from gedp.release import Labels
 from gedp.report.maps import MARGIN, WIDTH, _drawn, _Projection, map_of
 from gedp.report.page import report_page
 from gedp.report.totals import main_totals
+from tests.helpers.builder import JOBS, spec_of, table_of
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.pages import text_of
 from tests.publication.conftest import COUNTIES, small_spec, small_table
@@ -79,17 +80,11 @@ def test_shapes_are_drawn_unless_they_are_too_many(labelled: Microdata) -> None:
 
 
 def test_a_report_without_labels_calls_everything_by_its_own_name(tmp_path: Path) -> None:
-    rows = small_table().select(["cnty", "jobs"])
-    spec = gedp.make_spec(
-        data={"public": ["cnty"], "synthetic": True},
-        attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
-        budget={"mu": 2},
-        queries=[{"name": "county", "by": ["cnty"]}],
-    )
-    release = gedp.run(spec, rows, out=tmp_path / "out", seed=1, answers_only=True)
+    spec = spec_of(attributes=JOBS, queries=[{"name": "county", "by": ["cnty"]}])
+    release = gedp.run(spec, table_of(), out=tmp_path / "out", seed=1, answers_only=True)
     (tmp_path / "page.html").write_text(report_page(release.microdata(), None, links=False), encoding="utf-8")
     text = text_of(tmp_path / "page.html")
-    assert "jobs by cnty: all" in text
+    assert "emp by cnty: all" in text
     assert release.labels.of_query(spec.queries[-1]) == "county"
 
 

@@ -12,12 +12,12 @@ import gedp
 from gedp.cli import main
 from gedp.lab.evaluate import evaluate
 from gedp.release import read_release
+from tests.helpers.builder import spec_of
 
 pd: Any = import_module("pandas")
-SPEC = gedp.make_spec(
-    data={"public": ["cnty", "naics"], "id": "key", "synthetic": True},
-    attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}, "wage": {"psi": "sqrt", "gamma": 20}},
-    budget={"mu": 3},
+CLOSE = {"psi": "sqrt", "gamma": 0.5}
+SPEC = spec_of(
+    attributes={"jobs": CLOSE, "wage": {"psi": "sqrt", "gamma": 20}},
     queries=[
         {"name": "identity", "by": "establishment", "mu": 0.4},
         {"name": "industry", "by": ["naics"], "mu": 0.6},
@@ -133,11 +133,8 @@ def test_releases_that_cannot_be_compared_are_refused(
 def test_releases_in_another_order_are_refused(tables: list[Any], tmp_path: Path) -> None:
     fits: list[gedp.Microdata] = []
     for period, rows in zip(("2016Q4", "2017Q1"), tables, strict=False):
-        spec = gedp.make_spec(
-            data={"public": BY, "id": "key", "synthetic": True, "period": period},
-            attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
-            budget={"mu": 1},
-            queries=[{"name": "cells", "by": BY, "mu": 0.5}],
+        spec = spec_of(
+            data={"period": period}, attributes={"jobs": CLOSE}, queries=[{"name": "cells", "by": BY, "mu": 1}]
         )
         fits.append(gedp.run(spec, rows, out=tmp_path / period, seed=len(fits), answers_only=True).microdata())
     with pytest.raises(gedp.FaultsError, match="2016Q4, 2017Q1"):

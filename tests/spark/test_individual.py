@@ -21,6 +21,7 @@ from gedp.passes.in_memory import NumbersInMemory
 from gedp.policy import Spec
 from gedp.progress import silent
 from gedp.release.estimates import ZETA
+from tests.helpers import builder
 from tests.individual.worlds import Kept
 from tests.spark.failing import KilledFirst, KilledSecond
 from tests.spark.test_spark import is_noise, large_table
@@ -33,9 +34,10 @@ pytestmark = [
 ROWS = 20_000
 
 
-def spec_of(*, with_id: bool = True) -> Spec:
-    return gedp.make_spec(
-        data={"public": ["cnty", "naics"], **({"id": "key"} if with_id else {})},
+def spec_of(**data: Any) -> Spec:
+    return builder.spec_of(
+        data={"synthetic": False, **data},
+        groupers={},
         attributes={"emp": {"psi": "sqrt", "gamma": 0.5}, "profit": {"psi": "sqrt", "gamma": 3, "signed": True}},
         budget={"mu": 2, "spend": 1.5},
         queries=[{"name": "county", "by": ["cnty"]}, {"name": "cells", "by": ["cnty", "naics"]}],
@@ -87,7 +89,7 @@ def _signed(values: Any) -> Any:
 def test_without_ids_nothing_is_spent(session: Any, tmp_path: Path) -> None:
     frame = session.createDataFrame(large_table(20))
     with pytest.raises(Refused, match="by their ids, and the spec names none"):
-        gedp.run(spec_of(with_id=False), frame, out=tmp_path / "out", ledger=tmp_path / "ledger")
+        gedp.run(spec_of(id=None), frame, out=tmp_path / "out", ledger=tmp_path / "ledger")
     assert list(tmp_path.iterdir()) == []
 
 

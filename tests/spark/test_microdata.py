@@ -19,6 +19,7 @@ from gedp.microdata.kinds import FittedRows
 from gedp.passes import Batch
 from gedp.policy import Spec
 from gedp.release.parts import files_of, read_columns
+from tests.helpers import builder
 from tests.helpers.passes import agrees_on_kinds, answered_table
 from tests.spark.failing import is_first_try
 from tests.spark.test_spark import ROWS, pytestmark  # noqa: F401 - the same warnings
@@ -26,16 +27,14 @@ from tests.spark.test_spark import ROWS, pytestmark  # noqa: F401 - the same war
 
 def spec_of(**changes: Any) -> Spec:
     keys: dict[str, Any] = {
-        "data": {"public": ["cnty", "naics"], "id": "key", "synthetic": True},
         "attributes": {"emp": {"psi": "sqrt", "gamma": 0.5}},
-        "budget": {"mu": 10},
         "queries": [
             {"name": "identity", "by": "establishment", "mu": 1},
             {"name": "county", "by": ["cnty"], "mu": 1},
             {"name": "total", "by": [], "mu": 1, "mechanism": "pnc"},
         ],
     }
-    return gedp.make_spec(**keys | changes)
+    return builder.spec_of(groupers={}, **keys | changes)
 
 
 def table_of(rows: int) -> pa.Table:
@@ -100,7 +99,7 @@ def test_columns_may_have_any_name(session: Any, tmp_path: Path) -> None:
     table = table_of(60).rename_columns(["key", "a.b", "column0", "place"])
     queries = [{"name": "identity", "by": "establishment", "mu": 1}, {"name": "a", "by": ["a.b"], "mu": 1}]
     spec = spec_of(
-        data={"public": ["a.b", "column0"], "id": "key", "synthetic": True},
+        data={"public": ["a.b", "column0"]},
         attributes={"place": {"psi": "sqrt", "gamma": 0.5}},
         queries=queries,
     )

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from collections.abc import Callable
-from decimal import Decimal
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,7 @@ from gedp.confidential.engines import Drawing, Engine
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.session import _started, new_session
 from gedp.confidential.engines.spark import SparkEngine
-from gedp.confidential.measure import answer, rehearse
+from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table, open_table_of
 from gedp.confidential.tally import CellSums, DrawnCells
@@ -31,9 +30,7 @@ from gedp.ledger import Ledger
 from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 from gedp.passes import ByPlace
 from gedp.policy import Data, Spec
-from tests.confidential.test_class_releases import spec_of as class_spec
-from tests.confidential.test_class_releases import without_noise
-from tests.confidential.test_combination_releases import spec_of as combination_spec
+from tests.helpers import builder
 from tests.helpers.passes import (
     UNIT,
     Row,
@@ -45,7 +42,6 @@ from tests.helpers.passes import (
     opened,
     table_of,
 )
-from tests.helpers.runs import small_table
 from tests.spark.failing import Failed, Hopeless, Killed, Marking
 
 pytestmark = [
@@ -102,15 +98,15 @@ def test_lines_and_names_that_spark_would_bend_are_refused(session: Any, tmp_pat
     assert not SparkEngine(session.sql("SELECT 1 AS x, 2 AS X"), session).has_own_names
 
 
-def spec_of(*, synthetic: bool = True, with_id: bool = True, mu: str = "1") -> Spec:
-    return gedp.make_spec(
-        data={"public": ["cnty", "naics"], "synthetic": synthetic, **({"id": "key"} if with_id else {})},
+def spec_of(**data: Any) -> Spec:
+    return builder.spec_of(
+        data=data,
+        groupers={},
         attributes={"emp": {"psi": "sqrt", "gamma": 0.5}, "profit": {"psi": "sqrt", "gamma": 3, "signed": True}},
-        budget={"mu": 10},
         queries=[
-            {"name": "identity", "by": "establishment", "mu": Decimal(mu)},
-            {"name": "county", "by": ["cnty"], "mu": Decimal(mu)},
-            {"name": "total", "by": [], "mu": Decimal(mu), "mechanism": "pnc"},
+            {"name": "identity", "by": "establishment", "mu": 1},
+            {"name": "county", "by": ["cnty"], "mu": 1},
+            {"name": "total", "by": [], "mu": 1, "mechanism": "pnc"},
         ],
     )
 
@@ -135,12 +131,12 @@ class RowsFromElsewhere(LocalEngine):
         return super().draw(drawing, entropy.elsewhere()(), *others)
 
 
-@pytest.mark.parametrize("with_id", [True, False])
-def test_with_the_same_noise_both_engines_release_the_same(session: Any, tmp_path: Path, with_id: bool) -> None:
+@pytest.mark.parametrize("id_column", ["key", None])
+def test_with_the_same_noise_both_engines_release_the_same(session: Any, tmp_path: Path, id_column: str | None) -> None:
     """Spark has three parts, in the order of the table: a seed is used once for all of them."""
     table = large_table(500)
     frame = session.createDataFrame(table).repartitionByRange(3, "key").sortWithinPartitions("key")
-    spec, found = spec_of(with_id=with_id), []
+    spec, found = spec_of(id=id_column), []
     engines: dict[str, Engine] = {"local": RowsFromElsewhere(table), "spark": SparkEngine(frame, session)}
     for name, engine in engines.items():
         with_roles = open_table(engine, spec.data, spec.policy.attributes)
@@ -256,7 +252,7 @@ def test_parts_are_in_no_order_but_that_of_public_columns(
     frame = session.createDataFrame(table).coalesce(1)
     seen = []
     for name in ("one", "two"):
-        release = gedp.run(spec_of(with_id=name == "one"), frame, out=tmp_path / name)
+        release = gedp.run(spec_of(id="key" if name == "one" else None), frame, out=tmp_path / name)
         parts = [pq.read_table(release.folder / file) for file in release.manifest.identity_files]
         assert len(parts) == 5
         assert min(part.num_rows for part in parts) > 300
@@ -356,25 +352,25 @@ def test_a_session_that_cannot_be_had_is_refused() -> None:
 
 def test_tables_by_classes_are_what_the_local_engine_finds(session: Any, tmp_path: Path) -> None:
     """Possible classes and bounds follow from drawn rows, and the rest from a pass over all rows."""
-    spec, table = class_spec(), small_table(60)
+    spec, table = builder.spec_of("classes"), builder.table_of()
     spark = SparkEngine(session.createDataFrame(table).repartition(3), session)
-    with without_noise():
+    with builder.without_noise():
         release = answer(
             prepare(open_table_of(spec, spark), spec), out=tmp_path / "out", ledger=None, entropy=SeededEntropy(1)
         )
-        local = rehearse(open_table_of(spec, LocalEngine(table)), spec, entropy=SeededEntropy(1))
+        local = builder.rehearsed(spec)
     for query in ("sizes", "wages"):
-        assert release.class_answers(query)["estimate"].equals(local.class_answers(query)["estimate"])
+        assert release.answers(query)["estimate"].equals(local.answers(query)["estimate"])
 
 
 def test_combinations_are_what_the_local_engine_finds(session: Any, tmp_path: Path) -> None:
     """Bounds follow from drawn rows, and the rest from a pass over all rows."""
-    spec, table = combination_spec(), small_table(60)
+    spec, table = builder.spec_of("combinations"), builder.table_of()
     spark = SparkEngine(session.createDataFrame(table).repartition(3), session)
-    with without_noise():
+    with builder.without_noise():
         release = answer(
             prepare(open_table_of(spec, spark), spec), out=tmp_path / "out", ledger=None, entropy=SeededEntropy(1)
         )
-        local = rehearse(open_table_of(spec, LocalEngine(table)), spec, entropy=SeededEntropy(1))
-    for query in ("county", "costs"):
-        assert release.combination_answers(query)["estimate"].equals(local.combination_answers(query)["estimate"])
+        local = builder.rehearsed(spec)
+    for query in ("combined", "costs"):
+        assert release.answers(query)["estimate"].equals(local.answers(query)["estimate"])

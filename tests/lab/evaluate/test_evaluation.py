@@ -255,7 +255,7 @@ def test_unknown_keys_and_attributes_are_named(tmp_path: Path) -> None:
         evaluate(release, table_of(rows), by=[("cnty", "nonsense"), ("key",), ("nonsense",)])
     assert "'nonsense' is not a public column" in str(error.value)
     assert "'key' is not a public column" in str(error.value)  # never establishment by establishment
-    with pytest.raises(FaultsError, match="'nope' is not in this release"):
+    with pytest.raises(FaultsError, match="no query asks for 'nope'"):
         evaluate(release, table_of(rows), attributes=["emp", "nope"])
     with pytest.raises(GedpError, match="no such file"):
         evaluate(release, tmp_path / "nowhere.parquet")
