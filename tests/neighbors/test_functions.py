@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, gain_and_loss
-from tests.helpers.strategies import basic_protections, functions, positive_values, protections, shifts, values
+from tests.helpers.strategies import basic_protections, functions, positive_shifts, positive_values, protections, values
 
 mpmath.mp.dps = 60
 
@@ -168,7 +168,7 @@ def test_results_are_copies() -> None:
     assert x[0] == 1.0
 
 
-@given(st.floats(1e-12, 1e-3), shifts.filter(bool))
+@given(st.floats(1e-12, 1e-3), positive_shifts)
 def test_tiny_values_keep_their_digits(x: float, shift: float) -> None:
     """Where a shift is added and taken off again."""
     for psi in (Sqrt(shift), Log(shift)):
