@@ -1,16 +1,30 @@
-"""Couples many worlds and prints what was found; then plants faults, and prints which of them were found.
+"""Couples many worlds and prints the largest distances; then, if asked to, plants faults and prints where they show.
 
 python -m tests.attacks.coupling --planted
 """
 
 import argparse
+import multiprocessing
+import os
 import sys
-import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 
-from tests.attacks.coupling.couple import Coupled, in_a_folder
-from tests.attacks.coupling.door import CouplingError
-from tests.attacks.coupling.planted import PLANTED, found_in
-from tests.attacks.coupling.worlds import ACCOUNTINGS, KINDS, MATRIX, make_world
+from tests.attacks.coupling.couple import Outcome, outcome
+from tests.attacks.coupling.planted import PLANTED, where_found
+from tests.attacks.coupling.worlds import ACCOUNTINGS, KINDS, MATRIX
+
+
+def print_distances(outcomes: Sequence[Outcome]) -> None:
+    """The largest distance of every kind of query, with either accounting."""
+    print(f"{'largest distance, as a part of the price':45}" + "".join(f"{each:>14}" for each in ACCOUNTINGS))
+    for kind in KINDS:
+        found = [[each.ratio for each in outcomes if f", {kind}, {a}," in each.name] for a in ACCOUNTINGS]
+        print(f"{kind:45}" + "".join(f"{float(max(ratios, default=0)):14.9f}" for ratios in found))
+    broken = sum(bool(each.error) for each in outcomes)
+    print(
+        f"{len(outcomes)} worlds, {broken} broken, {sum(each.draws for each in outcomes):,} calls for noise", flush=True
+    )
 
 
 def main() -> int:
@@ -19,28 +33,17 @@ def main() -> int:
     parser.add_argument("--from", type=int, default=0, dest="start", help="the number of the first")
     parser.add_argument("--planted", action="store_true", help="then plant faults")
     chosen = parser.parse_args()
-    began, coupled, broken = time.process_time(), list[Coupled](), 0
-    for number in range(chosen.start, chosen.start + chosen.worlds):
-        world = make_world(number)
-        try:
-            coupled.append(in_a_folder(world))
-        except CouplingError as error:
-            broken += 1
-            print(f"BROKEN: {world.name}: {error}")
-    print(f"{'largest distance, as a part of the price':42}{ACCOUNTINGS[0]:>14}{ACCOUNTINGS[1]:>14}")
-    for kind in KINDS:
-        ratios = [max((c.ratio for c in coupled if f", {kind}, {a}," in c.world.name), default=0) for a in ACCOUNTINGS]
-        print(f"{kind:42}" + "".join(f"{float(ratio):14.9f}" for ratio in ratios))
-    took = time.process_time() - began
-    print(
-        f"{len(coupled)} worlds coupled, {broken} broken, {sum(c.draws for c in coupled):,} draws; "
-        f"{took:.0f} s of processor"
-    )
-    for name in PLANTED if chosen.planted else ():
-        found = found_in(PLANTED[name])
-        print(f"{name:45} {f'world {found[0].name}: {found[1]}' if found else 'NOT FOUND'}", flush=True)
-        broken += found is None
-    return int(broken > 0)
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
+        outcomes = list(processes.map(outcome, range(chosen.start, chosen.start + chosen.worlds), chunksize=5))
+        for each in outcomes:
+            if each.error:
+                print(f"BROKEN: {each.name}: {each.error}")
+        print_distances(outcomes)
+        faults = list(PLANTED) if chosen.planted else []
+        found = dict(zip(faults, processes.map(where_found, faults), strict=True))
+    for fault, where in found.items():
+        print(f"{fault:45} {where or 'NOT FOUND'}")
+    return int(any(each.error for each in outcomes) or not all(found.values()))
 
 
 if __name__ == "__main__":

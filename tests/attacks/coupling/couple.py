@@ -20,13 +20,14 @@ import pyarrow.parquet as pq
 
 import gedp
 from gedp.arrays import IntArray
+from gedp.errors import GedpError
 from gedp.individual import Partition, Portions, Rows, Terms
 from gedp.individual.filling import LEAST_FRACTION, most_fraction
 from gedp.ledger import Ledger, store
 from gedp.planning.opening import candidates
 from gedp.policy import Attribute, write_spec
 from tests.attacks.coupling.door import CouplingError, Door
-from tests.attacks.coupling.worlds import World
+from tests.attacks.coupling.worlds import World, make_world
 from tests.helpers.passes import DividedEngine
 from tests.helpers.runs import gedp as command
 
@@ -71,6 +72,26 @@ def in_a_folder(world: World) -> Coupled:
     """The same in a folder of its own, which is gone afterwards; ledgers there need not survive a power failure."""
     with tempfile.TemporaryDirectory() as folder, patch.object(store, "SYNCHRONOUS", "OFF"):
         return couple(world, Path(folder))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What coupling a world gave: the distance as a part of the price, or why the worlds can be told apart."""
+
+    name: str
+    ratio: Fraction
+    draws: int
+    error: str = ""
+
+
+def outcome(number: int) -> Outcome:
+    """The outcome of the world of this number."""
+    world = make_world(number)
+    try:
+        coupled = in_a_folder(world)
+    except GedpError as error:
+        return Outcome(world.name, Fraction(0), 0, str(error))
+    return Outcome(world.name, coupled.ratio, coupled.draws)
 
 
 @dataclass(frozen=True)

@@ -178,6 +178,12 @@ def found_in(fault: Planted, most: int = MOST_TRIED) -> tuple[World, CouplingErr
     raise AssertionError
 
 
+def where_found(name: str) -> str:
+    """The world in which the fault of this name shows, and how; empty if it is in none."""
+    found = found_in(PLANTED[name])
+    return "" if found is None else f"world {found[0].name}: {found[1]}"
+
+
 PLANTED: Mapping[str, Planted] = {
     "noise of ψ 1% too small": Planted(_noise_of_psi, ("sums", "prices", "worst")),
     "noise of sums 1% too small": Planted(_noise_of_sums, ("sums", "prices", "worst")),

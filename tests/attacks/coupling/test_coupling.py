@@ -3,7 +3,7 @@
 import pytest
 
 from tests.attacks.coupling.couple import in_a_folder
-from tests.attacks.coupling.planted import PLANTED, found_in
+from tests.attacks.coupling.planted import PLANTED, where_found
 from tests.attacks.coupling.worlds import MATRIX, make_world
 
 #: Worlds that everybody's tests couple; .ci/run couples every combination, `make fuzz` new ones.
@@ -29,4 +29,4 @@ def test_the_worlds_of_the_tests_have_all_there_is_to_combine() -> None:
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_fault_is_found(name: str) -> None:
-    assert found_in(PLANTED[name]) is not None
+    assert where_found(name)
