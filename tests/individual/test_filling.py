@@ -144,8 +144,10 @@ def test_prediction_is_the_covariance_of_least_squares(
     rows = replace(rows, reach=chance.uniform(1, 10, len(rows.cell)), expected=chance.uniform(5, 50, len(rows.cell)))
     filled = fill(rows, partitions, terms, portions)
     found = predicted_variances(rows, partitions, terms, filled)
-    for query, expected in dense_variances(rows, partitions, terms, filled).items():
-        assert found[query] == pytest.approx(expected, rel=1e-9)
+    expected = dense_variances(rows, partitions, terms, filled)
+    assert list(expected) == [partition.query for partition in partitions] != []
+    for query, variances in expected.items():
+        assert found[query] == pytest.approx(variances, rel=1e-9)
 
 
 def test_a_prediction_that_rounding_prevents_stops_nothing() -> None:

@@ -179,12 +179,13 @@ def test_microdata_are_the_dense_best_fit(
     queries = [IDENTITY, *(EVERYTHING[i] for i in which)]
     release = release_of(rows, queries, tmp_path_factory.mktemp("r"), seed)
     plug_in = fit_microdata(release, weights="plug-in")
+    quasi = fit_microdata(release)
+    assert list(plug_in.fits) == list(quasi.fits) == list(ATTRIBUTES)
     for name, fit in plug_in.fits.items():
         expected = dense(release, name, queries, None)
         np.testing.assert_allclose(fit.values, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
         assert fit.detail == "identity"
         assert fit.rounds == 0
-    quasi = fit_microdata(release)
     for name, fit in quasi.fits.items():
         # A fixed point: weighed at the fitted values, dense least squares gives them again.
         expected = dense(release, name, queries, fit.values)

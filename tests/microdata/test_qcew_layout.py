@@ -120,6 +120,7 @@ def test_errors_are_those_of_the_same_table_by_name(microdata: Microdata) -> Non
         lines = [line for line in plain.to_pylist() if line["attribute"] == name]
         keys = [(a["state"] + a["cnty"], a["own"], a["supersector"]) for a in lines]
         found = dict(zip(keys, lines, strict=True))
+        assert len(found) == len(ours) > 0
         for line in ours.to_pylist():
             other = found[line["area_fips"], line["own_code"], line["industry_code"]]
             for kind, column in (("se", "std_error"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
