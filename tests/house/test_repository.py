@@ -1,9 +1,14 @@
 """What is said twice in the repository is said alike."""
 
+import os
 import re
+import shutil
+import subprocess
 import tomllib
 from collections import defaultdict
 from pathlib import Path
+
+import pytest
 
 import gedp
 
@@ -34,6 +39,27 @@ def test_help_names_every_target_and_ci_asks_for_no_other() -> None:
     named = [line.split()[2] for line in recipe("help")]
     assert sorted([*named, "help"]) == sorted(targets.split())
     assert set(re.findall(r"\bmake ([a-z-]+)", read(".ci/run"))) <= set(named)
+
+
+@pytest.mark.parametrize("fails", ["nothing", "docs"])
+def test_ci_prints_the_times_of_its_steps_to_the_one_that_fails(fails: str, tmp_path: Path) -> None:
+    """Where every command succeeds at once, but for one target of make."""
+    steps = re.findall(r'^step "(.*?)" (?:env \S+ )?\S+ (\S+)', read(".ci/run"), re.MULTILINE)
+    names = [name for name, _ in steps]
+    if fails != "nothing":
+        stop = [target for _, target in steps].index(fails)
+        names = [*names[:stop], f"{names[stop]}: failed"]
+    for command in ("make", "npm", "apt-get", ".venv/bin/python"):
+        stub = tmp_path / command
+        stub.parent.mkdir(parents=True, exist_ok=True)
+        stub.write_text(f'#!/bin/sh\n[ "$1" != {fails} ]\n', encoding="utf-8")
+        stub.chmod(0o755)
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    ended = subprocess.run([tmp_path / ".ci" / "run"], env=path, capture_output=True, text=True, check=False)
+    assert (ended.returncode == 0) == (fails == "nothing")
+    rows = re.findall(r"^ +\d+:\d\d  (.*)$", ended.stdout.partition("== minutes\n")[2], re.MULTILINE)
+    assert rows[-len(names) - 1 :] == [*names, "in all"]
 
 
 def test_lock_files_pin_all_that_is_asked_for() -> None:
