@@ -1,51 +1,85 @@
 """The same table, spec and seed give the same release, whatever moves inside the program."""
 
-import hashlib
+from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
-import pyarrow.parquet as pq
 import pytest
 
 from tests.helpers.demonstration import Demonstration
-from tests.helpers.runs import gedp
-from tests.house.same_release import write_paper_policy
+from tests.house.lasting import Pin
+from tests.house.releases import DIVIDED, LOCAL, make_demonstration, make_divided
+from tests.house.same_release import (
+    DEMONSTRATION,
+    DERIVED,
+    HOW,
+    by_spark,
+    differing,
+    lines_that_differ,
+    pins_of,
+    read_pins,
+)
 
-#: Every value goes through correctly rounded operations alone, so that these hold on any machine.
-TABLES = {
-    "tables/county x naics5.csv": "251f8b675eb0e761b44cfe3a3f75745ba414959ba403c8e8aabc43d71310c22b",
-    "tables/county.csv": "232cb34f97d2b57199b6e6123aa92dd59632bb6c6822ae41a920aace8fd12e82",
-    "tables/naics5.csv": "cbdf2b62f8c4398e7365cd168f82a75245675849b91eba9dddc718328d1a47ce",
-    "tables/state.csv": "c83e0f847ecdcf27f76979c930191a456c2cfeadb70654e42d86f8c07c66ac15",
-}
-IDENTITY = "91fcad43371bb2a78a4e90dd3f3820b4355bdbbdbbf5818541575cfbab7e38f5"
-#: The fit goes through linear algebra, whose last digits are the machine's.
-MICRODATA = {"m1emp": 701.6330866116668, "wage": 46598782.47021036}
-
-
-@pytest.fixture(scope="module")
-def release(demonstration: Demonstration, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = demonstration.copied_to(tmp_path_factory.mktemp("seeded") / "demo")
-    spec = write_paper_policy(folder)
-    ended = gedp("run", str(spec), "--seed", "1", "--out", str(folder / "release"), folder=folder)
-    assert ended.code == 0, ended.err
-    return folder / "release"
+PINS = read_pins()
+pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_the_tables_of_a_seeded_release_are_what_they_were(release: Path, name: str) -> None:
-    assert hashlib.sha256((release / name).read_bytes()).hexdigest() == TABLES[name]
+def require_pinned(folder: Path, case: str, leave_out: Callable[[str], object] = lambda _: False) -> None:
+    """Fails where files of a case are not what they were, and names them."""
+    found = differing({name: pin for name, pin in PINS[case].items() if not leave_out(name)}, pins_of(folder))
+    assert not found, f"{case}: {found}. {HOW}"
 
 
-def test_the_establishments_of_a_seeded_release_are_what_they_were(release: Path) -> None:
-    digest = hashlib.sha256()
-    for row in pq.read_table(release / "identity.parquet").to_pylist():
-        digest.update(repr(sorted(row.items())).encode())
-    assert digest.hexdigest() == IDENTITY
+def test_every_case_is_pinned_and_nothing_else() -> None:
+    assert sorted(PINS) == sorted([*LOCAL, DEMONSTRATION, *map(by_spark, DIVIDED)])
 
 
-def test_the_microdata_of_a_seeded_release_are_what_they_were(release: Path) -> None:
-    table = pq.read_table(release / "microdata.parquet")
-    for name, expected in MICRODATA.items():
-        values = table[name].to_numpy()
-        assert np.sum(values * np.cos(np.arange(len(values)))) == pytest.approx(expected, rel=1e-6)
+@pytest.mark.parametrize("case", LOCAL)
+def test_a_seeded_release_and_all_that_is_made_of_it_are_what_they_were(case: str, tmp_path: Path) -> None:
+    LOCAL[case](tmp_path / "made")
+    require_pinned(tmp_path / "made", case)
+
+
+@pytest.mark.parametrize("case", DIVIDED)
+def test_a_table_in_parts_gives_the_same_release_and_ledger(case: str, tmp_path: Path) -> None:
+    make_divided(case, tmp_path / "made")
+    require_pinned(tmp_path / "made", case, DERIVED.match)
+
+
+def test_a_seeded_release_by_the_command_line_is_what_it_was(demonstration: Demonstration, tmp_path: Path) -> None:
+    make_demonstration(demonstration.copied_to(tmp_path / "demo"), tmp_path / "made")
+    require_pinned(tmp_path / "made", DEMONSTRATION)
+
+
+LINE = '{"by": "001", "estimate": 1234.5, "error": -0.25, "chance": 1e-05}'
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        LINE.replace("001", "003"),
+        LINE.replace("1234.5", "1234.50001"),
+        LINE.replace("-0.25", "0.25"),
+        LINE.replace("-0.25", "-0.250000001"),
+        LINE.replace("1e-05", "1.00001e-05"),
+        '{"by": "001", "estimate": -0.25, "error": 1234.5, "chance": 1e-05}',
+        LINE.replace("1234.5", "1235"),
+    ],
+)
+def test_a_pin_of_rounded_numbers_notices_all_but_last_digits(changed: str) -> None:
+    pin = Pin.rounded(LINE)
+    assert not pin.agrees(Pin.rounded(changed))
+    assert pin.agrees(Pin.rounded(LINE.replace("1234.5", "1234.5000000000002")))
+    assert Pin.read(str(pin)) == pin
+
+
+def test_a_pin_of_exact_numbers_notices_last_digits() -> None:
+    assert not Pin.exact(LINE).agrees(Pin.exact(LINE.replace("1234.5", "1234.5000000000002")))
+    assert not Pin.exact(LINE).agrees(Pin.rounded(LINE))
+
+
+def test_files_that_differ_are_named_and_their_lines_are_shown() -> None:
+    before, now = ({name: Pin.exact(name + end) for name in names} for names, end in (("ab", ""), ("bc", "!")))
+    assert differing(before, now) == {"a": "missing", "b": "different", "c": "new"}
+    assert differing(before, before) == {}
+    shown = list(lines_that_differ("same\nold,same\n", "same\nnew,same\n"))
+    assert [line for line in shown if line[0] in "+-"] == ["-old,", "+new,"]
