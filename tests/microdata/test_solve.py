@@ -62,7 +62,7 @@ def problems(draw: st.DrawFn) -> tuple[Direct, list[Marginal]]:
 
 @pytest.mark.parametrize("direct_limit", [DIRECT_LIMIT, 0], ids=["factors", "iteration"])
 @given(problem=problems())
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_cells_are_those_of_dense_least_squares(direct_limit: int, problem: tuple[Direct, list[Marginal]]) -> None:
     direct, marginals = problem
     fit = fit_cells(direct, marginals, direct_limit)
