@@ -10,7 +10,7 @@ help:
 	@echo "make test      set up, then run the tests (under 10 minutes)"
 	@echo "make coverage  the same, and how much of each room they run; fails where the promise rests on less than 95%"
 	@echo "make test-all  the tests with the long statistical runs"
-	@echo "make fuzz      3,000 odd inputs (SEED=1 CASES=3000), then the property tests with new examples, three times"
+	@echo "make fuzz      3,000 odd inputs (SEED=1 CASES=3000), 1,000 coupled worlds, the property tests with new examples, three times"
 	@echo "make faults    every write, sync and rename fails in turn (needs strace; about an hour)"
 	@echo "make lint      ruff: rules and formatting"
 	@echo "make types     mypy, strict"
@@ -87,6 +87,7 @@ CASES ?= 3000
 
 fuzz: .venv/.test
 	$(BIN)/python -m tests.fuzz --seed $(SEED) --cases $(CASES)
+	$(BIN)/python -m tests.attacks.coupling --from $(SEED)000 --worlds 1000
 	for pass in 1 2 3; do $(BIN)/python -m pytest -q -n 2 -m hypothesis --hypothesis-profile=many || exit 1; done
 
 faults: .venv/.test
