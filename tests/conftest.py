@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,11 @@ if TYPE_CHECKING:
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
+
+# A job in the background starts with these ignored, and so would the commands that tests interrupt.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 # Speed is measured in benchmarks/: machines are busy. Everybody gets the same examples; `make fuzz` tries new ones.
 settings.register_profile(
