@@ -6,8 +6,8 @@ BIN := .venv/bin
 .PHONY: help demo test coverage test-all fuzz faults lint types docs installed spark sources notebook setup lock clean
 
 help:
-	@echo "make demo      set up, then run the whole chain on a synthetic state and check the paper's numbers"
-	@echo "make test      set up, then run the tests (under 10 minutes)"
+	@echo "make demo      install what gedp needs, run the whole chain on a synthetic state, check the paper's numbers"
+	@echo "make test      add what the tests need, run the tests (under 10 minutes)"
 	@echo "make coverage  the same, and how much of each room they run; fails where the promise rests on less than 95%"
 	@echo "make test-all  the tests with the long statistical runs"
 	@echo "make fuzz      3,000 odd inputs (SEED=1 CASES=3000), 1,000 coupled worlds, the property tests with new examples, three times"
@@ -111,12 +111,12 @@ COMPILE := uv pip compile pyproject.toml --universal --python-version 3.11 --gen
 AS_TESTED := --constraint requirements-test.lock
 
 lock:
-	$(COMPILE) --extra desk --extra suppression --extra synth --extra sdmx --extra dev -o requirements-test.lock
+	$(COMPILE) --extra desk --extra suppression --extra synth --extra sdmx --extra test --extra dev -o requirements-test.lock
 	$(COMPILE) --extra desk $(AS_TESTED) -o requirements-run.lock
 	$(COMPILE) --extra desk --extra docs $(AS_TESTED) -o requirements-docs.lock
-	$(COMPILE) --extra dev --extra spark $(AS_TESTED) -o requirements-spark.lock
-	$(COMPILE) --extra dev --extra sources $(AS_TESTED) -o requirements-sources.lock
-	$(COMPILE) --extra dev --extra notebook $(AS_TESTED) -o requirements-notebook.lock
+	$(COMPILE) --extra test --extra spark $(AS_TESTED) -o requirements-spark.lock
+	$(COMPILE) --extra test --extra dev --extra sources $(AS_TESTED) -o requirements-sources.lock
+	$(COMPILE) --extra test --extra notebook $(AS_TESTED) -o requirements-notebook.lock
 
 clean:
 	rm -rf .venv .venv-spark .venv-sources .venv-notebook build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage coverage.json
