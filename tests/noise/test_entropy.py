@@ -173,7 +173,7 @@ def test_a_seed_is_never_a_default() -> None:
         assert inspect.signature(function).parameters["entropy"].default is inspect.Parameter.empty
     with pytest.raises(TypeError):
         SeededEntropy()  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
+    with pytest.raises(DomainError):
         SeededEntropy("1")  # type: ignore[arg-type]
     with pytest.raises(DomainError):
         SeededEntropy(-1)
