@@ -23,6 +23,7 @@ decimals = st.decimals(Decimal("1e-9"), Decimal("1e6"), places=9)
 @example(Decimal("0.5"))
 @example(Decimal("1e-12"))
 @example(Decimal("1e15"))
+@example(Decimal("0.244" + "9" * 60))  # so close to 0.7 that decimals of the usual length take it for that
 def test_mu_of_rho_is_the_largest_of_its_digits(rho: Decimal) -> None:
     mu = mu_of_rho(rho)
     above = mu + Decimal(1).scaleb(mu.adjusted() - 14)
@@ -50,6 +51,7 @@ def test_mu_of_epsilon_delta_is_the_largest_of_its_digits(epsilon: Decimal, plac
             return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
     assert delta_of(mu) <= mpmath.mpf(str(delta)) < delta_of(mu + Decimal(1).scaleb(mu.adjusted() - 11))
+    assert len(mu.as_tuple().digits) <= 12
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0", "0.1"), ("1", "0"), ("1", "1"), ("-1", "0.1")])

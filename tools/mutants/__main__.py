@@ -8,7 +8,6 @@ changed, until one of them fails. Changes that no test can notice are listed in 
 
 import argparse
 import hashlib
-import importlib
 import os
 import sys
 import time
@@ -20,22 +19,18 @@ os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # before nu
 from tools.mutants.changes import Mutant, of_room
 from tools.mutants.covering import BUILD, ROOT, Covering, measured
 from tools.mutants.equivalent import Equivalent, read
-from tools.mutants.trial import noticed
+from tools.mutants.trial import noticed, prepared
 
 ROOMS = ("noise", "accounting", "individual", "ledger", "confidential")
 FOLDERS = (*ROOMS, "attacks")
-LIBRARIES = ("duckdb", "hypothesis", "matplotlib.pyplot", "mpmath", "pandas", "polars", "pyarrow.parquet", "rich.table")
-MORE = ("cryptography.hazmat.primitives.ciphers", "scipy.optimize", "scipy.sparse.linalg", "scipy.stats", "xlsxwriter")
 
 
 def main() -> None:
     """Prints a score by room and what was not noticed; ends with 1 where a reason no longer has its change."""
     arguments = _arguments()
     os.chdir(ROOT)
-    for name in (*LIBRARIES, *MORE):
-        importlib.import_module(name)
-    known = read()
-    covering = measured(FOLDERS, ROOMS)
+    known, covering = read(), measured(FOLDERS, ROOMS)
+    prepared([f"tests/{folder}" for folder in FOLDERS])
     BUILD.mkdir(parents=True, exist_ok=True)
     scores, survivors, stale = [], [], []
     for room in arguments.rooms:

@@ -9,7 +9,7 @@ Nothing becomes None, in an assignment or as an argument: `make types` notices t
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,8 @@ class Mutant:
     function: str  # or class, or nothing where a constant is changed
     before: str
     after: str
-    lines: tuple[int, int]  # of what is changed
-    around: tuple[int, int]  # of the function
+    lines: tuple[int, int]  # of what is changed, where tests run it: of the function, for a default
+    around: tuple[int, int]  # of the function; of the module, for a constant
     code: str  # the whole module, changed
 
     @property
@@ -54,6 +54,7 @@ class _Inside:
     names: tuple[str, ...] = ()
     lines: tuple[int, int] | None = None  # of the outermost function
     raising: bool = False
+    header: bool = False  # where Python looks once, when it defines the function
 
 
 def of_room(room: str) -> list[Mutant]:
@@ -75,11 +76,12 @@ def of_module(file: str, code: str) -> list[Mutant]:
         extent, position = extents[node], positions[node]
         first, last = (starts[at.line - 1] + at.column for at in (extent.start, extent.end))
         text = code[:first] + wrapper.module.code_for_node(changed) + code[last:]
-        lines = (position.start.line, position.end.line)
+        around = inside.lines or (1, len(starts))
+        lines = around if inside.header or not inside.lines else (position.start.line, position.end.line)
         if not _compiles(text):
             continue
         before, after = _difference(code, text)
-        mutant = Mutant(file, ".".join(inside.names), before, after, lines, inside.lines or lines, text)
+        mutant = Mutant(file, ".".join(inside.names), before, after, lines, around, text)
         if before != after:
             found.setdefault(text, mutant)
     return list(found.values())
@@ -98,7 +100,9 @@ def _changes(node: Any, inside: _Inside, positions: Any) -> Iterator[tuple[Any, 
         yield from ((node, changed, inside) for changed in _of_mutmut(node))
     yield from ((part, changed, inside) for part, changed in _of_our_own(node))
     if isinstance(node, cst.Raise):
-        inside = _Inside(inside.names, inside.lines, raising=True)
+        inside = replace(inside, raising=True)
+    if isinstance(node, cst.Parameters):
+        inside = replace(inside, header=True)
     for child in node.children:
         yield from _changes(child, inside, positions)
 
@@ -107,7 +111,8 @@ def _of_mutmut(node: Any) -> Iterator[Any]:
     for kind, change in OPERATORS:
         if isinstance(node, kind) and not isinstance(node, cst.Match):
             none = change is operator_arg_removal  # which also puts None in the place of an argument
-            yield from (changed for changed in change(node) if not none or len(changed.args) < len(node.args))
+            fewer = (changed for changed in change(node) if not none or len(changed.args) < len(node.args))
+            yield from (changed for changed in fewer if not _is_same_number(node, changed))
 
 
 def _of_our_own(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -124,6 +129,11 @@ def _is_plain(node: Any) -> bool:
     if isinstance(node, cst.If):
         return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in PLAIN
+
+
+def _is_same_number(node: Any, changed: Any) -> bool:
+    """Whether both are one number: 1e60 + 1 is 1e60."""
+    return isinstance(node, cst.BaseNumber) and bool(node.evaluated_value == changed.evaluated_value)
 
 
 def _compiles(code: str) -> bool:

@@ -29,7 +29,7 @@ class Covering:
         """The tests that run what is changed, the room's own and quick ones first, as many as fit into the time."""
         by_line = self.lines.get(mutant.file, {})
         chosen: set[str] = set()
-        for first, last in (mutant.lines, mutant.around, (0, max(by_line, default=0))):
+        for first, last in (mutant.lines, mutant.around, (1, max(by_line, default=0))):
             chosen |= {test for line in range(first, last + 1) for test in by_line.get(line, ())}
             if chosen:
                 break
@@ -50,10 +50,11 @@ def measured(folders: Sequence[str], rooms: Sequence[str]) -> Covering:
     lines: dict[str, dict[int, list[str]]] = defaultdict(lambda: defaultdict(list))
     for folder in folders:
         found = _of_folder(folder, rooms)
+        names = list(found["seconds"])
         seconds |= found["seconds"]
         for file, by_line in found["lines"].items():
-            for line, tests in by_line.items():
-                lines[file][int(line)] += tests
+            for line, places in by_line.items():
+                lines[file][int(line)] += [names[place] for place in places]
     return Covering(seconds, lines)
 
 
@@ -86,12 +87,13 @@ def _measure(folder: str, rooms: Sequence[str], kept: Path, digest: str) -> int:
     ended = pytest.main([*OPTIONS, f"tests/{folder}"], plugins=[watching])
     watch.stop()
     data = watch.get_data()
-    of_file: dict[str, list[str]] = defaultdict(list)
-    for test in watching.seconds:
-        of_file[test.split("::")[0]].append(test)
+    places: dict[str, list[int]] = defaultdict(list)  # of a test; of all the tests of a file
+    for place, test in enumerate(watching.seconds):
+        places[test].append(place)
+        places[test.split("::")[0]].append(place)
     lines = {
         Path(name).relative_to(SOURCE).as_posix(): {
-            line: sorted({test for context in contexts if context for test in of_file.get(context, [context])})
+            line: sorted({place for context in contexts if context for place in places[context]})
             for line, contexts in data.contexts_by_lineno(name).items()
         }
         for name in data.measured_files()

@@ -1,6 +1,13 @@
-"""Running tests in a child of this process, which has the libraries loaded but nothing of gedp."""
+"""Running tests on changed code, each time in a child of this process, which has collected all of them.
 
+A function is changed by giving it other code, wherever it is in use already; properties and what decorators wrap are
+functions, too. Where something else is changed, a constant or a default, the child imports everything anew, with the
+changed module in the place of the one on file.
+"""
+
+import gc
 import importlib.abc
+import inspect
 import os
 import resource
 import shutil
@@ -8,11 +15,12 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import redirect_stdout, suppress
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
+from types import CodeType, FunctionType
 
 import pytest
 
@@ -32,7 +40,9 @@ def noticed(mutant: Mutant, tests: Sequence[str], seconds: int, log: Path) -> st
 
     def run() -> int:
         resource.setrlimit(resource.RLIMIT_CPU, (PROCESSOR * seconds, PROCESSOR * seconds + 5))
-        sys.meta_path.insert(0, Changed(mutant))
+        if not swapped(mutant):
+            forget()
+            sys.meta_path.insert(0, Changed(mutant))
         return int(pytest.main([*OPTIONS, "-x", *tests]))
 
     ended = in_a_child(run, log, CLOCK * seconds) if tests else 0
@@ -86,6 +96,46 @@ def _kill_group(child: int) -> None:
     """Ends what the child has started, too."""
     with suppress(ProcessLookupError):
         os.killpg(child, signal.SIGKILL)
+
+
+def prepared(folders: Sequence[str]) -> None:
+    """Collects the tests once, so that no trial has to."""
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        ended = pytest.main([*OPTIONS, "--collect-only", *folders])
+    if ended != 0:
+        raise SystemExit("the tests cannot be collected")
+
+
+def swapped(mutant: Mutant) -> bool:
+    """Gives the function its changed code; False where the change is not in the code of a function."""
+    path, first = str(SOURCE / mutant.file), mutant.around[0]
+    new = [code for code in _of_functions(compile(mutant.code, path, "exec")) if code.co_firstlineno == first]
+    live = [
+        function
+        for function in gc.get_objects()
+        if isinstance(function, FunctionType)
+        and (function.__code__.co_filename, function.__code__.co_firstlineno) == (path, first)
+    ]
+    if len(new) != 1 or not live or any(function.__code__ == new[0] for function in live):
+        return False
+    for function in live:
+        function.__code__ = new[0]
+    return True
+
+
+def _of_functions(code: CodeType) -> Iterator[CodeType]:
+    """The functions of a module and of its classes, but not those inside of functions."""
+    for part in code.co_consts:
+        if isinstance(part, CodeType):
+            is_function = part.co_flags & inspect.CO_NEWLOCALS
+            yield from [part] if is_function else _of_functions(part)
+
+
+def forget() -> None:
+    """As if nothing of the program and its tests had been imported."""
+    for name in list(sys.modules):
+        if name.split(".")[0] in ("gedp", "tests"):
+            del sys.modules[name]
 
 
 class Changed(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
