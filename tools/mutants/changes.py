@@ -94,7 +94,8 @@ def _changes(node: Any, inside: _Inside, positions: Any) -> Iterator[tuple[Any, 
     if isinstance(node, cst.FunctionDef | cst.ClassDef):
         lines = inside.lines
         if lines is None and isinstance(node, cst.FunctionDef):
-            lines = (positions[node].start.line, positions[node].end.line)
+            first = node.decorators[0] if node.decorators else node
+            lines = (positions[first].start.line, positions[node].end.line)
         inside = _Inside((*inside.names, node.name.value), lines)
     if not (inside.raising and isinstance(node, cst.Call)):
         yield from ((node, changed, inside) for changed in _of_mutmut(node))

@@ -9,7 +9,7 @@ from tools.mutants.__main__ import sampled
 from tools.mutants.changes import SOURCE, Mutant, of_module
 from tools.mutants.covering import Covering
 from tools.mutants.equivalent import Equivalent, read
-from tools.mutants.trial import noticed
+from tools.mutants.trial import in_a_child, noticed, swapped
 
 CODE = '''
 """Words that stay 1."""
@@ -68,6 +68,26 @@ def test_a_change_is_found_again_wherever_its_function_moves() -> None:
 def test_a_trial_tells_what_is_noticed_from_what_is_not(addition: str, outcome: str, tmp_path: Path) -> None:
     code = (SOURCE / FILE).read_text(encoding="utf-8")
     assert noticed(changed(code + addition), TESTS, 4, tmp_path / "log") == outcome, (tmp_path / "log").read_text()
+
+
+def test_a_property_in_use_gets_its_changed_code_and_a_constant_a_module_of_its_own(tmp_path: Path) -> None:
+    code = (SOURCE / FILE).read_text(encoding="utf-8")
+    mutants = {mutant.key: mutant for mutant in of_module(FILE, code)}
+    rho = mutants[f"{FILE} PrivacyLoss.rho: return self.mu_squared / 2 → return self.mu_squared * 2"]
+    nothing = mutants[f"{FILE} module: NOTHING = PrivacyLoss(Fraction(0)) → NOTHING = PrivacyLoss(Fraction(1))"]
+
+    def run() -> int:
+        from gedp.accounting.composition import PrivacyLoss
+
+        loss = PrivacyLoss.of(2)
+        assert loss.rho == 2
+        assert swapped(rho)
+        assert loss.rho == 8
+        assert not swapped(nothing)
+        return 0
+
+    assert in_a_child(run, tmp_path / "log") == 0, (tmp_path / "log").read_text()
+    assert noticed(nothing, TESTS, 4, tmp_path / "log") == "test"
 
 
 def test_what_no_test_runs_is_not_noticed(tmp_path: Path) -> None:
