@@ -248,6 +248,8 @@ def test_a_grid_without_settings_has_steps_of_24_bits_and_room_for_psi_of_every_
     assert (grid.step, grid.largest) == (2.0**-24, 2.0**32)
     assert grid == grid_for(1.0, 1, 24, 2.0**32, 2.0**-49, 1)
     assert psi_grid(Protection(Sqrt(), 0.5), 1) == psi_grid(Protection(Sqrt(), 0.5), 1, 24, 2.0**63, 1.0)
+    logs = Protection(Log(), 0.1)  # falls without bound at 0, so the smallest value matters
+    assert psi_grid(logs, 1, largest_sum=1.5) == psi_grid(logs, 1, 24, 1.5, 1.0)
     sums_grid = sum_grid_for(1, 1)
     assert (float(sums_grid.step), sums_grid.largest) == (2.0**-9, 2**53)  # 2**53 at 2**-9 are 62 bits
 
