@@ -1,6 +1,7 @@
 """μ in the terms of other frameworks and back: against integrals and multiprecision, always on the safe side."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -80,6 +81,8 @@ def test_every_translation_is_that_of_the_same_mu() -> None:
     words = " ".join(said.sentences)
     for part in ("ρ = 2.6681", "5.3361 of order 2", "ε = 13.1078 at δ = 1e-06", "25.2% at 5.0%"):
         assert part in words, part
+    assert "30.0% at 5.0%" in replace(said, trade_off=((0.05, 0.3),)).sentences[-1]  # down, but not from a whole
+    assert "29.9% at 5.0%" in replace(said, trade_off=((0.05, 0.29999),)).sentences[-1]
     for order in (1, 0, math.inf, math.nan):
         with pytest.raises(DomainError, match="order"):
             loss.renyi(order)

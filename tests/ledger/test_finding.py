@@ -7,7 +7,7 @@ import pytest
 
 from gedp.errors import Refused
 from gedp.ledger import Ledger
-from gedp.ledger.finding import beside, find_ledger, leave_pointer, ledgers_of
+from gedp.ledger.finding import _knows, _knows_tables, beside, find_ledger, leave_pointer, ledgers_of
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
@@ -80,3 +80,13 @@ def test_of_two_who_leave_a_link_at_once_the_second_is_refused(
     with pytest.raises(Refused, match="these data have a ledger, and a release must be recorded in it"):
         leave_pointer(second, [data])
     assert ledgers_of([data]) == [first.path.resolve()]
+
+
+def test_a_file_that_is_only_called_a_ledger_knows_nothing(tmp_path: Path) -> None:
+    data, called = tmp_path / "data.csv", tmp_path / "notes.ledger"
+    data.write_text("id,emp\n1,2\n")
+    called.write_text("things to do")
+    assert ledgers_of([data]) == []
+    assert not _knows(called, [data])
+    assert not _knows_tables(called, ["public.firms"])
+    assert called.read_text() == "things to do"

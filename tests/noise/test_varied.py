@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
@@ -17,6 +17,7 @@ from gedp.noise.varied import VariedGrid, varied_psi_grid
 
 
 @given(st.sampled_from([Sqrt(), Log(1), Log(), Linear()]), st.floats(1e-3, 100), st.integers(4, 44), st.integers(0, 63))
+@example(Sqrt(), 1e-3, 44, 63)  # where the step is as fine as 62 bits allow
 def test_rounding_and_floats_are_charged_once_and_not_more(
     psi: Sqrt | Log | Linear, gamma: float, bits: int, size: int
 ) -> None:

@@ -32,7 +32,7 @@ OPTIONS = [
 ]
 #: How many times the seconds of its tests a trial may take: of processor time, and by the clock, as others use the
 #: machine as well.
-PROCESSOR, CLOCK = 2, 10
+PROCESSOR, CLOCK = 2, 40
 
 
 def noticed(mutant: Mutant, tests: Sequence[str], seconds: int, log: Path) -> str:
