@@ -83,6 +83,13 @@ def test_known_values() -> None:
     assert float(epsilon_for(0.95, 0.8)) == pytest.approx(np.log(4))  # misses decide
 
 
+def test_many_settings_at_once_are_what_each_is() -> None:
+    power, alpha = np.array([[0.2, 0.5, 0.8], [0.9, 0.99, 0.3]]), np.array([0.01, 0.05, 0.1])
+    for needed in (epsilon_for, rho_for):
+        each = [[float(needed(p, a)) for p, a in zip(row, alpha, strict=True)] for row in power]
+        assert needed(power, alpha) == pytest.approx(np.array(each), rel=1e-12)
+
+
 @pytest.mark.parametrize(("power", "alpha"), [(0.05, 0.05), (0.01, 0.05), (1.0, 0.05), (0.5, 0.0)])
 def test_impossible_settings_are_refused(power: float, alpha: float) -> None:
     for needed in (epsilon_for, rho_for, lambda p, a: query_variances(p, a, 1)):

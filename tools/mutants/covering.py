@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections import defaultdict
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ BUILD = ROOT / "build" / "mutants"
 
 @dataclass(frozen=True)
 class Covering:
-    """Tests with their seconds, and by file and line those that run it."""
+    """Tests with their seconds of processor time, and by file and line those that run it."""
 
     seconds: dict[str, float]
     lines: dict[str, dict[int, list[str]]]
@@ -109,12 +110,16 @@ class _Watching:
 
     def __init__(self, watch: coverage.Coverage) -> None:
         self.watch = watch
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.seconds: dict[str, float] = {}
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         self.watch.switch_context(item.nodeid.split("::")[0])
-        return (yield)
+        start = time.process_time()  # the same, however busy the machine is
+        try:
+            return (yield)
+        finally:
+            self.seconds[item.nodeid] = time.process_time() - start
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -123,6 +128,3 @@ class _Watching:
             return (yield)
         finally:
             self.watch.switch_context(item.nodeid.split("::")[0])
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self.seconds[report.nodeid] += report.duration
