@@ -41,7 +41,7 @@ from gedp.ledger.amounts import (
     mu_up,
 )
 from gedp.ledger.digests import file_digest
-from gedp.ledger.judging import _raise
+from gedp.ledger.judging import _raise, _split_before
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, narrow
 from gedp.policy import Attribute, Closeness, PriceLine, PriceList, parse_spec, write_spec
 from tests.helpers.ledgers import EMP, MANIFEST, SPEC, WAGE, history, price_list, spend
@@ -435,3 +435,9 @@ def test_a_raised_budget_is_shown_with_the_digits_that_tell() -> None:
 def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match=r"cannot read .*missing: no such file or directory"):
         file_digest(tmp_path / "missing", b"key")
+
+
+def test_columns_are_known_to_have_been_split_by_both_of_their_parts() -> None:
+    protection = Protection(Sqrt(), 0.5)
+    names = ("profit_gain", "profit_loss", "gain_gain", "gain_loss", "stock_gain", "tax_loss", "emp")
+    assert _split_before(dict.fromkeys(names, protection)) == {"profit", "gain"}
