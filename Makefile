@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help demo test coverage test-all fuzz faults lint types docs installed spark sources notebook setup lock clean
+.PHONY: help demo test coverage test-all fuzz faults lint types docs installed spark sources notebook setup mutants lock clean
 
 help:
 	@echo "make demo      install what gedp needs, run the whole chain on a synthetic state, check the paper's numbers"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-all  the tests with the long statistical runs"
 	@echo "make fuzz      3,000 odd inputs (SEED=1 CASES=3000), 1,000 coupled worlds, the property tests with new examples, three times"
 	@echo "make faults    every write, sync and rename fails in turn (needs strace; about an hour)"
+	@echo "make mutants   small changes to the code, one at a time: do the tests notice? (ROOMS=noise SAMPLE=40 SECONDS=20)"
 	@echo "make lint      ruff: rules and formatting"
 	@echo "make types     mypy, strict"
 	@echo "make docs      build the docs site in site/, offline, and check its links"
@@ -93,6 +94,17 @@ fuzz: .venv/.test
 faults: .venv/.test
 	$(BIN)/python -m tests.faults
 
+# What changes the code lies beside the environment, not in it: nothing else needs it.
+mutants: export PYTHONPATH := $(CURDIR)/build/mutants/tool:$(PYTHONPATH)
+mutants: build/mutants/tool/.ready
+	$(BIN)/python -m pytest -q -p no:cacheprovider tools/mutants
+	nice $(BIN)/python -m tools.mutants $(if $(ROOMS),--rooms $(ROOMS)) --sample $(or $(SAMPLE),40) --seconds $(or $(SECONDS),20)
+
+build/mutants/tool/.ready: requirements-mutants.lock | .venv/.test
+	rm -rf $(@D)
+	$(BIN)/python -m pip install --quiet --no-deps --require-hashes --target $(@D) -r $<
+	@touch $@
+
 lint: .venv/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -117,6 +129,7 @@ lock:
 	$(COMPILE) --extra test --extra spark $(AS_TESTED) -o requirements-spark.lock
 	$(COMPILE) --extra test --extra dev --extra sources $(AS_TESTED) -o requirements-sources.lock
 	$(COMPILE) --extra test --extra notebook $(AS_TESTED) -o requirements-notebook.lock
+	uv pip compile tools/mutants/requirements.txt --no-deps --universal --python-version 3.11 --generate-hashes --no-header -o requirements-mutants.lock
 
 clean:
 	rm -rf .venv .venv-spark .venv-sources .venv-notebook build demo site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage coverage.json

@@ -1,6 +1,7 @@
 """Grids: neighbours never move further than what was charged, after rounding, in float, as computed."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -193,6 +194,75 @@ def test_a_grid_that_would_cost_too_much_is_refused() -> None:
             grid_for(**({"sensitivity": 1.0, "mu": 1} | bad))
     with pytest.raises(DomainError, match=r"sensitivity.*mu.*bits"):
         grid_for(0, 0, 0)
+
+
+def refusal(make: Callable[..., object], **settings: float | Fraction) -> str:
+    """What is said where there is no grid; nothing where there is one."""
+    try:
+        make(**({"sensitivity": 1.0, "mu": 1} | settings))
+    except DomainError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("setting", "allowed", "refused", "words"),
+    [
+        ("bits", (1, 44), (0, 45), "bits must"),
+        ("sensitivity", (Fraction(1e-60), Fraction(1e60)), (Fraction(1, 10**61), Fraction(10**61)), "sensitivity must"),
+        ("mu", (Fraction(1e-60), Fraction(1e60)), (Fraction(1, 10**61), Fraction(10**61)), "mu must"),
+        ("largest", (1e-59, 1e59), (1e-61, 1e61), "largest value must"),
+        ("relative_error", (0.0, 0.1), (-1e-9,), "relative error must"),
+        ("entries", (1, 2), (0,), "must be entries"),
+    ],
+)
+def test_every_setting_of_a_grid_is_allowed_up_to_its_limits(
+    setting: str, allowed: tuple[float, ...], refused: tuple[float, ...], words: str
+) -> None:
+    assert all(words not in refusal(grid_for, **{setting: value}) for value in allowed)
+    assert all(words in refusal(grid_for, **{setting: value}) for value in refused)
+
+
+@pytest.mark.parametrize(
+    ("setting", "allowed", "refused", "words"),
+    [
+        ("bits", (1, 44), (0, 45), "bits must"),
+        ("sensitivity", (5e-324, 1.7e308), (0.0, math.inf), "sensitivity must"),
+        ("mu", (Fraction(1, 10**20),), (0,), "mu must"),
+        ("largest", (1, 2**62), (0, 2**62 + 1), "largest sum must"),
+    ],
+)
+def test_every_setting_of_a_grid_for_sums_is_allowed_up_to_its_limits(
+    setting: str, allowed: tuple[float, ...], refused: tuple[float, ...], words: str
+) -> None:
+    with np.errstate(over="ignore"):
+        assert all(words not in refusal(sum_grid_for, **{setting: value}) for value in allowed)
+    assert all(words in refusal(sum_grid_for, **{setting: value}) for value in refused)
+
+
+def test_the_largest_values_and_sums_are_within_their_grids() -> None:
+    grid, sums_grid = grid_for(0.5, 1, largest=100), sum_grid_for(1, 1, largest=100)
+    assert (grid.to_steps([100.0, -100.0]) * grid.step).tolist() == [100.0, -100.0]
+    assert (sums_grid.to_steps([100, -100]) * sums_grid.step).tolist() == [100.0, -100.0]
+    for total in (101, -101):
+        with pytest.raises(DomainError, match="1 of 1"):
+            sums_grid.to_steps([total])
+
+
+def test_a_grid_without_settings_has_steps_of_24_bits_and_room_for_psi_of_every_sum() -> None:
+    grid = grid_for(1.0, 1)
+    assert (grid.step, grid.largest) == (2.0**-24, 2.0**32)
+    assert grid == grid_for(1.0, 1, 24, 2.0**32, 2.0**-49, 1)
+    assert psi_grid(Protection(Sqrt(), 0.5), 1) == psi_grid(Protection(Sqrt(), 0.5), 1, 24, 2.0**63, 1.0)
+    logs = Protection(Log(), 0.1)  # falls without bound at 0, so the smallest value matters
+    assert psi_grid(logs, 1, largest_sum=1.5) == psi_grid(logs, 1, 24, 1.5, 1.0)
+    sums_grid = sum_grid_for(1, 1)
+    assert (float(sums_grid.step), sums_grid.largest) == (2.0**-9, 2**53)  # 2**53 at 2**-9 are 62 bits
+
+
+def test_variances_of_grids_are_those_of_noise_and_rounding() -> None:
+    assert Grid(3.0, 0.5, 1.0, 0.0).variance == 9 + 0.25 / 12
+    assert SumGrid(np.array(3.0), np.array(0.5), 1).variance == 9 + 0.25 / 12
 
 
 def test_values_beyond_the_bound_are_refused_and_not_shown() -> None:
