@@ -3,11 +3,12 @@
 import multiprocessing
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from tests.helpers.demonstration import Demonstration, made_once
 
@@ -17,11 +18,18 @@ if TYPE_CHECKING:
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync", "--no-first-run"]
 
-# The machine may be busy; speed is measured in benchmarks/. What passes in CI passes again; `make fuzz` looks further.
-settings.register_profile("default", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("many", settings.get_profile("default"), max_examples=200)
-settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
-settings.load_profile("ci" if os.environ.get("CI") else "default")
+# A job in the background starts with these ignored, and so would the commands that tests interrupt.
+for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+# Speed is measured in benchmarks/: machines are busy. Everybody gets the same examples; `make fuzz` tries new ones.
+settings.register_profile(
+    "default", deadline=None, max_examples=50, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("many", settings.get_profile("default"), max_examples=200, derandomize=False)
+settings.register_profile("mutants", settings.get_profile("default"), phases=[Phase.explicit, Phase.generate])
+settings.load_profile("default")
 
 
 @pytest.fixture(scope="module")

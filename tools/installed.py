@@ -1,9 +1,8 @@
 """The program as others get it: `python -m tools.installed` builds a wheel and tries it in an empty environment.
 
-Versions are those of requirements.lock. The first example on the page about Python (docs/python.md) runs with a table
-of pandas and with one of polars; the command is `gedp demo`, and the first example of the README runs on what it wrote.
-
-Before that, a first release from a CSV file of one's own, in five commands, each with the time it took.
+Versions are those of requirements-test.lock. Five commands make a first release from a CSV file, each with the time it
+took. Then `gedp demo` runs, and the first example of the README on what it wrote. The first example on the page about
+Python (docs/python.md) runs with a table of pandas, then without pandas and with a table of polars.
 """
 
 import re
@@ -25,40 +24,50 @@ def main() -> None:
         wheel = build_wheel(folder)
         constraints = folder / "versions.txt"
         constraints.write_text("\n".join(locked_versions()), encoding="utf-8")
-        first_release(folder, wheel, constraints)
+        python = empty_environment(folder / "new")
+        pip = [str(python), "-m", "pip", "--quiet"]
+        install = [*pip, "install", "--constraint", str(constraints)]
+        first_release(folder, [*install, str(wheel)], str(python.with_name("gedp")))
+        demonstrate(folder, python)
         for library in LIBRARIES:
-            python = empty_environment(folder / f"with-{library}")
-            install = [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(constraints)]
-            subprocess.run([*install, str(wheel), library], check=True)
-            command = [str(python.with_name("gedp")), "demo", "--out", "demo"]
-            subprocess.run(command, cwd=python.parent, check=True, stdout=subprocess.DEVNULL)
-            for example in (first_example("README.md"), example_with(library)):
-                subprocess.run([python, "-W", "error", "-c", example], cwd=python.parent, check=True)
-            print(f"installed from the wheel, with {library}: the examples and the command work")
+            subprocess.run([*install, library], check=True)
+            run_example(folder, python, example_with(library))
+            subprocess.run([*pip, "uninstall", "--yes", library], check=True)
+            print(f"installed from the wheel, with {library}: the example works")
 
 
-def first_release(folder: Path, wheel: Path, constraints: Path) -> None:
+def first_release(folder: Path, install: list[str], gedp: str) -> None:
     """From an environment with nothing in it to a release: what a new user types, and how long each takes."""
-    python = empty_environment(folder / "new")
     rows = [f"{row},{'ABC'[row % 3]},{('food', 'retail')[row % 2]},{1 + row * row % 97}" for row in range(300)]
     (folder / "shops.csv").write_text("\n".join(["id,county,industry,jobs", *rows]) + "\n", encoding="utf-8")
-    gedp = str(python.with_name("gedp"))
-    commands = [
-        [str(python), "-m", "pip", "install", "--quiet", "--constraint", str(constraints), str(wheel)],
-        [gedp, "init", "shops.csv", "--public", "county,industry", "--id", "id", "--protect", "jobs=10:2"],
-        [gedp, "explain", "spec.toml"],
-        [gedp, "run", "spec.toml", "--dry-run"],
-        [gedp, "run", "spec.toml"],
-    ]
+    commands = {
+        "pip install gedp": install,
+        "gedp init": [gedp, "init", "shops.csv", "--public", "county,industry", "--id", "id", "--protect", "jobs=10:2"],
+        "gedp explain": [gedp, "explain", "spec.toml"],
+        "gedp run --dry-run": [gedp, "run", "spec.toml", "--dry-run"],
+        "gedp run": [gedp, "run", "spec.toml"],
+    }
     started = time.perf_counter()
-    for command in commands:
+    for shown, command in commands.items():
         before = time.perf_counter()
         subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        shown = "pip install gedp" if "pip" in command else " ".join(["gedp", *command[1:]])
         print(f"{time.perf_counter() - before:6.1f} s  {shown}")
     if not (folder / "out" / "report.html").exists():
         raise SystemExit("five commands made no release")
     print(f"{time.perf_counter() - started:6.1f} s  from an empty environment to a first release, in five commands")
+
+
+def demonstrate(folder: Path, python: Path) -> None:
+    """The command `gedp demo`, and what the README does in Python with what it wrote."""
+    command = [str(python.with_name("gedp")), "demo", "--out", "demo"]
+    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+    run_example(folder, python, first_example("README.md"))
+    print("installed from the wheel: the demonstration and the example of the README work")
+
+
+def run_example(folder: Path, python: Path, example: str) -> None:
+    """Runs a piece of Python, in which a warning is an error."""
+    subprocess.run([python, "-W", "error", "-c", example], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
 def build_wheel(folder: Path) -> Path:
@@ -71,7 +80,7 @@ def build_wheel(folder: Path) -> Path:
 
 def locked_versions() -> list[str]:
     """Every package of the lock with its version, as a constraint."""
-    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    text = (ROOT / "requirements-test.lock").read_text(encoding="utf-8")
     return re.findall(r"^([\w.-]+==[^ \\;]+(?: *;[^\\\n]+)?)", text, flags=re.MULTILINE)
 
 

@@ -31,6 +31,7 @@ SHOWN_OTHERWISE = {  # by the site than by other viewers
     "a list or a table needs a blank line before it": re.compile(r"^[^\s|#\-\d].*\n(?:\||- |\d+\. )", re.MULTILINE),
     "code inside a list is indented by four spaces": re.compile(r"^ {1,3}```", re.MULTILINE),
 }
+EXAMPLE = re.compile(r"(?:^>>> .*\n?(?:^(?!>>> )\S.*\n?|^>>> .*\n?)*)+", re.MULTILINE)
 LINK = re.compile(r"\[([^\[\]]*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 
 
@@ -129,6 +130,11 @@ def reference() -> str:
         is_error = inspect.isclass(found) and issubclass(found, BaseException)
         kinds["Errors" if is_error else "Classes" if inspect.isclass(found) else "Functions"].append(entry)
     return "\n\n".join(f"## {kind}\n\n" + "\n\n".join(entries) for kind, entries in kinds.items() if entries)
+
+
+def fenced(docstring: str) -> str:
+    """The docstring with its examples in fences."""
+    return EXAMPLE.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", docstring)
 
 
 @dataclass

@@ -75,8 +75,12 @@ class Release(ReleaseFolder):
         return Promise({name: attributes[name].protection for name in self.spec.concerned}, self.manifest.prices.total)
 
     def table(self, query: str) -> Table:
-        """The answers of a query as they were drawn, with their errors. Tables of `microdata` are more exact."""
-        return Table(self.answers(query))
+        """The answers of a query as they were drawn, with their errors; establishments, where it asks for these.
+
+        Tables of `microdata` are more exact.
+        """
+        answered = self.manifest.query(query)
+        return self.establishments() if answered and answered.query.is_identity else Table(self.answers(query))
 
     def establishments(self) -> Table:
         """The protected establishments: public columns, and for each attribute its noisy ψ and its estimate."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.stats import laplace
@@ -39,6 +39,17 @@ def test_rho_is_the_supremum_over_both_directions(pair: tuple[float, float]) -> 
     other_direction = papers_rho(1 - power, 1 - alpha)  # the same test with the hypotheses exchanged
     assert ours == pytest.approx(max(papers_rho(alpha, power), other_direction), rel=1e-3)
     assert ours >= papers_rho(alpha, power) * (1 - 1e-3)
+
+
+@given(pairs)
+@example((0.05, 0.06))
+@example((0.4, 0.9))
+def test_rho_is_no_less_than_in_the_limit_of_order_one(pair: tuple[float, float]) -> None:
+    alpha, power = pair
+    kullback_leibler = [
+        p * np.log(p / q) + (1 - p) * np.log((1 - p) / (1 - q)) for p, q in ((alpha, power), (power, alpha))
+    ]
+    assert float(rho_for(power, alpha)) >= max(kullback_leibler) * (1 - 1e-9)
 
 
 @given(pairs, st.integers(1, 8))
@@ -81,6 +92,13 @@ def test_known_values() -> None:
     assert float(variances.zcdp) == pytest.approx(3 / (2 * np.max(both_ways)), rel=1e-4)
     assert float(epsilon_for(0.2, 0.05)) == pytest.approx(np.log(4))  # false alarms decide
     assert float(epsilon_for(0.95, 0.8)) == pytest.approx(np.log(4))  # misses decide
+
+
+def test_many_settings_at_once_are_what_each_is() -> None:
+    power, alpha = np.array([[0.2, 0.5, 0.8], [0.9, 0.99, 0.3]]), np.array([0.01, 0.05, 0.1])
+    for needed in (epsilon_for, rho_for):
+        each = [[float(needed(p, a)) for p, a in zip(row, alpha, strict=True)] for row in power]
+        assert needed(power, alpha) == pytest.approx(np.array(each), rel=1e-12)
 
 
 @pytest.mark.parametrize(("power", "alpha"), [(0.05, 0.05), (0.01, 0.05), (1.0, 0.05), (0.5, 0.0)])

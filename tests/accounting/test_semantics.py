@@ -48,8 +48,10 @@ def test_person_alone_and_in_a_crowd() -> None:
     assert person(WAGES, LOSS, 20_000, 1_000_000) == Statement(0, 230_000, 0.5)
     assert person(WAGES, LOSS, 200_000, 1_000_000) == Statement(10_000, 410_000, 0.5)
     assert person(WAGES, LOSS, 20_000, 1_000_000, k=2).mu == 1.0
-    with pytest.raises(DomainError, match="share"):
-        person(WAGES, LOSS, 20_001, 20_000)
+    assert person(WAGES, LOSS, 0, 1_000_000) == Statement(0, 210_000, 0.5)
+    for value in (20_001, -1):
+        with pytest.raises(DomainError, match="share"):
+            person(WAGES, LOSS, value, 20_000)
 
 
 def test_membership_counts_the_steps_to_zero() -> None:

@@ -1,6 +1,7 @@
 """μ in the terms of other frameworks and back: against integrals and multiprecision, always on the safe side."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -23,6 +24,7 @@ decimals = st.decimals(Decimal("1e-9"), Decimal("1e6"), places=9)
 @example(Decimal("0.5"))
 @example(Decimal("1e-12"))
 @example(Decimal("1e15"))
+@example(Decimal("0.244" + "9" * 60))  # so close to 0.7 that decimals of the usual length take it for that
 def test_mu_of_rho_is_the_largest_of_its_digits(rho: Decimal) -> None:
     mu = mu_of_rho(rho)
     above = mu + Decimal(1).scaleb(mu.adjusted() - 14)
@@ -50,6 +52,7 @@ def test_mu_of_epsilon_delta_is_the_largest_of_its_digits(epsilon: Decimal, plac
             return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
     assert delta_of(mu) <= mpmath.mpf(str(delta)) < delta_of(mu + Decimal(1).scaleb(mu.adjusted() - 11))
+    assert len(mu.as_tuple().digits) <= 12
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [("0", "0.1"), ("1", "0"), ("1", "1"), ("-1", "0.1")])
@@ -78,6 +81,8 @@ def test_every_translation_is_that_of_the_same_mu() -> None:
     words = " ".join(said.sentences)
     for part in ("ρ = 2.6681", "5.3361 of order 2", "ε = 13.1078 at δ = 1e-06", "25.2% at 5.0%"):
         assert part in words, part
+    assert "30.0% at 5.0%" in replace(said, trade_off=((0.05, 0.3),)).sentences[-1]  # down, but not from a whole
+    assert "29.9% at 5.0%" in replace(said, trade_off=((0.05, 0.29999),)).sentences[-1]
     for order in (1, 0, math.inf, math.nan):
         with pytest.raises(DomainError, match="order"):
             loss.renyi(order)

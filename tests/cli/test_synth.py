@@ -188,8 +188,7 @@ def test_bad_paths(
 
 def test_ctrl_c_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     program = (
-        "import functools, signal, sys, time, gedp.lab.synth.spreads as s, gedp.lab.synth.establishments as e\n"
-        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a background job starts with it ignored
+        "import functools, sys, time, gedp.lab.synth.spreads as s, gedp.lab.synth.establishments as e\n"
         "def slow(*a, made=s.divide_skewed):\n"
         "    time.sleep(0.2)\n"
         "    return made(*a)\n"

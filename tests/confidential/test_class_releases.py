@@ -70,10 +70,10 @@ def test_a_release_states_its_tables_by_classes(tmp_path: Path) -> None:
     sizes, wages = release.manifest.class_tables
     assert (sizes.query, sizes.entries, wages.entries) == (SPEC.class_queries[0], 15, 15)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 5
-    assert release.class_answers("wages").num_rows == 45
+    assert release.answers("wages").num_rows == 45
     assert (tmp_path / "out" / "tables" / "sizes.csv").read_text().startswith('"cnty","size","attribute","estimate"')
     with pytest.raises(FaultsError, match="'nobody' is not in this release"):
-        release.class_answers("nobody")
+        release.answers("nobody")
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_an_altered_statement_about_classes_is_noticed(tmp_path: Path, change: A
     change(content["class_tables"])
     path.write_text(json.dumps(content))
     with pytest.raises(FaultsError, match=said):
-        read_release(tmp_path / "out").class_answers("sizes")
+        read_release(tmp_path / "out").answers("sizes")
 
 
 def test_classes_without_identity_answers_are_answered_and_recorded(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_classes_without_identity_answers_are_answered_and_recorded(tmp_path: Pa
     )
     gedp.run(spec, table=TABLE, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
     release = read_release(tmp_path / "out")
-    assert (release.class_answers("sizes")["variance"].to_numpy() > 8).all()  # all classes are possible
+    assert (release.answers("sizes")["variance"].to_numpy() > 8).all()  # all classes are possible
     (recorded,) = Ledger.open(tmp_path / "t.ledger", create=False).state().releases
     assert recorded.reserve.attributes.keys() == {"emp", "wage"}
     assert recorded.reserve.loss.mu_squared == Fraction(5, 4)

@@ -13,7 +13,6 @@ from gedp.errors import FaultsError, GedpError
 from gedp.ledger import Ledger
 from gedp.release import read_release
 from tests.helpers.builder import ACCOUNTING, rehearsed, spec_of, table_of, without_noise
-from tests.helpers.passes import DividedEngine
 
 TABLE = table_of()
 SPEC = spec_of("combinations")
@@ -39,14 +38,14 @@ def test_without_noise_a_combination_is_the_sum_of_its_parts(accounting: str) ->
     with without_noise():
         rehearsal = rehearsed(spec_of("combinations", accounting=accounting))
     rows = TABLE.to_pylist()
-    for answer in rehearsal.combination_answers("combined").to_pylist():
+    for answer in rehearsal.answers("combined").to_pylist():
         own = [row for row in rows if row["cnty"] == answer["cnty"]]
         wage, jobs = (sum(Fraction(str(row[name])) for row in own) for name in ("wage", "emp"))
         truth = {"cost": wage + 500 * jobs, "third": (wage - jobs) / 3}[answer["attribute"]]
         assert answer["estimate"] == pytest.approx(float(truth), rel=1e-3 if accounting == "individual" else 1e-12)
         assert answer["mechanism"] == "pnc"
         assert answer["variance_kind"] == "exact"
-    assert len(rehearsal.combination_answers("combined")) == 2 * 3
+    assert len(rehearsal.answers("combined")) == 2 * 3
 
 
 def test_noise_is_as_large_as_the_table_says() -> None:
@@ -55,21 +54,13 @@ def test_noise_is_as_large_as_the_table_says() -> None:
     spec, numbers = spec_of("combinations", queries=["identity", "combined"]), np.arange(rows)
     table = table_of(rows, cnty=[f"{number:04}" for number in numbers], emp=numbers, wage=numbers * 100.25)
     with without_noise():
-        truth = rehearsed(spec, table).combination_answers("combined")["estimate"].to_numpy()
-    answers = rehearsed(spec, table, seed=2).combination_answers("combined")
+        truth = rehearsed(spec, table).answers("combined")["estimate"].to_numpy()
+    answers = rehearsed(spec, table, seed=2).answers("combined")
     drawn = (answers["estimate"].to_numpy() - truth) / np.sqrt(answers["variance"].to_numpy())
     for scaled in drawn.reshape(2, rows):
         assert abs(scaled.mean()) < 4 / np.sqrt(rows)
         assert scaled.var() == pytest.approx(1, abs=4 * np.sqrt(2 / rows))
         assert (scaled * 0.9).var() != pytest.approx(1, abs=4 * np.sqrt(2 / rows))
-
-
-def test_parts_of_a_table_come_to_the_same() -> None:
-    """Spark divides the rows; what each part finds travels by place, and is put together."""
-    divided = DividedEngine(TABLE, [0, 7, 7, 31], lambda places: places[::-1])
-    with without_noise():
-        whole, parts = (rehearsed(SPEC, table).combination_answers("costs") for table in (TABLE, divided))
-    assert whole.equals(parts)
 
 
 def test_a_release_states_its_combinations(tmp_path: Path) -> None:
@@ -80,7 +71,7 @@ def test_a_release_states_its_combinations(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 6
     assert "cost" in (tmp_path / "out" / "tables" / "costs.csv").read_text()
     with pytest.raises(FaultsError, match="'nobody' is not in this release"):
-        release.combination_answers("nobody")
+        release.answers("nobody")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +91,7 @@ def test_an_altered_statement_about_combinations_is_noticed(tmp_path: Path, chan
     change(content["combination_tables"])
     path.write_text(json.dumps(content))
     with pytest.raises(FaultsError, match=said):
-        read_release(tmp_path / "out").combination_answers("combined")
+        read_release(tmp_path / "out").answers("combined")
 
 
 def test_the_ledger_has_the_price_once_and_every_attribute(tmp_path: Path) -> None:

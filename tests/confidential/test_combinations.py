@@ -1,4 +1,4 @@
-"""Combinations measured as one query: what one record can move, by brute force and by likelihood ratios; mutants."""
+"""Combinations measured as one query: what one record can move, by brute force; mutants."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -16,12 +16,10 @@ from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.answering import draw_answers
 from gedp.confidential.combinations import CombinationNoise
 from gedp.individual.combinations import CombinedBounds
-from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
+from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.policy import Weights, combination_parts
+from gedp.policy import Weights
 from gedp.release.estimates import ZETA
-from tests.attacks.audit import noise_of
-from tests.helpers import own_class_worlds
 from tests.helpers.class_worlds import (
     HALVES,
     LOG,
@@ -30,11 +28,9 @@ from tests.helpers.class_worlds import (
     Record,
     World,
     all_records,
-    close,
     close_pairs,
     prepared_about,
 )
-from tests.helpers.effective import Told, effective_parts, replicates_in
 from tests.individual.worlds import Kept, recorded
 
 NAME = "combined"
@@ -163,77 +159,3 @@ MUTANTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
 def test_wrong_noise_is_noticed(mutant: str) -> None:
     with MUTANTS[mutant]():
         assert max(largest_move(CASES[case]) for case in ("at the bounds", "a difference")) > 1
-
-
-#: Both attributes are told far below the truth; it is at their bounds.
-LARGE = {"x": {"psi": "sqrt", "gamma": 0.75}, "w": {"psi": "log", "gamma": 0.4, "shift": 1}}
-LARGE_TOLD = {"x": 10_000.0, "w": 50_000.0}
-
-
-def _replicated(replicates: int, **asked: Any) -> World:
-    told = {name: np.full(replicates, value).tolist() for name, value in LARGE_TOLD.items()}
-    groups = [f"{place:06}" for place in range(replicates)]
-    return World(groups, LARGE, {}, {"name": NAME, "by": ["g"], **asked}, told, 4, {"c": "3 * x - w"})
-
-
-def by_prices(record: Record, replicates: int, entropy: Entropy) -> tuple[Told, float]:
-    """The answers about this record in every group, and the μ that was paid for them."""
-    asked, writer = _replicated(replicates, mu={"c": 0.5}), Kept()
-    draw_answers(prepared_about(asked, [record] * replicates, asked.spec()), cast(Any, writer), entropy, ZETA)
-    return replicates_in(writer.answers[NAME], entries=1), 0.5
-
-
-def by_individual_accounting(record: Record, replicates: int, entropy: Entropy) -> tuple[Told, float]:
-    """The same from parts of two pools."""
-    asked = _replicated(replicates, importance={"c": 1})
-    spec = own_class_worlds.spec_of(asked)
-    job, writer = own_class_worlds.job_of(asked, spec, [record] * replicates, entropy)
-    with np.errstate(over="ignore", invalid="ignore"):
-        job.draw()
-    parts = combination_parts(spec.combination_queries[0], spec)["c"].values()
-    return replicates_in(writer.answers[NAME], entries=1), float(sum(part.mu_squared for part in parts)) ** 0.5
-
-
-ACCOUNTS = {"prices": by_prices, "individual accounting": by_individual_accounting}
-
-
-def worst_pair(account: str, replicates: int) -> tuple[Record, Record]:
-    """Each attribute from its bound to the least close value, in opposite directions, as the signs want it."""
-    attributes = _replicated(1, mu={"c": 1}).spec().policy.attributes
-    ends = {}
-    for name, weight in (("x", 3), ("w", -1)):
-        beyond = {"x": 0, "w": 0, name: 10**12}
-        with noise_of(0):
-            (cut_off, _), _ = ACCOUNTS[account](beyond, replicates, SeededEntropy(1))
-        bound = round(float(cut_off[0, 0]) / weight)
-        ends[name] = int(np.ceil(attributes[name].protection.interval(bound).low)), bound
-    pair = {"x": ends["x"][1], "w": ends["w"][0]}, {"x": ends["x"][0], "w": ends["w"][1]}
-    assert close(attributes)(*pair)
-    return pair
-
-
-def effective(account: str, replicates: int, entropy: Callable[[], Entropy]) -> tuple[float, float]:
-    """The effective μ as a part of what was paid: of the noise as it is, and of noise that is 5% too small."""
-    pair = worst_pair(account, replicates)
-    return effective_parts(lambda record: ACCOUNTS[account](record, replicates, entropy()), pair)
-
-
-@pytest.mark.parametrize("account", ACCOUNTS)
-def test_the_effective_mu_is_what_was_paid(account: str) -> None:
-    """Within 1%, which is 3.5 standard errors; noise 5% too small is noticed."""
-    as_it_is, too_small = effective(account, 60_000, lambda: SeededEntropy(3))
-    assert 0.99 <= as_it_is <= 1.01 < 1.04 <= too_small
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("account", ACCOUNTS)
-def test_the_effective_mu_is_what_was_paid_with_random_numbers_of_the_system(account: str) -> None:
-    """Within 1%, which is 6.3 standard errors."""
-    as_it_is, too_small = effective(account, 200_000, SystemEntropy)
-    assert 0.99 <= as_it_is <= 1.01 < 1.04 <= too_small
-
-
-if __name__ == "__main__":
-    for account in ACCOUNTS:
-        found = effective(account, 200_000, SystemEntropy)
-        print(f"{account}: {found[0]:.4f} of what was paid; noise 5% too small: {found[1]:.4f}")

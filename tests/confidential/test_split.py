@@ -78,13 +78,6 @@ def test_every_table_has_the_difference_with_its_error(tmp_path: Path, by_establ
     assert ">profit<" in report
 
 
-def test_individual_accounting_and_a_plan_take_the_parts_for_attributes(tmp_path: Path) -> None:
-    spec = profits(budget={"mu": 5}, queries=[{"name": "county", "by": ["cnty"]}])
-    release = gedp.run(spec, TABLE, out=tmp_path / "out", seed=1)
-    assert set(lines(release.microdata().tabulate(["cnty"]), "profit")) == set(COUNTIES)
-    assert release.manifest.prices.total <= spec.policy.budget
-
-
 def test_a_column_that_is_split_is_checked_under_its_own_name_and_once() -> None:
     wrong = table_of(3, profit=["-0.3", "x", None])
     spec = profits(data={"missing": "refuse"})

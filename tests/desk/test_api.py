@@ -21,6 +21,11 @@ from tests.helpers.pages import text_of
 from tests.helpers.runs import gedp
 
 Fields = list[tuple[str, str]]
+PARAMETERS = [
+    (where, parameter["name"], parameter["schema"])
+    for where, described in description()["paths"].items()
+    for parameter in described["get"]["parameters"]
+]
 BY_COUNTY = [("rows", "cnty"), ("attribute", "wage")]
 QUESTIONS: list[Fields] = [
     [],
@@ -184,19 +189,21 @@ def test_answers_are_as_described(where: str, served: Served) -> None:
     assert not fits({**answer, "more": 1}, described["200"]["content"]["application/json"]["schema"])
 
 
-@pytest.mark.parametrize("where", description()["paths"])
-def test_parameters_are_as_described(where: str, served: Served) -> None:
+@pytest.mark.parametrize(("where", "name", "schema"), PARAMETERS)
+def test_parameters_are_as_described(where: str, name: str, schema: dict[str, Any], served: Served) -> None:
     """Each that is described is read; too many of one, or a number out of range, is refused."""
-    for parameter in description()["paths"][where]["get"]["parameters"]:
-        schema, name = parameter["schema"], parameter["name"]
-        too_many = schema.get("maxItems", 1) + 1
-        refusal = served.get(path(where.removeprefix("/api/"), [(name, "cnty=001")] * too_many))
-        assert refusal.status == 400
-        assert f"it is given {too_many} times" in refusal.json["error"]
-        assert "there is no such parameter" not in refusal.json["error"]
-        if "maximum" in schema:
-            refusal = served.get(path(where.removeprefix("/api/"), [(name, str(schema["maximum"] * 2))]))
-            assert "is not such a number" in refusal.json["error"]
+    too_many = schema.get("maxItems", 1) + 1
+    refusal = served.get(path(where.removeprefix("/api/"), [(name, "cnty=001")] * too_many))
+    assert refusal.status == 400
+    assert f"it is given {too_many} times" in refusal.json["error"]
+    assert "there is no such parameter" not in refusal.json["error"]
+    if "maximum" in schema:
+        refusal = served.get(path(where.removeprefix("/api/"), [(name, str(schema["maximum"] * 2))]))
+        assert "is not such a number" in refusal.json["error"]
+
+
+def test_some_parameters_are_numbers_and_some_may_be_repeated() -> None:
+    assert {key for _, _, schema in PARAMETERS for key in schema} >= {"maximum", "maxItems"}
 
 
 def test_what_only_the_page_reads_is_no_parameter_of_the_api(served: Served) -> None:

@@ -54,6 +54,7 @@ def test_intervals_are_shown_to_the_digit_that_their_width_asks_for(low: float, 
 
 def test_intervals_are_those_of_the_paper() -> None:
     """To the digits that it prints, or that we show if these are fewer."""
+    assert len(PRINTED) == 8
     for x, protection, low, high in PRINTED:
         texts = interval(*(float(end) for end in protection.interval(x)))
         places = min(len(texts.low.partition(".")[2]), 1)

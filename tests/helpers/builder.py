@@ -4,7 +4,7 @@
 for a table by classes, without prices. `spec_of(budget={"mu": 1})` has another budget. `table_of(300)` has more rows.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
@@ -95,7 +95,7 @@ def without_price(query: Sections) -> dict[str, Any]:
     return {"importance" if key == "mu" else key: value for key, value in query.items()}
 
 
-def table_of(rows: int = 60, **columns: Sequence[object] | None) -> pa.Table:
+def table_of(rows: int = 60, **columns: Any) -> pa.Table:
     """The register: the same rows for the same number of them, with other columns where given; None leaves one out."""
     profit = np.random.default_rng([rows, 1]).integers(-5000, 5000, rows)
     small = small_table(rows)

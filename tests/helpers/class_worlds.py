@@ -123,13 +123,13 @@ def drawn_about(world: World, records: Sequence[Record], spec: Spec | None = Non
     with recorded() as found:
         draw_answers(prepared_about(world, records, spec), cast(Any, writer), SeededEntropy(1), ZETA)
     answers = writer.answers["classes"].to_pandas()
-    drawn, steps, scales, certain = iter(found), {}, {}, {}
-    for asked in spec.class_queries[0].asked:
-        own = answers[answers["attribute"] == asked]
-        certain[asked] = own["estimate"][own["variance"] == 0].to_list()
-        none = np.zeros(0, dtype=np.int64), np.zeros(0)
-        steps[asked], scales[asked] = next(drawn) if (own["variance"] > 0).any() else none
-    assert next(drawn, None) is None
+    own = {asked: answers[answers["attribute"] == asked] for asked in spec.class_queries[0].asked}
+    certain = {asked: rows["estimate"][rows["variance"] == 0].to_list() for asked, rows in own.items()}
+    noisy = [asked for asked, rows in own.items() if (rows["variance"] > 0).any()]
+    drawn = dict(zip(noisy, found[len(found) - len(noisy) :], strict=True))  # after what other queries drew
+    none = np.zeros(0, dtype=np.int64), np.zeros(0)
+    steps = {asked: drawn.get(asked, none)[0] for asked in own}
+    scales = {asked: drawn.get(asked, none)[1] for asked in own}
     return Drawn(steps, scales, certain)
 
 

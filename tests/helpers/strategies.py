@@ -8,7 +8,8 @@ from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt, narr
 
 values = st.one_of(st.just(0.0), st.floats(1e-3, 1e12), st.integers(1, 10**12).map(float))
 positive_values = st.one_of(st.floats(1e-3, 1e12), st.integers(1, 10**12).map(float))
-shifts = st.one_of(st.just(0.0), st.floats(1e-3, 1e6))
+positive_shifts = st.floats(1e-3, 1e6)
+shifts = st.one_of(st.just(0.0), positive_shifts)
 gammas = st.floats(1e-2, 1e3)
 log_gammas = st.floats(1e-3, 2.0)
 
@@ -18,12 +19,23 @@ def _protection_of(psi: NeighborFunction) -> st.SearchStrategy[Protection]:
     return distances.map(lambda gamma: Protection(psi, gamma))
 
 
+def _combined(basic: st.SearchStrategy[Protection]) -> st.SearchStrategy[Protection]:
+    combinations = st.tuples(st.lists(basic, min_size=2, max_size=4), st.sampled_from([widen, narrow]))
+    return combinations.map(lambda parts: reduce(parts[1], parts[0]))
+
+
+def _any(basic: st.SearchStrategy[Protection]) -> st.SearchStrategy[Protection]:
+    rescaled = st.tuples(_combined(basic), st.floats(0.3, 3)).map(lambda pg: Protection(pg[0].psi, pg[1]))
+    return st.one_of(basic, _combined(basic), rescaled)
+
+
+finite_functions: st.SearchStrategy[NeighborFunction] = st.one_of(  # at 0
+    shifts.map(Sqrt), positive_shifts.map(Log), st.just(Linear()), st.just(Sqrt())
+)
 functions: st.SearchStrategy[NeighborFunction] = st.one_of(
     shifts.map(Sqrt), shifts.map(Log), st.just(Linear()), st.just(Sqrt()), st.just(Log())
 )
 basic_protections = functions.flatmap(_protection_of)
-combined_protections = st.tuples(
-    st.lists(basic_protections, min_size=2, max_size=4), st.sampled_from([widen, narrow])
-).map(lambda parts: reduce(parts[1], parts[0]))
-rescaled_protections = st.tuples(combined_protections, st.floats(0.3, 3)).map(lambda pg: Protection(pg[0].psi, pg[1]))
-protections = st.one_of(basic_protections, combined_protections, rescaled_protections)
+combined_protections = _combined(basic_protections)
+protections = _any(basic_protections)
+finite_protections = _any(finite_functions.flatmap(_protection_of))

@@ -6,8 +6,7 @@ import pytest
 
 import gedp
 from tools import site
-from tools.doctests import fenced
-from tools.site import FROM_ROOT, ROOT, SiteError, faults_of, is_in_navigation, pages, reference, relinked
+from tools.site import FROM_ROOT, ROOT, SiteError, faults_of, fenced, is_in_navigation, pages, reference, relinked
 
 
 def turned(text: str, page: str) -> str:

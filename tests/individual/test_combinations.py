@@ -75,6 +75,7 @@ def test_nobody_pays_more_than_was_set_aside(case: str) -> None:
     records, spec = CASES[case].records, spec_of(CASES[case].world)
     close_to = close_pairs(records, spec.policy.attributes)
     parts = combination_parts(spec.combination_queries[0], spec)
+    assert list(parts) == ["c", "d"]
     for (steps, scales), of in zip(drawn_about(CASES[case]), parts.values(), strict=True):
         assert (scales == scales[0]).all()
         moved = Fraction(int(np.abs(steps[:, None] - steps[None, :])[close_to].max())) / Fraction(float(scales[0]))
@@ -84,6 +85,7 @@ def test_nobody_pays_more_than_was_set_aside(case: str) -> None:
 def test_what_is_set_aside_and_what_is_left_are_all_that_is_spent() -> None:
     spec = spec_of(CASES["values with signs"].world)
     aside = combination_parts(spec.combination_queries[0], spec)
+    assert list(whole_pools(spec)) == ["x", "s"]
     for name, whole in whole_pools(spec).items():
         # the establishments have a weight of 1, their sums 0.5, and the combinations half of 1 and of 2
         assert [aside[c][name].mu_squared / whole.mu_squared for c in "cd"] == [Fraction(1, 6), Fraction(1, 3)]

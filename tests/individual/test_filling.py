@@ -144,8 +144,10 @@ def test_prediction_is_the_covariance_of_least_squares(
     rows = replace(rows, reach=chance.uniform(1, 10, len(rows.cell)), expected=chance.uniform(5, 50, len(rows.cell)))
     filled = fill(rows, partitions, terms, portions)
     found = predicted_variances(rows, partitions, terms, filled)
-    for query, expected in dense_variances(rows, partitions, terms, filled).items():
-        assert found[query] == pytest.approx(expected, rel=1e-9)
+    expected = dense_variances(rows, partitions, terms, filled)
+    assert list(expected) == [partition.query for partition in partitions] != []
+    for query, variances in expected.items():
+        assert found[query] == pytest.approx(variances, rel=1e-9)
 
 
 def test_a_prediction_that_rounding_prevents_stops_nothing() -> None:
@@ -159,6 +161,20 @@ def test_a_prediction_that_rounding_prevents_stops_nothing() -> None:
     filling = Filling({"a": sure, "b": sure}, np.full(4, 1e-6))
     found = predicted_variances(rows, halves, Terms(PROTECTIONS[0], 1e-9, 1.0), filling)
     assert all(np.isfinite(each).all() and (each >= 0).all() for each in found.values())
+
+
+def test_a_prediction_is_a_number_where_noise_has_no_finite_variance() -> None:
+    """Under log, an answer with little precision has a variance beyond floats; a release must not fail for it."""
+    rows = Rows(np.arange(4, dtype=np.int32), np.ones(4), np.full(4, 1e30))
+    halves = [
+        Partition(name, np.array(codes, dtype=np.int32), 2)
+        for name, codes in (("a", [0, 0, 1, 1]), ("b", [0, 1, 0, 1]))
+    ]
+    by_psi = GroupNoise(np.ones(2, dtype=bool), np.array([1e-9, 1.0]))
+    filling = Filling({"a": by_psi, "b": by_psi}, np.array([1e-9, 1e-9, 1.0, 1.0]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = predicted_variances(rows, halves, Terms(Protection(Log(1.0), 0.9), 1e-6, 1.0), filling)
+    assert [np.isfinite(each).all() for each in found.values()] == [True, True]
 
 
 @settings(max_examples=60, deadline=None)

@@ -117,7 +117,9 @@ def test_the_worst_pair_costs_nearly_all_that_was_paid() -> None:
     asked = Asked(public, (signed,), queries, {"x": (Fraction(2), Decimal("0.5"))})
     sizes = np.array([10**6, 5 * 10**5, 10**8, 4 * 10**6, 10**7, 3 * 10**5])
     told = {"x": np.sqrt(sizes)}
-    for row, bound in enumerate(bounds_of(asked, told)["x"]):
+    bounds = bounds_of(asked, told)["x"]
+    assert len(bounds) == len(sizes)
+    for row, bound in enumerate(bounds):
         high, low = sizes.copy(), sizes.copy()
         high[row], low[row] = bound, close_to(signed, int(bound))
         distance = drawn_after(asked, {"x": high}, told).squared_distance(drawn_after(asked, {"x": low}, told))

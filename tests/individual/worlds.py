@@ -16,8 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import gedp.confidential.individual
-import gedp.noise.sums
-import gedp.noise.varied
+import gedp.noise.gaussian
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.engines.twice import draw_in_order
@@ -28,8 +27,6 @@ from gedp.confidential.varied import varied_psi
 from gedp.individual import CondensedAnswers
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.noise.gaussian import Steps
-from gedp.noise.grid import to_steps
-from gedp.noise.sums import SumGrid
 from gedp.passes import Batch, ByPlace
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.passes.lookup import Lookup, make_lookup
@@ -159,27 +156,12 @@ class Drawn:
 def recorded() -> Iterator[list[tuple[IntArray, FloatArray]]]:
     """Notes what noise is added to and how large it should be, and adds none."""
     found: list[tuple[IntArray, FloatArray]] = []
-    steps: list[IntArray] = []
-    of_sums, of_values = SumGrid.to_steps, to_steps
 
-    def sums_to_steps(grid: SumGrid, sums: npt.ArrayLike) -> Steps:
-        steps.append(of_sums(grid, sums))
-        return steps[-1]
+    def nothing(steps: Steps, scale: npt.ArrayLike, entropy: Entropy) -> Steps:
+        found.append((steps, np.broadcast_to(np.asarray(scale, dtype=np.float64), steps.shape)))
+        return steps
 
-    def values_to_steps(values: npt.ArrayLike, step: float, largest: float) -> Steps:
-        steps.append(of_values(values, step, largest))
-        return steps[-1]
-
-    def nothing(n: int, scale: npt.ArrayLike, entropy: Entropy) -> Steps:
-        found.append((steps.pop(), np.broadcast_to(np.asarray(scale, dtype=np.float64), (n,))))
-        return np.zeros(n, dtype=np.int64)
-
-    with (
-        patch.object(SumGrid, "to_steps", sums_to_steps),
-        patch.object(gedp.noise.varied, "to_steps", values_to_steps),
-        patch.object(gedp.noise.sums, "scaled_gaussian", nothing),
-        patch.object(gedp.noise.varied, "scaled_gaussian", nothing),
-    ):
+    with patch.object(gedp.noise.gaussian, "with_noise", nothing):
         yield found
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gedp.errors import Refused
-from gedp.ledger import Ledger
-from gedp.ledger.finding import beside, find_ledger, leave_pointer, ledgers_of
+from gedp.ledger import Ledger, LedgerError
+from gedp.ledger.finding import _knows, _knows_tables, beside, find_ledger, leave_pointer, ledgers_of
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
@@ -80,3 +80,43 @@ def test_of_two_who_leave_a_link_at_once_the_second_is_refused(
     with pytest.raises(Refused, match="these data have a ledger, and a release must be recorded in it"):
         leave_pointer(second, [data])
     assert ledgers_of([data]) == [first.path.resolve()]
+
+
+def test_data_with_a_ledger_take_that_one_and_no_other(data: Path, tmp_path: Path) -> None:
+    own = Ledger.open(beside([data]))
+    assert find_ledger([data], own.path) == own.path
+    with pytest.raises(Refused, match="already have a ledger"):
+        find_ledger([data], tmp_path / "other.ledger")
+
+
+@pytest.mark.parametrize(
+    ("names", "ledger"),
+    [
+        (("firms.csv",), "firms.csv.ledger"),
+        (("firms-2016.csv", "firms-2017.csv"), "firms.ledger"),
+        (("10 firms 1.csv", "10 firms 2.csv"), "10 firms.ledger"),
+        (("a.csv", "b.csv"), "data.ledger"),
+    ],
+)
+def test_the_ledger_of_several_files_is_called_after_what_their_names_share(
+    names: tuple[str, ...], ledger: str, data: Path
+) -> None:
+    assert beside([data.with_name(name) for name in names]) == data.parent.resolve() / ledger
+
+
+def test_a_file_that_is_only_called_a_ledger_knows_nothing(tmp_path: Path) -> None:
+    data, called = tmp_path / "data.csv", tmp_path / "notes.ledger"
+    data.write_text("id,emp\n1,2\n")
+    called.write_text("things to do")
+    assert ledgers_of([data]) == []
+    assert not _knows(called, [data])
+    assert not _knows_tables(called, ["public.firms"])
+    assert called.read_text() == "things to do"
+
+
+def test_a_ledger_that_has_gone_is_not_made_anew_by_looking_for_it(tmp_path: Path) -> None:
+    gone = tmp_path / "gone.ledger"
+    for look in (lambda: _knows(gone, []), lambda: _knows_tables(gone, ["public.firms"])):
+        with pytest.raises(LedgerError):
+            look()
+    assert not gone.exists()

@@ -40,6 +40,8 @@ from gedp.ledger.amounts import (
     mu_down,
     mu_up,
 )
+from gedp.ledger.digests import file_digest
+from gedp.ledger.judging import _raise, _split_before
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, narrow
 from gedp.policy import Attribute, Closeness, PriceLine, PriceList, parse_spec, write_spec
 from tests.helpers.ledgers import EMP, MANIFEST, SPEC, WAGE, history, price_list, spend
@@ -400,3 +402,42 @@ def test_who_is_known_even_without_a_name(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(getpass, "getuser", nameless)
     book = Ledger.open(tmp_path / "ledger")
     assert spend(book, "1", "0.5").entry.who == f"user {os.getuid()}"
+
+
+def test_a_new_ledger_has_a_key_of_its_own_and_its_name_is_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", lambda descriptor: synced.append(os.fstat(descriptor).st_ino))
+    one, other = (Ledger.open(tmp_path / name) for name in ("one", "other"))
+    assert tmp_path.stat().st_ino in synced
+    assert len(one.key()) == len(other.key()) == 32
+    assert one.key() != other.key()
+
+
+def test_what_holds_is_said_of_one_release_or_of_several(tmp_path: Path) -> None:
+    book = Ledger.open(tmp_path / "ledger")
+    assert "nothing is spent" in book.promise().sentence
+    spend(book, "1", "0.3")
+    assert book.promise().sentence.startswith("Over the release that counts, nobody")
+    spend(book, "1", "0.4")
+    assert book.promise().sentence.startswith("Over the 2 releases that count, taken together, nobody")
+    assert "N(0.5,1)" in book.promise().sentence
+
+
+def test_a_raised_budget_is_shown_with_the_digits_that_tell() -> None:
+    one, more = PrivacyLoss.of(1), PrivacyLoss.of("1.0000000001")
+    assert _raise(one, more) == "raised from mu = 1 to mu = 1.0000000001"
+    assert _raise(one, None) == "removed, which was mu = 1"
+    assert _raise(one, one) == _raise(more, one) == _raise(None, more) == _raise(None, None) == ""
+
+
+def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match=r"cannot read .*missing: no such file or directory"):
+        file_digest(tmp_path / "missing", b"key")
+
+
+def test_columns_are_known_to_have_been_split_by_both_of_their_parts() -> None:
+    protection = Protection(Sqrt(), 0.5)
+    names = ("profit_gain", "profit_loss", "gain_gain", "gain_loss", "stock_gain", "tax_loss", "emp")
+    assert _split_before(dict.fromkeys(names, protection)) == {"profit", "gain"}

@@ -141,7 +141,7 @@ def test_a_release_is_judged_as_by_counting_every_run(data: st.DataObject) -> No
     spent: list[tuple[int, int]] = []
     state = EMPTY
     year, budget = data.draw(st.integers(10, 30)), data.draw(st.integers(5, 10))
-    for number in data.draw(st.lists(st.integers(24_000, 24_000 + 2 * per_year), max_size=8)):
+    for number in data.draw(st.lists(st.integers(24_000, 24_000 + 2 * per_year), min_size=1, max_size=8)):
         mu = data.draw(mus)
         period = Period(per_year, number)
         runs = [

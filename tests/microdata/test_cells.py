@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.microdata import cells as cells_module
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import Cells, read_public_rows
 from gedp.microdata.combining import combinations
@@ -21,7 +20,7 @@ codes_of_rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.int
 @settings(max_examples=40)
 def test_combinations_are_those_that_occur_in_order(rows: list[tuple[int, int, int]], in_a_table: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cells_module, "MOST_JOINED_CELLS", in_a_table)
+        patch.setattr("gedp.microdata.combining.MOST_JOINED_CELLS", in_a_table)
         columns = [np.array([row[place] for row in rows], dtype=np.int32) for place in range(3)]
         of_row, found = combinations(columns, len(rows))
     present = sorted(set(rows))

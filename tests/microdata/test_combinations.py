@@ -1,17 +1,13 @@
 """Tables of combinations: answers and fitted parts weighted by inverse variances; intervals hold."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-import gedp
 from gedp.errors import FaultsError
-from gedp.lab.evaluate import evaluate
 from gedp.microdata import Microdata, fit_microdata
-from gedp.release import read_release
 from tests.helpers.builder import rehearsed, spec_of, table_of
 
 
@@ -47,7 +43,7 @@ def test_a_figure_is_the_mean_weighted_by_inverse_variances(by: list[str]) -> No
     parts = microdata.tabulate(by, ratios=["parts = revenue - cost"]).to_pandas()
     sources = [(parts["estimate"].to_numpy(), parts["std_error"].to_numpy() ** 2)]
     for name, keys in (("profits", ["naics"]), ("more", ["naics2", "cnty"])):
-        answers = microdata.public_rows.source.combination_answers(name).to_pandas()
+        answers = microdata.public_rows.source.answers(name).to_pandas()
         answers["naics2"] = answers["naics"].str[:2] if "naics" in keys else answers["naics2"]
         if set(by) <= {*keys, "naics2"}:
             grouped = answers.groupby(by) if by else answers.groupby(lambda row: 0)
@@ -99,15 +95,3 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         scaled.append((own["estimate"] - truth) / own["std_error"])
     assert 0.93 <= np.mean(held) <= 0.97
     assert np.std(scaled) == pytest.approx(1, rel=0.1)
-
-
-def test_a_combination_is_evaluated_as_fitted_and_as_released(tmp_path: Path) -> None:
-    gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1)
-    found = evaluate(read_release(tmp_path / "out"), TABLE)
-    frame = TABLE.to_pandas()
-    truth = (frame["revenue"] - frame["cost"]).groupby(frame["naics"]).sum()
-    own = [each for each in found.comparisons if each.attribute == "profit" and each.level.by == ("naics",)]
-    assert [each.source for each in own] == ["microdata", "answers"]
-    for each in own:
-        assert each.truth.tolist() == truth.tolist()
-        assert each.keys["naics"].to_pylist() == truth.index.tolist()

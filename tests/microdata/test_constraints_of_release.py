@@ -51,6 +51,7 @@ def test_without_negatives_it_is_the_dense_best_fit(
     queries = [IDENTITY, *(EVERYTHING[i] for i in which)]
     release = release_of(rows, queries, tmp_path_factory.mktemp("r"), seed)
     microdata = fit_microdata(release, weights="plug-in", attributes=NOT_SIGNED, nonnegative=True)
+    assert list(microdata.fits) == NOT_SIGNED
     for name, fit in microdata.fits.items():
         expected, _ = optimize.nnls(*dense_problem(release, name, queries, None))
         np.testing.assert_allclose(fit.values, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())

@@ -79,7 +79,7 @@ def release_of(rows: int, seed: int, out: Path, **changes: Any) -> ReleaseFolder
 
 
 @given(st.integers(1, 60), st.integers(0, 2**32 - 1), st.integers(1, 30))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6)
 def test_rows_on_file_are_fitted_as_in_memory(
     tmp_path_factory: pytest.TempPathFactory, rows: int, seed: int, batch: int
 ) -> None:

@@ -1,4 +1,4 @@
-"""Tables by classes wherever people meet them: the QCEW's layout by size, report, evaluation, explanation."""
+"""Tables by classes wherever people meet them: the layout of the QCEW by size, report, explanation."""
 
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,6 @@ import pytest
 import gedp
 from gedp.errors import FaultsError
 from gedp.explain.expected import class_error_lines
-from gedp.lab.compare.plan import make_plan
-from gedp.lab.evaluate import evaluate
 from gedp.policy import Spec
 from gedp.release import ReleaseFolder, read_release
 from tests.helpers.runs import gedp as command
@@ -127,26 +125,8 @@ def test_the_report_lists_tables_by_classes(release: ReleaseFolder) -> None:
     assert "whole-number noise" in page
 
 
-def test_tables_by_classes_are_set_beside_the_truth(release: ReleaseFolder) -> None:
-    evaluation = evaluate(release, table_of())
-    found = [each for each in evaluation.comparisons if each.level.name == "naics3 x size"]
-    assert {(each.attribute, each.source) for each in found} == {
-        (name, source) for name in ("establishments", *JOBS, "wage") for source in ("microdata", "answers")
-    }
-    numbers = next(each for each in found if each.attribute == "establishments")
-    jobs = table_of()["m3emp"].to_numpy()
-    assert numbers.truth.sum() == 90
-    assert numbers.truth.reshape(3, 9)[:, 0].sum() == (jobs < 5).sum()
-    assert np.abs(numbers.protected - numbers.truth).mean() < 2
-
-
 def test_noise_by_class_is_said_before_anything_is_drawn() -> None:
     (line,) = class_error_lines(spec_of())
     assert "establishments ± 0.47 in every class" in line
     assert "m3emp ± 1.9 (0-4) to ± 470 (500-999)" in line
     assert "wage: ± 0.47 times what one establishment has at most" in line
-
-
-def test_workflows_are_compared_without_tables_by_classes() -> None:
-    plan = make_plan(spec_of(), "t.parquet")
-    assert plan.spec.class_queries == ()

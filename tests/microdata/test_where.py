@@ -23,7 +23,7 @@ from tests.microdata.test_tabulate import GROUPINGS, dense_covariance, group_of
     key=st.sampled_from(["cnty", "naics2", "naics", "floor"]),
     data=st.data(),
 )
-@settings(max_examples=12)
+@settings(max_examples=8)
 def test_a_filtered_table_is_that_of_the_rows_that_pass(
     tmp_path_factory: pytest.TempPathFactory,
     rows: list[Row],

@@ -23,7 +23,13 @@ from gedp.neighbors import (
     widen,
 )
 from gedp.neighbors.combine import is_narrower
-from tests.helpers.strategies import basic_protections, combined_protections, positive_values, protections
+from tests.helpers.strategies import (
+    basic_protections,
+    combined_protections,
+    finite_protections,
+    positive_values,
+    protections,
+)
 
 X = np.geomspace(1e-2, 1e12, 300)
 
@@ -131,7 +137,7 @@ def test_whatever_is_narrower_by_more_than_rounding_is_found(a: Protection, b: P
         assert is_narrower(a, b)
 
 
-@given(protections.filter(lambda each: np.isfinite(each.psi.at_zero)))
+@given(finite_protections)
 def test_signed_protections_are_as_narrow_as_their_sides(a: Protection) -> None:
     signed = Protection(Signed(a.psi), a.gamma)
     assert not is_narrower(signed, signed)

@@ -3,12 +3,12 @@
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, gain_and_loss
-from tests.helpers.strategies import basic_protections, functions, positive_values, protections, shifts, values
+from tests.helpers.strategies import basic_protections, functions, positive_shifts, positive_values, protections, values
 
 mpmath.mp.dps = 60
 
@@ -88,16 +88,22 @@ def test_intervals_grow_in_width_and_shrink_relative_to_the_value(protection: Pr
     assert at_y / y <= at_x / x + rounding / x
 
 
-@given(protections, positive_values, positive_values)
-def test_closeness_is_membership_in_each_others_interval(protection: Protection, x: float, y: float) -> None:
+@given(protections, positive_values, st.floats(0, 1))
+def test_values_inside_an_interval_are_close(protection: Protection, x: float, share: float) -> None:
     low, high = protection.interval(x)
-    if low * (1 + 1e-9) < y < high * (1 - 1e-9):
-        assert protection.is_close(x, y)
-        assert protection.is_close(y, x)
-        assert protection.steps(x, y) <= 1
-    elif not low * (1 - 1e-9) <= y <= high * (1 + 1e-9):
-        assert not protection.is_close(x, y)
-        assert protection.steps(x, y) >= 2
+    y = low + share * (high - low)
+    assume(low * (1 + 1e-9) < y < high * (1 - 1e-9))
+    assert protection.is_close(x, y)
+    assert protection.is_close(y, x)
+    assert protection.steps(x, y) <= 1
+
+
+@given(protections, positive_values, positive_values)
+def test_values_outside_an_interval_are_not_close(protection: Protection, x: float, y: float) -> None:
+    low, high = protection.interval(x)
+    assume(not low * (1 - 1e-9) <= y <= high * (1 + 1e-9))
+    assert not protection.is_close(x, y)
+    assert protection.steps(x, y) >= 2
 
 
 @given(protections, positive_values)
@@ -168,7 +174,7 @@ def test_results_are_copies() -> None:
     assert x[0] == 1.0
 
 
-@given(st.floats(1e-12, 1e-3), shifts.filter(bool))
+@given(st.floats(1e-12, 1e-3), positive_shifts)
 def test_tiny_values_keep_their_digits(x: float, shift: float) -> None:
     """Where a shift is added and taken off again."""
     for psi in (Sqrt(shift), Log(shift)):

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ import gedp.noise
 from gedp.errors import DomainError
 from gedp.noise import EntropyError, SeededEntropy, SystemEntropy
 from gedp.noise import entropy as entropy_module
-from gedp.noise.entropy import _Keystream
+from gedp.noise.entropy import BYTES_PER_KEY, _keys_from, _Keystream
+from tests.helpers.forking import in_a_child
+from tests.noise.exact import ScriptedEntropy
 
 SOURCE = Path(gedp.noise.__file__).parent
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -123,6 +126,56 @@ def test_a_forked_child_draws_noise_of_its_own(before: str) -> None:
     assert result.returncode == 0, result.stderr
 
 
+@needs_fork
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of threads, which the child does without
+def test_a_fork_renews_both_streams_before_anything_is_drawn() -> None:
+    source = SystemEntropy()
+    first, second = source._first, source._second
+
+    def is_renewed() -> None:
+        assert source._first is not first
+        assert source._second is not second
+
+    in_a_child(is_renewed)
+    entropy_module._renew_all()  # what the child called
+    is_renewed()
+
+
+@pytest.mark.parametrize("draw", [lambda source: source.words(1), lambda source: source.spare()])
+def test_another_process_number_renews_both_streams(
+    draw: Callable[[SystemEntropy], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = SystemEntropy()
+    first, second = source._first, source._second
+    draw(source)
+    assert (source._first, source._second) == (first, second)
+    monkeypatch.setattr("os.getpid", lambda: source._process + 1)
+    draw(source)
+    assert source._first is not first
+    assert source._second is not second
+
+
+def test_a_spare_word_is_the_next_of_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.urandom", lambda size: bytes(range(size)))
+    expected = _Keystream(lambda: bytes(range(32)), BYTES_PER_KEY).words(3).tolist()
+    system = SystemEntropy()
+    assert [system.spare() for _ in range(3)] == expected
+    assert system.words(3).tolist() == expected
+    seeded = SeededEntropy(0)
+    assert [seeded.spare() for _ in range(3)] == _Keystream(_keys_from(0, "spare"), BYTES_PER_KEY).words(3).tolist()
+
+
+def test_blocks_of_one_key_are_too_few_to_be_missed_for_not_repeating() -> None:
+    blocks = BYTES_PER_KEY // 16
+    assert blocks * (blocks - 1) / 2 / 2.0**128 < 2.0**-76
+
+
+def test_a_source_of_one_process_says_so() -> None:
+    with pytest.raises(EntropyError, match="one process"):
+        ScriptedEntropy([]).elsewhere()
+    assert isinstance(SystemEntropy().elsewhere()(), SystemEntropy)
+
+
 def test_seeded_words_depend_on_nothing_but_the_seed() -> None:
     whole = SeededEntropy(7).words(1000)
     parts = SeededEntropy(7)
@@ -173,8 +226,7 @@ def test_a_seed_is_never_a_default() -> None:
         assert inspect.signature(function).parameters["entropy"].default is inspect.Parameter.empty
     with pytest.raises(TypeError):
         SeededEntropy()  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        SeededEntropy("1")  # type: ignore[arg-type]
-    with pytest.raises(DomainError):
-        SeededEntropy(-1)
+    for seed in ("1", 1.5, -1):
+        with pytest.raises(DomainError, match="a whole number of 0 or more"):
+            SeededEntropy(seed)  # type: ignore[arg-type]
     assert (SystemEntropy.kind, SeededEntropy.kind) == ("system", "seeded")

@@ -1,6 +1,7 @@
 """Grids: neighbours never move further than what was charged, after rounding, in float, as computed."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -13,12 +14,17 @@ from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
 from gedp.neighbors.functions import NeighborFunction
 from gedp.noise import Grid, SeededEntropy, SumGrid, SystemEntropy, grid_for, psi_grid, sum_grid_for
+from gedp.noise.gaussian import MOST_BITS
 from gedp.noise.grid import BASIC_ERROR, LARGEST_SUM, _relative_error
 from tests.noise.exact import chi_square_p, ks_p
 
 CANARY = 123454321.0
 sensitivities = st.floats(1e-3, 1e6)
 mus = st.fractions(Fraction(1, 100), 20, max_denominator=10**6)
+#: mu with bits of which the coarsest leave a step of at most a twentieth of the sensitivity.
+mus_and_bits = mus.flatmap(
+    lambda mu: st.tuples(st.just(mu), st.integers(max(1, math.ceil(math.log2(20 / mu))), MOST_BITS))
+)
 sums = st.integers(0, 63).flatmap(lambda e: st.integers(0, 2**e))
 
 
@@ -33,30 +39,31 @@ def nudged(value: Fraction, by: Fraction) -> float:
 # Real numbers
 
 
-@given(sensitivities, mus, st.integers(12, 44), st.floats(1, 2.0**40), st.floats(0, 1e-12), st.floats(-1, 1))
+@st.composite
+def computed(draw: st.DrawFn) -> tuple[float, float, float]:
+    """A sensitivity, a larger bound on values, and a relative error: of a float or more, at most 1% of the former."""
+    sensitivity, times = draw(sensitivities), draw(st.floats(1.1, 2.0**40))
+    return sensitivity, sensitivity * times, draw(st.floats(2.0**-51, 0.01 / times))
+
+
+@given(computed(), mus, st.integers(12, MOST_BITS), st.floats(-1, 1))
 def test_neighbours_stay_within_what_is_charged(
-    sensitivity: float, mu: Fraction, bits: int, largest: float, relative_error: float, place: float
+    values: tuple[float, float, float], mu: Fraction, bits: int, place: float
 ) -> None:
     """True values `sensitivity` apart, both computed with the largest error allowed, in opposite directions."""
-    try:
-        grid = grid_for(sensitivity, mu, bits, largest, relative_error)
-    except DomainError:
-        assume(False)
+    sensitivity, largest, relative_error = values
+    grid = grid_for(sensitivity, mu, bits, largest, relative_error)
     error = Fraction(largest) * Fraction(relative_error)
-    assume(error > Fraction(math.ulp(largest)))
     low = Fraction(place) * (Fraction(largest) - Fraction(sensitivity) - 2 * error)
-    assume(abs(low) + Fraction(sensitivity) + error <= Fraction(largest))
     steps = grid.to_steps([nudged(low, -error), nudged(low + Fraction(sensitivity), error)])
     assert int(steps[1]) - int(steps[0]) <= mu * Fraction(grid.scale)
     assert abs(Fraction(int(steps[0])) * Fraction(grid.step) - Fraction(nudged(low, -error))) <= Fraction(grid.step) / 2
 
 
-@given(sensitivities, mus, st.integers(1, 44), st.floats(1, 2.0**50))
-def test_a_grid_means_what_it_says(sensitivity: float, mu: Fraction, bits: int, largest: float) -> None:
-    try:
-        grid = grid_for(sensitivity, mu, bits, largest, 2.0**-52)
-    except DomainError:
-        assume(False)
+@given(sensitivities, mus_and_bits, st.floats(1e-6, 2.0**44))
+def test_a_grid_means_what_it_says(sensitivity: float, mu_and_bits: tuple[Fraction, int], times: float) -> None:
+    (mu, bits), largest = mu_and_bits, sensitivity * times
+    grid = grid_for(sensitivity, mu, bits, largest, 2.0**-52)
     delta, step, sigma = Fraction(sensitivity), Fraction(grid.step), Fraction(grid.sigma)
     assert sigma * mu >= delta + step + 2 * Fraction(largest) * Fraction(1, 2**52)
     assert sigma * mu <= (delta + step + 2 * Fraction(largest) * Fraction(1, 2**52)) * (1 + Fraction(1, 2**50))
@@ -187,6 +194,75 @@ def test_a_grid_that_would_cost_too_much_is_refused() -> None:
             grid_for(**({"sensitivity": 1.0, "mu": 1} | bad))
     with pytest.raises(DomainError, match=r"sensitivity.*mu.*bits"):
         grid_for(0, 0, 0)
+
+
+def refusal(make: Callable[..., object], **settings: float | Fraction) -> str:
+    """What is said where there is no grid; nothing where there is one."""
+    try:
+        make(**({"sensitivity": 1.0, "mu": 1} | settings))
+    except DomainError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("setting", "allowed", "refused", "words"),
+    [
+        ("bits", (1, 44), (0, 45), "bits must"),
+        ("sensitivity", (Fraction(1e-60), Fraction(1e60)), (Fraction(1, 10**61), Fraction(10**61)), "sensitivity must"),
+        ("mu", (Fraction(1e-60), Fraction(1e60)), (Fraction(1, 10**61), Fraction(10**61)), "mu must"),
+        ("largest", (1e-59, 1e59), (1e-61, 1e61), "largest value must"),
+        ("relative_error", (0.0, 0.1), (-1e-9,), "relative error must"),
+        ("entries", (1, 2), (0,), "must be entries"),
+    ],
+)
+def test_every_setting_of_a_grid_is_allowed_up_to_its_limits(
+    setting: str, allowed: tuple[float, ...], refused: tuple[float, ...], words: str
+) -> None:
+    assert all(words not in refusal(grid_for, **{setting: value}) for value in allowed)
+    assert all(words in refusal(grid_for, **{setting: value}) for value in refused)
+
+
+@pytest.mark.parametrize(
+    ("setting", "allowed", "refused", "words"),
+    [
+        ("bits", (1, 44), (0, 45), "bits must"),
+        ("sensitivity", (5e-324, 1.7e308), (0.0, math.inf), "sensitivity must"),
+        ("mu", (Fraction(1, 10**20),), (0,), "mu must"),
+        ("largest", (1, 2**62), (0, 2**62 + 1), "largest sum must"),
+    ],
+)
+def test_every_setting_of_a_grid_for_sums_is_allowed_up_to_its_limits(
+    setting: str, allowed: tuple[float, ...], refused: tuple[float, ...], words: str
+) -> None:
+    with np.errstate(over="ignore"):
+        assert all(words not in refusal(sum_grid_for, **{setting: value}) for value in allowed)
+    assert all(words in refusal(sum_grid_for, **{setting: value}) for value in refused)
+
+
+def test_the_largest_values_and_sums_are_within_their_grids() -> None:
+    grid, sums_grid = grid_for(0.5, 1, largest=100), sum_grid_for(1, 1, largest=100)
+    assert (grid.to_steps([100.0, -100.0]) * grid.step).tolist() == [100.0, -100.0]
+    assert (sums_grid.to_steps([100, -100]) * sums_grid.step).tolist() == [100.0, -100.0]
+    for total in (101, -101):
+        with pytest.raises(DomainError, match="1 of 1"):
+            sums_grid.to_steps([total])
+
+
+def test_a_grid_without_settings_has_steps_of_24_bits_and_room_for_psi_of_every_sum() -> None:
+    grid = grid_for(1.0, 1)
+    assert (grid.step, grid.largest) == (2.0**-24, 2.0**32)
+    assert grid == grid_for(1.0, 1, 24, 2.0**32, 2.0**-49, 1)
+    assert psi_grid(Protection(Sqrt(), 0.5), 1) == psi_grid(Protection(Sqrt(), 0.5), 1, 24, 2.0**63, 1.0)
+    logs = Protection(Log(), 0.1)  # falls without bound at 0, so the smallest value matters
+    assert psi_grid(logs, 1, largest_sum=1.5) == psi_grid(logs, 1, 24, 1.5, 1.0)
+    sums_grid = sum_grid_for(1, 1)
+    assert (float(sums_grid.step), sums_grid.largest) == (2.0**-9, 2**53)  # 2**53 at 2**-9 are 62 bits
+
+
+def test_variances_of_grids_are_those_of_noise_and_rounding() -> None:
+    assert Grid(3.0, 0.5, 1.0, 0.0).variance == 9 + 0.25 / 12
+    assert SumGrid(np.array(3.0), np.array(0.5), 1).variance == 9 + 0.25 / 12
 
 
 def test_values_beyond_the_bound_are_refused_and_not_shown() -> None:

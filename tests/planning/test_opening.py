@@ -59,7 +59,9 @@ def test_where_noise_drowns_establishments_the_first_answers_cost_less() -> None
 @pytest.mark.parametrize("queries", [1, 2, 5])
 def test_searches_begin_inside_what_is_allowed(queries: int) -> None:
     most = most_fraction(queries)
-    for start in _starts(queries, most):
+    starts = _starts(queries, most)
+    assert starts
+    for start in starts:
         fractions = LEAST_FRACTION + (most - LEAST_FRACTION) * expit(start)
         assert len(fractions) == queries
         assert ((fractions > LEAST_FRACTION) & (fractions < most)).all()

@@ -64,9 +64,12 @@ def test_more_mu_means_smaller_errors_and_more_gamma_larger_ones(
 ) -> None:
     plan = package.plan(write_case(tmp_path, *changes), mu=[0.2, 5], gamma_times=[3])
     less, more, wider = (setting.errors for setting in plan.settings)
-    for key, now in errors(plan).items():
-        assert more[key] < now < less[key]
-        assert wider[key] > now
+    now = errors(plan)
+    assert now.keys() == less.keys() == more.keys() == wider.keys()
+    assert len(now) == len(plan.tables) > 0
+    for key, error in now.items():
+        assert more[key] < error < less[key]
+        assert wider[key] > error
 
 
 def test_a_table_that_is_dropped_leaves_its_price_to_the_others(tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ def test_sdmx_csv_is_valid_against_its_structure(package: Path) -> None:
         for each in root.iterfind(".//str:Dataflow", SPACES)
     }
     described = json.loads((package / "publication.json").read_text(encoding="utf-8"))
+    assert len(described["tables"]) == len(flows) == 4
     for table in described["tables"]:
         with (package / table["files"]["sdmx"]).open(encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))

@@ -100,6 +100,7 @@ def test_figures_are_those_of_tabulate(release: gedp.Release, tmp_path: Path) ->
     for rounding, whole in (("none", None), ("whole", True)):
         package = gedp.publish(release, tmp_path / rounding, tables=[["cnty", "naics3"]], rounding=rounding)
         microdata = release.microdata(whole=whole)
+        assert [table.chosen.name for table in package.tables] == ["all of it", "total", "cnty"]
         for table in package.tables:
             expected = microdata.tabulate(table.chosen.by).arrow
             assert table.arrow["estimate"].equals(expected["estimate"])
@@ -112,6 +113,7 @@ def test_rounding_to_the_error_moves_a_figure_by_less_than_the_error_can_tell(
 ) -> None:
     exact = gedp.publish(release, tmp_path / "exact", rounding="none", formats=["csv"])
     rounded = gedp.publish(release, tmp_path / "rounded", formats=["csv"])
+    assert [table.groups for table in exact.tables] == [9, 1, 3]
     for table, other in zip(exact.tables, rounded.tables, strict=True):
         rows = zip(table.arrow.to_pylist(), other.arrow.to_pylist(), strict=True)
         for before, after in rows:

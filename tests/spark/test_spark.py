@@ -360,7 +360,7 @@ def test_tables_by_classes_are_what_the_local_engine_finds(session: Any, tmp_pat
         )
         local = builder.rehearsed(spec)
     for query in ("sizes", "wages"):
-        assert release.class_answers(query)["estimate"].equals(local.class_answers(query)["estimate"])
+        assert release.answers(query)["estimate"].equals(local.answers(query)["estimate"])
 
 
 def test_combinations_are_what_the_local_engine_finds(session: Any, tmp_path: Path) -> None:
@@ -373,4 +373,4 @@ def test_combinations_are_what_the_local_engine_finds(session: Any, tmp_path: Pa
         )
         local = builder.rehearsed(spec)
     for query in ("combined", "costs"):
-        assert release.combination_answers(query)["estimate"].equals(local.combination_answers(query)["estimate"])
+        assert release.answers(query)["estimate"].equals(local.answers(query)["estimate"])

@@ -19,7 +19,8 @@ from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
 from gedp.microdata.combining import combinations, joined
 from gedp.microdata.keys import TOTAL_KEY, encoded, first_characters, possible_cells, unknown_codes
 from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
-from gedp.policy.section import did_you_mean, nearest
+from gedp.policy.chosen import chosen_attributes
+from gedp.policy.section import nearest
 from gedp.release import ProtectedAnswers
 
 if TYPE_CHECKING:
@@ -182,6 +183,9 @@ class PublicRows:
 
     def unknown(self, name: str) -> Fault:
         """The fault that there is no such key, which lists the keys that there are."""
+        if name in self.spec.classes:
+            hint = "`gedp tabulate` makes tables by classes, and `gedp evaluate` without groupings has their errors"
+            return Fault("by", f"{name!r} are classes, and groupings here are public", hint)
         columns = [name for name in self.table.column_names if self.knows(name)]
         if not self.lists_establishments and columns_alone(self.source).knows(name):
             hint = f"Tables can be made by {self._known(columns)}; a query by establishment would allow any"
@@ -200,22 +204,8 @@ class PublicRows:
         return ", ".join(dict.fromkeys([*columns, *more, *prefixes])) or "nothing but the total"
 
     def attributes(self, chosen: Sequence[str] | None = None) -> list[str]:
-        """The attributes of the release in its order, or the chosen ones; every unknown one in one error.
-
-        Whoever chooses one that was split chooses both of its parts.
-        """
-        names, wholes = self.spec.asked, self.spec.policy.wholes
-        if chosen is None:
-            return names
-        unknown = [name for name in dict.fromkeys(chosen) if name not in names and name not in wholes]
-        if unknown:
-            known = [*names, *wholes]
-            raise FaultsError(
-                self.source.name,
-                [Fault("attribute", f"{n!r} is not in this release", did_you_mean(n, known)) for n in unknown],
-            )
-        wanted = {part for name in chosen for part in wholes.get(name, (name,))}
-        return [name for name in names if name in wanted]
+        """The attributes of the release in its order, or the chosen ones."""
+        return chosen_attributes(self.spec, chosen, self.source.name)
 
     def cells(self, keys: Sequence[str], where: Where = NO_FILTER) -> Cells:
         """The finest cells of these keys, in the order of their texts; all rows besides those of `where` are one."""
@@ -276,8 +266,7 @@ class PublicRows:
         """The answers of a query of any kind about one thing, from a file that is read once."""
         table = self._answers.get(query.name)
         if table is None:
-            kinds = {ClassQuery: self.source.class_answers, CombinationQuery: self.source.combination_answers}
-            table = self._answers[query.name] = kinds.get(type(query), self.source.answers)(query.name)
+            table = self._answers[query.name] = self.source.answers(query.name)
         return table.filter(pa.compute.equal(table["attribute"], asked))
 
     def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:

@@ -21,12 +21,18 @@ MOST_DIGITS = 3  # of the number of first characters
 def encoded(column: pa.ChunkedArray) -> tuple[CodeArray, list[str]]:
     """A column as codes of the rows, and the text of each code, sorted."""
     found = column.unify_dictionaries().combine_chunks().dictionary_encode()
-    values = pa.table({"value": found.dictionary})
-    with duckdb.connect() as connection:  # the same texts as where the groups were made
-        connection.register("codes", values)
-        texts = [row[0] for row in connection.execute("SELECT value::VARCHAR FROM codes").fetchall()]
-    labels, of_text = label_codes(texts)
+    labels, of_text = label_codes(_texts(found.dictionary))
     return of_text[found.indices.to_numpy()], labels
+
+
+def _texts(values: pa.Array) -> list[str]:
+    """The same texts as where the groups were made, which is in DuckDB; what is text already stays as it is."""
+    if pa.types.is_string(values.type):
+        texts: list[str] = values.to_pylist()
+        return texts
+    with duckdb.connect() as connection:
+        connection.register("codes", pa.table({"value": values}))
+        return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM codes").fetchall()]
 
 
 def first_characters(name: str) -> tuple[str, int]:

@@ -36,6 +36,13 @@ _WORTH_A_THREAD = 2**16
 _MOST_THREADS = 2
 
 
+def with_noise(steps: Steps, scale: npt.ArrayLike, entropy: Entropy) -> Steps:
+    """Whole numbers of steps, each with a draw of its own added. Nothing else in the program adds noise to a value."""
+    return steps + scaled_gaussian(steps.size, np.ravel(scale) if np.ndim(scale) else scale, entropy).reshape(
+        steps.shape
+    )
+
+
 def rounded_gaussian(n: int, bits: int, entropy: Entropy) -> Steps:
     """n independent draws of the nearest integer to 2**bits · X with X ~ N(0,1).
 

@@ -22,8 +22,9 @@ from gedp.neighbors import Protection
 from gedp.neighbors.combine import Piecewise
 from gedp.neighbors.functions import NeighborFunction
 from gedp.neighbors.protection import ROUNDING
+from gedp.noise import gaussian
 from gedp.noise.entropy import Entropy
-from gedp.noise.gaussian import LARGEST_SCALE, MOST_BITS, Steps, scaled_gaussian
+from gedp.noise.gaussian import LARGEST_SCALE, MOST_BITS, Steps
 from gedp.noise.rounding import Number, at_least, at_most, float_down, float_up, floor_log2
 
 #: Every sum of 64-bit integers that the table admits is smaller; public, whatever the data.
@@ -62,9 +63,7 @@ class Grid:
 
     def noisy(self, values: npt.ArrayLike, entropy: Entropy) -> FloatArray:
         """Each value, rounded to the grid, with noise of its own; the only form in which it may leave."""
-        steps = self.to_steps(values)
-        noise = scaled_gaussian(steps.size, self.scale, entropy)
-        return (steps + noise.reshape(steps.shape)).astype(np.float64) * self.step
+        return gaussian.with_noise(self.to_steps(values), self.scale, entropy).astype(np.float64) * self.step
 
 
 def to_steps(values: npt.ArrayLike, step: float, largest: float) -> Steps:

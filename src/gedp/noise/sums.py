@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
+from gedp.noise import gaussian
 from gedp.noise.entropy import Entropy
-from gedp.noise.gaussian import LARGEST_SCALE, MOST_BITS, Steps, scaled_gaussian
+from gedp.noise.gaussian import LARGEST_SCALE, MOST_BITS, Steps
 from gedp.noise.grid import MOST_STEPS
 from gedp.noise.rounding import Number, at_most, float_down
 
@@ -47,10 +48,7 @@ class SumGrid:
 
     def noisy(self, sums: npt.ArrayLike, entropy: Entropy) -> FloatArray:
         """Each sum with noise of its own; the only form in which it may leave."""
-        steps = self.to_steps(sums)
-        scale = self.sigma / self.step
-        noise = scaled_gaussian(steps.size, scale.ravel() if scale.ndim else scale, entropy)
-        return (steps + noise.reshape(steps.shape)) * self.step
+        return gaussian.with_noise(self.to_steps(sums), self.sigma / self.step, entropy) * self.step
 
 
 def sum_grid_for(sensitivity: npt.ArrayLike, mu: Number, bits: int = 24, largest: int = 2**53) -> SumGrid:

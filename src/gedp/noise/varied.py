@@ -18,8 +18,9 @@ import numpy.typing as npt
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors import Protection
+from gedp.noise import gaussian
 from gedp.noise.entropy import Entropy
-from gedp.noise.gaussian import LARGEST_SCALE, scaled_gaussian
+from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import LARGEST_CHARGE, MOST_STEPS, psi_range, to_steps
 from gedp.noise.rounding import at_least, float_down, float_up, floor_log2
 
@@ -47,7 +48,7 @@ class VariedGrid:
         steps = to_steps(values, self.step, self.largest)
         if not ((sigma >= self.least_sigma) & (sigma <= self.most_sigma)).all():
             raise DomainError("noise must be as wide as a step, and at most 2^48 steps")
-        return (steps + scaled_gaussian(steps.size, sigma / self.step, entropy)).astype(np.float64) * self.step
+        return gaussian.with_noise(steps, sigma / self.step, entropy).astype(np.float64) * self.step
 
 
 def varied_psi_grid(protection: Protection, bits: int, largest_sum: float, smallest: float) -> VariedGrid:

@@ -122,7 +122,15 @@ class Plan:
 
     def of(self, query: str, attribute: str) -> ExpectedErrors:
         """The expected errors of one table and attribute."""
-        return next(each for each in self.tables if (each.query, each.attribute) == (query, attribute))
+        planned = {(each.query, each.attribute): each for each in self.tables}
+        if (query, attribute) in planned:
+            return planned[query, attribute]
+        if query in {each.name for each in self.spec.other_queries}:
+            why = "it is by classes or of combinations, of which only the noise is known: `gedp plan` prints it"
+        else:
+            in_query = [each.attribute for each in self.tables if each.query == query]
+            why = f"there are: {', '.join(in_query or dict.fromkeys(each.query for each in self.tables))}"
+        raise DomainError(f"no errors are planned for {attribute!r} in {query!r}; {why}")
 
     @property
     def table(self) -> Table:

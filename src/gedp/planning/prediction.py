@@ -11,6 +11,8 @@ from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem
 
 #: Of the largest matrix that a prediction holds: some 400 MB.
 MOST_ENTRIES = 50_000_000
+#: An answer with a larger variance, or with none that is a number, says nothing. Sums of these can still be squared.
+MOST_VARIANCE = 1e100
 
 
 def predicted_variances(
@@ -34,8 +36,9 @@ def fitted_variances(
     """
     finest = [partition for partition in partitions if partition.count == len(alone)]
     coarser = sorted((p for p in partitions if p.count != len(alone)), key=lambda partition: partition.count)
-    variances = {p.query: noise[p.query].variances(terms, p.total(totals)) for p in partitions}
-    cells = 1 / sum((1 / variances[p.query][p.of_cell] for p in finest), 1 / alone)
+    of_noise = {p.query: noise[p.query].variances(terms, p.total(totals)) for p in partitions}
+    variances = {query: np.fmin(each, MOST_VARIANCE) for query, each in of_noise.items()}
+    cells = 1 / sum((1 / variances[p.query][p.of_cell] for p in finest), 1 / np.fmin(alone, MOST_VARIANCE))
     of_cells, result = cells, {}
     solved = _solvable(coarser)
     marginals = {p.query: Marginal(p.of_cell, np.zeros(p.count), variances[p.query]) for p in solved}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from gedp.errors import DomainError
 from gedp.policy import ClassQuery, CombinationQuery, Query, Spec
@@ -44,6 +44,12 @@ class Answered:
     query: Query
     groups: int
     noise: Mapping[str, AttributeNoise]
+    mechanisms: ClassVar[tuple[str, ...]] = MECHANISMS
+
+    @property
+    def lines(self) -> dict[str, int]:
+        """How many lines of the table everything asked for has."""
+        return dict.fromkeys(self.noise, self.groups)
 
     @property
     def file(self) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from gedp.policy import COUNT, ClassQuery
 from gedp.policy.section import Section
@@ -21,6 +21,12 @@ class ClassesAnswered:
     query: ClassQuery
     entries: int
     certain: Mapping[str, int]  # for everything that is asked for, in how many entries nobody can change anything
+    mechanisms: ClassVar[tuple[str, ...]] = CLASS_MECHANISMS
+
+    @property
+    def lines(self) -> dict[str, int]:
+        """How many lines of the table everything asked for has."""
+        return dict.fromkeys(self.certain, self.entries)
 
     @property
     def file(self) -> str:

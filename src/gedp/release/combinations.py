@@ -1,11 +1,11 @@
 """What a manifest says about tables of combinations."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from gedp.policy import CombinationQuery
 from gedp.policy.section import Section
-from gedp.release.answered import FRESH, known_queries
+from gedp.release.answered import FRESH, MECHANISMS, known_queries
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,12 @@ class CombinationsAnswered:
 
     query: CombinationQuery
     groups: int
+    mechanisms: ClassVar[tuple[str, ...]] = MECHANISMS
+
+    @property
+    def lines(self) -> dict[str, int]:
+        """How many lines of the table everything asked for has."""
+        return dict.fromkeys(self.query.asked, self.groups)
 
     @property
     def file(self) -> str:

@@ -20,13 +20,7 @@ class ProtectedAnswers(Protocol):
         """What was promised and asked, and with how much noise it was answered."""
 
     def answers(self, query: str) -> pa.Table:
-        """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
-
-    def class_answers(self, query: str) -> pa.Table:
-        """The answers of one query by classes, in the same columns: every class of every public group."""
-
-    def combination_answers(self, query: str) -> pa.Table:
-        """The answers of one query for combinations, in the same columns; `attribute` has their names."""
+        """The answers of one query of any kind: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
 
     def identity(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
         """The protected establishments, or some columns of them: id, public, `<attribute>__psi` and estimate.

@@ -1,7 +1,7 @@
 """Reading a release: every file that is used is listed in the manifest, inside the folder, and as it was written."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,13 +17,16 @@ from gedp.periods import Period
 from gedp.policy import ClassQuery, CombinationQuery, Query
 from gedp.policy.codelists import CodeList, CodeListError, make_code_list
 from gedp.policy.model import OWN_SUFFIXES, PSI_SUFFIX
-from gedp.release.answered import IDENTITY, MECHANISMS, Answered
-from gedp.release.classes import CLASS_MECHANISMS, ClassesAnswered
+from gedp.release.answered import IDENTITY, Answered
+from gedp.release.classes import ClassesAnswered
+from gedp.release.combinations import CombinationsAnswered
 from gedp.release.derived import DERIVED, derived_names
 from gedp.release.labels import Labels
 from gedp.release.manifest import LABELS, MANIFEST, MAPS, Manifest, read_manifest
 
 VARIANCE_KINDS = ("exact", "estimated")
+
+AnyAnswered = Answered | ClassesAnswered | CombinationsAnswered
 
 #: The columns of a table of answers, after its keys.
 ANSWER_SCHEMA = pa.schema(
@@ -34,7 +37,7 @@ ANSWER_SCHEMA = pa.schema(
         ("std_error", pa.float64()),
         ("ci_low", pa.float64()),
         ("ci_high", pa.float64()),
-        ("mechanism", pa.string()),  # of MECHANISMS
+        ("mechanism", pa.string()),
         ("variance_kind", pa.string()),  # of VARIANCE_KINDS
     ]
 )
@@ -72,33 +75,14 @@ class ReleaseFolder:
         return self.manifest.period
 
     def answers(self, query: str) -> pa.Table:
-        """The answers of one query: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA."""
+        """The answers of one query of any kind: keys, attribute, estimate, variance and the rest of ANSWER_SCHEMA.
+
+        A query by classes has every class of every public group. Combinations stand under their names.
+        """
         answered = self._answered(query)
         table = self._table(answered.file)
         self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
         self._require(answered.file, _is_sound(table, answered), "other rows or values")
-        return table
-
-    def class_answers(self, query: str) -> pa.Table:
-        """The answers of one query by classes, in the same columns: every class of every public group."""
-        answered = next((each for each in self.manifest.class_tables if each.query.name == query), None)
-        if answered is None:
-            raise self._unknown(query)
-        table = self._table(answered.file)
-        self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
-        self._require(answered.file, _is_sound_by_class(table, answered), "other rows or values")
-        self._require_as_released(answered.file)
-        return table
-
-    def combination_answers(self, query: str) -> pa.Table:
-        """The answers of one query for combinations, in the same columns; `attribute` has their names."""
-        answered = next((each for each in self.manifest.combination_tables if each.query.name == query), None)
-        if answered is None:
-            raise self._unknown(query)
-        table = self._table(answered.file)
-        self._require(answered.file, table.schema.equals(answer_schema(answered.query)), "other columns")
-        rows = dict.fromkeys(answered.query.asked, answered.groups)
-        self._require(answered.file, _has_sound(table, rows, MECHANISMS), "other rows or values")
         self._require_as_released(answered.file)
         return table
 
@@ -162,17 +146,18 @@ class ReleaseFolder:
             if real(path) in taken:
                 raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
 
-    def _answered(self, query: str) -> Answered:
-        answered = self.manifest.query(query)
-        if answered is None:
-            raise self._unknown(query)
-        return answered
-
-    def _unknown(self, query: str) -> FaultsError:
-        spec = self.manifest.spec
-        names = [*(each.name for each in spec.queries), *(each.name for each in spec.other_queries)]
-        known = ", ".join(map(repr, names))
-        return FaultsError(str(self.folder), [Fault("query", f"{query!r} is not in this release", f"It has: {known}")])
+    def _answered(self, query: str) -> AnyAnswered:
+        """The table of a query, as the manifest describes it."""
+        manifest = self.manifest
+        known: list[AnyAnswered] = [*manifest.queries, *manifest.class_tables, *manifest.combination_tables]
+        tables = {answered.query.name: answered for answered in known}
+        if query not in tables:
+            fault = Fault("query", f"{query!r} is not in this release", f"It has: {', '.join(map(repr, tables))}")
+        elif tables[query].file == IDENTITY:
+            fault = Fault("query", f"{query!r} asks for establishments", "Use establishments() of the release")
+        else:
+            return tables[query]
+        raise FaultsError(str(self.folder), [fault])
 
     def _table(self, name: str, columns: list[str] | None = None, coded: Sequence[str] = ()) -> pa.Table:
         try:
@@ -218,31 +203,26 @@ def wrong_files(folder: Path, manifest: Manifest) -> list[str]:
     return [name for name, digest in manifest.files.items() if _sha256(folder / name) != digest]
 
 
-def _is_sound(table: pa.Table, answered: Answered) -> bool:
-    """Whether every attribute has as many groups as the manifest says, and every cell a value that makes sense."""
-    return _has_sound(table, dict.fromkeys(answered.noise, answered.groups), MECHANISMS)
-
-
-def _is_sound_by_class(table: pa.Table, answered: ClassesAnswered) -> bool:
-    """The same of a table by classes: and at least as many entries as it says are without noise."""
-    if not _has_sound(table, dict.fromkeys(answered.certain, answered.entries), CLASS_MECHANISMS):
-        return False
-    certain = table.filter(pa.compute.equal(table["variance"], 0.0))["attribute"].to_pylist()
-    return all(certain.count(name) >= number for name, number in answered.certain.items())
-
-
-def _has_sound(table: pa.Table, rows: Mapping[str, int], mechanisms: Sequence[str]) -> bool:
+def _is_sound(table: pa.Table, answered: AnyAnswered) -> bool:
+    """Whether everything asked for has as many lines as the manifest says, and every cell a value that makes sense."""
     counts = {row["values"]: row["counts"] for row in table["attribute"].value_counts().to_pylist()}
-    if counts != rows or any(column.null_count for column in table.columns):
+    if counts != answered.lines or any(column.null_count for column in table.columns):
         return False
-    known = {"mechanism": mechanisms, "variance_kind": VARIANCE_KINDS}
+    known = {"mechanism": answered.mechanisms, "variance_kind": VARIANCE_KINDS}
     numbers = [field.name for field in table.schema if field.type == pa.float64()]
     return (
         all(set(table[name].unique().to_pylist()) <= set(texts) for name, texts in known.items())
         and not any(pa.compute.any(pa.compute.is_nan(table[name])).as_py() for name in numbers)
         and pa.compute.min(table["variance"]).as_py() >= 0
         and (NOISE not in table.column_names or pa.compute.min(table[NOISE]).as_py() > 0)
+        and (not isinstance(answered, ClassesAnswered) or _are_certain(table, answered))
     )
+
+
+def _are_certain(table: pa.Table, answered: ClassesAnswered) -> bool:
+    """Whether at least as many entries as the manifest says are without noise."""
+    certain = table.filter(pa.compute.equal(table["variance"], 0.0))["attribute"].to_pylist()
+    return all(certain.count(name) >= number for name, number in answered.certain.items())
 
 
 def _sha256(path: Path) -> str:

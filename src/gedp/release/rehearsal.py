@@ -25,14 +25,6 @@ class Rehearsal:
         """The answers of one query, as of a release."""
         return self.tables[query]
 
-    def class_answers(self, query: str) -> pa.Table:
-        """The answers of one query by classes, as of a release."""
-        return self.tables[query]
-
-    def combination_answers(self, query: str) -> pa.Table:
-        """The answers of one query for combinations, as of a release."""
-        return self.tables[query]
-
     def identity(self, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
         """The protected establishments, as of a release; no text is coded."""
         if self.establishments is None:

@@ -157,7 +157,8 @@ def test_where_none_is_named_those_that_can_answer_the_spec_are_compared(tmp_pat
     path = write_case(tmp_path, SYNTHETIC, ('by = "establishment"', 'by = ["naics"]'))
     plan = make_plan(read_spec(path), str(tmp_path / "t.parquet"))
     assert [workflow.name for workflow in plan.workflows] == ["psi", "auto", "gdp"]
-    assert plan.left_out == ("pnc: the sums of emp need the identity query for emp, and there is none",)
+    problem = "the sums of emp need the identity query for emp, and there is none"
+    assert plan.left_out == (f"pnc, as it cannot answer this spec: {problem}",)
     signed = write_case(tmp_path, SYNTHETIC, ("gamma = 0.5 }", "gamma = 0.5, signed = true }"), ('"psi"', '"auto"'))
     plan = make_plan(read_spec(signed), str(tmp_path / "t.parquet"))
     assert [workflow.name for workflow in plan.workflows] == ["pnc", "auto"]

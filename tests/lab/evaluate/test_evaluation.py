@@ -5,6 +5,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +65,8 @@ def test_truth_and_protected_are_those_of_the_same_group(count: int, tmp_path: P
     release = release_of(rows, EVERYTHING, tmp_path)
     found = evaluate(release, shuffled(table_of(rows), count), by=BY, weights="plug-in")
     protected = fit_microdata(release, weights="plug-in").table().to_pylist()
+    compared = {(each.level.by, each.attribute) for each in found.comparisons if each.source != ANSWERS}
+    assert compared == set(product(BY, ATTRIBUTES))
     for each in found.comparisons:
         by = each.level.by
         place = 3 + list(ATTRIBUTES).index(each.attribute)
@@ -255,7 +258,7 @@ def test_unknown_keys_and_attributes_are_named(tmp_path: Path) -> None:
         evaluate(release, table_of(rows), by=[("cnty", "nonsense"), ("key",), ("nonsense",)])
     assert "'nonsense' is not a public column" in str(error.value)
     assert "'key' is not a public column" in str(error.value)  # never establishment by establishment
-    with pytest.raises(FaultsError, match="'nope' is not in this release"):
+    with pytest.raises(FaultsError, match="no query asks for 'nope'"):
         evaluate(release, table_of(rows), attributes=["emp", "nope"])
     with pytest.raises(GedpError, match="no such file"):
         evaluate(release, tmp_path / "nowhere.parquet")

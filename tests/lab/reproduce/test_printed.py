@@ -14,7 +14,6 @@ from gedp.lab.reproduce.items.frameworks import findings, framework_ratios
 from gedp.lab.reproduce.items.intervals import intervals
 from gedp.lab.reproduce.items.semantics import people
 from gedp.lab.reproduce.printed import PrintedNumber
-from gedp.noise import grid
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.release.estimates import PsiAnswers
@@ -88,7 +87,7 @@ def noise_times(factor: float) -> Callable[[int, float, Entropy], Steps]:
 
 @pytest.mark.parametrize("factor", [0.9, 1.1])
 def test_noise_of_the_wrong_size_is_found(factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grid, "scaled_gaussian", noise_times(factor))
+    monkeypatch.setattr("gedp.noise.gaussian.scaled_gaussian", noise_times(factor))
     result = CliRunner().invoke(cli, ["reproduce", "coverage"])
     assert result.exit_code == 1
     assert result.output.count("NO") > 40  # 92.5% or 97.06% are covered; chance is 0.05%

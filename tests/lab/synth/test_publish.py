@@ -98,6 +98,7 @@ def test_establishments_and_size_classes_are_exact(
 def test_published_figures_are_near_the_truth_and_flagged_by_how_near(
     cbp: Rows, truth: dict[tuple[str, str, str], dict[str, int]]
 ) -> None:
+    assert {row["qp1_nf"] for row in cbp} == {"D", "G", "H", "J"}
     for row in cbp:
         cell = truth[key_of(row)]
         if row["qp1_nf"] == "D":

@@ -117,24 +117,29 @@ class Part:
 
     def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
         """What is wrong with each column, counted in one pass over the rows."""
-        aggregates = [self._fault_counts(column, unit) for column, unit in units.items()]
-        numbers = iter(self._numbers([sql for of_column in aggregates for sql in of_column]))
+        aggregates, columns = [], []
+        for place, (column, unit) in enumerate(units.items()):
+            written, value, whole = (f"{what}{place}" for what in ("written", "value", "whole"))
+            columns += [f"{quoted_name(column)} AS {written}", f"{self._standard(column)} AS {value}"]
+            columns.append(f"{self._whole(column, unit)} AS {whole}")
+            aggregates += self._fault_counts(column, unit, written, value, whole)
+        numbers = iter(self._numbers(aggregates, source=f"(SELECT {', '.join(columns)} FROM source)"))
         return {column: ColumnCounts(*islice(numbers, len(fields(ColumnCounts)))) for column in units}
 
-    def _fault_counts(self, column: str, unit: Fraction) -> list[str]:
-        """SQL for each field of ColumnCounts, in order."""
-        name, kind, null_as = self._standard(column), self._kind(column), self._amounts.missing.get(column)
+    def _fault_counts(self, column: str, unit: Fraction, written: str, name: str, whole: str) -> list[str]:
+        """SQL for each field of ColumnCounts, in order: of a column as written, in standard signs, and in units."""
+        kind, null_as = self._kind(column), self._amounts.missing.get(column)
         if kind in numbers.INTEGERS and unit == 1 and null_as is None:  # the usual case, in a fraction of the time
             below, at_zero = (f"count(*) FILTER ({name} {sign} 0)" for sign in "<=")
             size = f"coalesce(sum(abs({name}::HUGEINT)), 0)"
             return [f"count(*) FILTER ({name} IS NULL)", "0", "0", "0", below, at_zero, "0", size]
-        whole, value = f"({self._whole(column, unit)})", f"TRY_CAST({name} AS DOUBLE)"
+        value = f"TRY_CAST({name} AS DOUBLE)"
         value = value if null_as is None else f"coalesce({value}, {null_as})"
         nulls = f"count(*) FILTER ({name} IS NULL)" if null_as is None else "0"
         # Nearly all values are whole, so the patterns are for the few that are not.
         number = f"CASE WHEN {whole} IS NOT NULL THEN true ELSE {numbers.is_number(name, kind)} END"
         not_finite = f"CASE WHEN {whole} IS NOT NULL THEN false ELSE {numbers.is_not_finite(name, kind)} END"
-        comma = "false" if kind != "VARCHAR" else numbers.has_comma(quoted_name(column))
+        comma = "false" if kind != "VARCHAR" else numbers.has_comma(written)
         return [
             nulls,
             f"count(*) FILTER (NOT ({number}) AND NOT ({not_finite}))",
@@ -170,10 +175,12 @@ class Part:
         """
         columns = [f"{quoted_name(name)}::VARCHAR" for name in texts]
         columns += [f"({self._whole(name, unit)})::VARCHAR" for name, unit in amounts.items()]
-        values = [f"coalesce(length({sql}) || ':' || {sql}, '-')" for sql in columns]
+        texts_of = ", ".join(f"{sql} AS text{place}" for place, sql in enumerate(columns))
+        values = [f"coalesce(length(text{place}) || ':' || text{place}, '-')" for place in range(len(columns))]
         row = " || ".join([quoted_text(key.hex()), *values])
-        halves = [f"coalesce(sum(md5_number_{half}({row})), 0)" for half in ("upper", "lower")]
-        found = self._numbers(["count(*)", *halves])
+        halves = [f"coalesce(sum(md5_number_{half}(row)), 0)" for half in ("upper", "lower")]
+        rows = f"(SELECT {row} AS row FROM (SELECT {texts_of} FROM source))"
+        found = self._numbers(["count(*)", *halves], source=rows)
         return hmac.new(key, repr(found).encode(), sha256).hexdigest()
 
     def scan(
@@ -285,11 +292,11 @@ class Part:
         """What can be told of an error of this kind."""
         return Fault("the table", f"it cannot be read ({kind})", "Check the file")
 
-    def _numbers(self, aggregates: Sequence[str], condition: str = "true") -> list[int]:
+    def _numbers(self, aggregates: Sequence[str], condition: str = "true", source: str = "source") -> list[int]:
         """Whole numbers from one pass over the rows."""
         if not aggregates:
             return []
-        (row,) = self._execute(f"SELECT {', '.join(aggregates)} FROM source WHERE {condition}")
+        (row,) = self._execute(f"SELECT {', '.join(aggregates)} FROM {source} WHERE {condition}")
         return [int(number) for number in row]
 
 

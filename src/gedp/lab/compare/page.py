@@ -25,6 +25,7 @@ ABOUT = {
     "workflows": "workflows",
     "attributes": "attributes",
     "levels": "levels",
+    "left_out": "not compared",
     "replicates": "replicates",
     "seed": "seed",
     "gedp": "gedp",
@@ -155,7 +156,7 @@ def _legend(comparison: Comparison) -> str:
 def about_section(comparison: Comparison) -> str:
     """What the comparison is of: everything that it takes to repeat it, but the table."""
     about = {"replicates": comparison.replicates, "gedp": __version__, **comparison.about}
-    said = [(heading, _said(about[name])) for name, heading in ABOUT.items() if name in about]
+    said = [(heading, _said(about[name])) for name, heading in ABOUT.items() if about.get(name, []) != []]
     listed = "".join(f"<dt>{escape(heading)}</dt><dd>{escape(text)}</dd>" for heading, text in said)
     spec = f'<h3>The spec</h3><div class="scroll"><pre>{escape(about["spec"])}</pre></div>' if "spec" in about else ""
     return f'<h2 id="about">What was compared</h2><dl class="about">{listed}</dl>{spec}'

@@ -19,6 +19,7 @@ from gedp.lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_f
 from gedp.lab.evaluate.folder import Stamp
 from gedp.ledger.digests import fingerprint
 from gedp.policy import Spec, price, require_within_budget, write_spec
+from gedp.policy.chosen import chosen_attributes
 from gedp.policy.reading import is_address
 from gedp.release.estimates import ZETA
 
@@ -38,7 +39,7 @@ class ComparisonPlan:
     folder: Path  # of the map files that the spec names
     zeta: Fraction  # for the attributes that are compared: the settings have none
     seed: int | None = None
-    left_out: tuple[str, ...] = ()  # of the usual workflows, those that cannot answer the spec, with the reason
+    left_out: tuple[str, ...] = ()  # tables and workflows that are not compared, with the reason
 
     @property
     def spec(self) -> Spec:
@@ -114,7 +115,8 @@ def make_plan(
     seed: int | None = None,
 ) -> ComparisonPlan:
     """Plans a comparison, or raises why it is refused. Map files are looked up from `folder`."""
-    spec = replace(spec, class_queries=(), combination_queries=())  # workflows differ in sums by public groups
+    other = [query.name for query in spec.other_queries]
+    spec = replace(spec, class_queries=(), combination_queries=())
     chosen = parse_workflows(workflows or usual_workflows(spec))
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):
@@ -124,7 +126,7 @@ def make_plan(
             )
         if seed is not None:
             raise Refused("seeded noise can be subtracted again; it is only for data that the spec declares synthetic")
-    names = _attributes(spec, attributes)
+    names = chosen_attributes(spec, attributes, "the comparison")
     whole = settings_of(spec, sweep)
     for setting in whole:
         require_sound(setting.spec)
@@ -133,33 +135,24 @@ def make_plan(
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
     of_whole = ZETA if spec.zeta is None else Fraction(spec.zeta)
     zeta = of_whole * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
-    chosen, left_out = (chosen, []) if workflows else _answering(chosen, settings)
+    left_out = [f"{', '.join(other)}, as workflows differ in sums by public groups (use gedp evaluate)"] * bool(other)
+    chosen, unable = (chosen, []) if workflows else _answering(chosen, settings)
     return ComparisonPlan(
-        spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed, tuple(left_out)
+        spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed, (*left_out, *unable)
     )
 
 
 def _answering(usual: Sequence[Workflow], settings: Sequence[Setting]) -> tuple[list[Workflow], list[str]]:
     """Of the usual workflows those that can answer the spec, and why the others cannot; all where none can."""
-    able, left_out = [], []
+    able, unable = [], []
     for workflow in usual:
         try:
             for spec in (setting.spec for setting in settings):
                 require_sound(spec_for(spec, workflow.mechanism, dict.fromkeys(spec.policy.attributes, Fraction(1))))
             able.append(workflow)
         except FaultsError as error:
-            left_out.append(f"{workflow.name}: {error.faults[0].problem}")
-    return (able, left_out) if able else (list(usual), [])
-
-
-def _attributes(spec: Spec, chosen: Sequence[str] | None) -> list[str]:
-    """The chosen attributes, or all that the queries ask for, in the order of the spec."""
-    names = spec.asked
-    unknown = [name for name in dict.fromkeys(chosen or ()) if name not in names]
-    if unknown:
-        faults = [Fault("attribute", f"no query asks for {n!r}", f"There are: {', '.join(names)}") for n in unknown]
-        raise FaultsError("the comparison", faults)
-    return [name for name in names if chosen is None or name in chosen]
+            unable.append(f"{workflow.name}, as it cannot answer this spec: {error.faults[0].problem}")
+    return (able, unable) if able else (list(usual), [])
 
 
 def _identities(spec: Spec) -> int:

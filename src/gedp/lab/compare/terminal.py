@@ -17,7 +17,7 @@ COARSE = 100  # groups: up to so many, a bias would show in published totals
 def print_comparison(console: Console, comparison: Comparison) -> None:
     """Prints errors, bias and winners of every attribute, and how long it took."""
     for left_out in comparison.about.get("left_out", ()):
-        console.print(f"Not compared, as it cannot answer this spec: {left_out}.", soft_wrap=True, markup=False)
+        console.print(f"Not compared: {left_out}.", soft_wrap=True, markup=False)
     for attribute in comparison.order.attributes:
         about = f"{attribute} ({comparison.stamp.text})"
         headings = ("level", second_heading(comparison), *comparison.order.workflows)

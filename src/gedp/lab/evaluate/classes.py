@@ -30,11 +30,10 @@ def class_level(query: ClassQuery) -> Level:
 def compare_classes(microdata: Microdata, truth: Truth, query: ClassQuery) -> Iterator[ComparedGroups]:
     """Everything that a query by classes asks for and the truth is known of."""
     level, keys = class_level(query), _keys(microdata, truth, query)
-    answers = microdata.public_rows.source.class_answers(query.name)
     for asked in query.asked:
         if asked == COUNT or asked in truth.units:
             fitted = microdata.tabulate(query.by, [asked]).arrow
-            released = answers.filter(pa.compute.equal(answers["attribute"], asked))
+            released = microdata.public_rows.answered(query, asked)
             for source, rows in ((MICRODATA, fitted), (ANSWERS, released)):
                 yield compared(level, asked, source, rows, _truth(keys, truth, asked, rows))
 

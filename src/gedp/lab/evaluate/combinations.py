@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 
 from gedp.arrays import FloatArray
 from gedp.lab.evaluate.groups import ANSWERS, MICRODATA, ComparedGroups, compared
@@ -22,12 +20,12 @@ def combination_level(query: CombinationQuery) -> Level:
 def compare_combinations(microdata: Microdata, truth: Truth, query: CombinationQuery) -> Iterator[ComparedGroups]:
     """Every combination of a query of whose parts the truth is known."""
     public_rows, level = microdata.public_rows, combination_level(query)
-    groups, answers = public_rows.cells(query.by), public_rows.source.combination_answers(query.name)
+    groups = public_rows.cells(query.by)
     for asked in query.asked:
         combination = public_rows.spec.combinations[asked]
         if combination.coefficients.keys() <= truth.units.keys():
             fitted = microdata.tabulate(query.by, [asked]).arrow
-            released = answers.filter(pa.compute.equal(answers["attribute"], asked))
+            released = public_rows.answered(query, asked)
             released = released.take(public_rows.placed(released, query.name, query.by, groups))
             sums = {name: truth.sums(name, groups) for name in combination.coefficients}
             for source, rows in ((MICRODATA, fitted), (ANSWERS, released)):

@@ -1,0 +1,219 @@
+"""Random specs with a table each, and a neighbor of the table: one establishment moved as far as closeness allows."""
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+
+import gedp
+from gedp.policy import Attribute, Spec
+from gedp.release.estimates import ZETA, no_clipping_tau
+
+#: What the first attribute is protected by; the second takes one of those that are never negative.
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "sqrt": {"psi": "sqrt", "gamma": 0.5},
+    "log": {"psi": "log", "gamma": 0.3, "shift": 1},
+    "linear": {"psi": "linear", "gamma": 20},
+    "shifted": {"psi": "sqrt", "gamma": 1, "shift": 30},
+    "signed": {"psi": "sqrt", "gamma": 2, "signed": True},
+    "split": {"psi": "sqrt", "gamma": 3, "split": True},
+    "widened": {"psi": "sqrt", "gamma": 0.5, "at_least": {"psi": "linear", "gamma": 10}},
+    "cents": {"psi": "log", "gamma": 0.05, "shift": 10, "unit": 0.01},
+}
+WITH_BOTH_SIGNS = ("signed", "split")
+KINDS = ("sums", "classes", "crossed classes", "combinations", "everything")
+ACCOUNTINGS = ("prices", "individual")
+ENGINES = ("local", "divided")
+STEPS = (1, 2, 3)
+#: Every combination of these once, but for split columns, which no divided engine reads. The number of a world says
+#: which combination it has, and is the seed of everything else.
+MATRIX = tuple(each for each in product(VARIANTS, KINDS, ACCOUNTINGS, ENGINES, STEPS) if {"split", "divided"} - {*each})
+#: Of the noise in the first world, in units of its size: how far it spreads, and where its middle is.
+SPREADS, DRIFTS = (1, 1, 3, 8), (0, 0, -4, 4)
+WORST, ON_FILE, SEARCHING = 0.4, 0.1, 0.05  # parts of the worlds: the worst, read from files, with the best portions
+FILES = ("t.parquet", "t.csv")
+MOST_ROWS = 30
+
+
+@dataclass(frozen=True)
+class World:
+    """A spec, its table, and the same table with one establishment moved by so many steps."""
+
+    name: str
+    spec: Spec
+    table: pa.Table
+    moved: pa.Table
+    steps: int
+    cuts: Sequence[int] | None  #: where a divided engine divides the table
+    file: str | None  #: with rows by rising values, for the command, which adds microdata and report; None: in memory
+    tau: float | None  #: what individual accounting is to choose, with any portions; None: what it finds best
+    spread: float  #: of the noise in the first world, in units of its size
+    drift: float  #: its mean
+
+
+def make_world(number: int) -> World:
+    """The world of this number; after the last combination of `MATRIX` comes the first again, with other values.
+
+    Some are as bad as can be: nobody else has anything, values are large, bounds just touch them, and they fall, into
+    another class.
+    """
+    chance = random.Random(f"world {number}")
+    variant, kind, accounting, engine, steps = MATRIX[number % len(MATRIX)]
+    is_worst, largest = chance.random() < WORST, 10 ** chance.randint(6, 12)
+    spec = _spec(chance, variant, kind, accounting, [largest - 1] if is_worst else [])
+    rows = chance.randint(3, MOST_ROWS)
+    row = chance.randrange(rows)
+    public = {key: [chance.choice(codes) for _ in range(rows)] for key, codes in (("g", "ab"), ("h", "uvw"))}
+    amounts, moved = dict[str, list[int]](), dict[str, list[int]]()
+    for column, parts in _by_column(spec).items():
+        amounts[column] = [0 if is_worst else _amount(chance, parts) for _ in range(rows)]
+        amounts[column][row] = largest if is_worst else amounts[column][row]
+        sign = -1 if is_worst else chance.choice([-1, -1, 1, 1, 0])
+        moved[column] = list(amounts[column])
+        moved[column][row] = _neighbor(amounts[column][row], parts, steps, sign)
+    tau = no_clipping_tau(rows, len(spec.asked), ZETA, signed=variant == "signed")
+    spread, drift = (0, -tau) if is_worst else (chance.choice(SPREADS), chance.choice(DRIFTS))
+    file = chance.choice(FILES) if engine == "local" and chance.random() < ON_FILE else None
+    return World(
+        f"{number}: {variant}, {kind}, {accounting}, {file or engine}, {steps} steps{', worst' if is_worst else ''}",
+        spec,
+        _table(spec, public, amounts),
+        _table(spec, public, moved),
+        steps,
+        [chance.randint(0, rows) for _ in range(3)] if engine == "divided" else None,
+        file,
+        None if chance.random() < SEARCHING else tau,
+        spread,
+        drift,
+    )
+
+
+def _spec(chance: random.Random, variant: str, kind: str, accounting: str, edges: Sequence[int]) -> Spec:
+    attributes = {"x": _protected(chance, variant), "w": _protected(chance, *set(VARIANTS) - set(WITH_BOTH_SIGNS))}
+    names = ["x_gain", "x_loss", "w"] if variant == "split" else ["x", "w"]
+    queries, sections = _sums(chance, names, variant), dict[str, Any]()
+    if kind in ("classes", "crossed classes", "everything"):
+        classed = ["w"] if variant in WITH_BOTH_SIGNS else ["x", "w"]
+        keys = dict(zip(["size", "pay"], classed[: 1 if kind == "classes" else 2], strict=False))
+        sections["classes"] = {key: _classes(chance, name, attributes[name], edges) for key, name in keys.items()}
+        queries.append(_by_classes(chance, list(keys), names))
+    if kind in ("combinations", "everything"):
+        first, second = chance.sample(names, 2)
+        formulas = [f"{first} - {second}", f"2 * {first} + 0.5 * {second}", f"0.1 * {first} - 3 * {second}"]
+        sections["combinations"] = {"c": chance.choice(formulas)}
+        queries.append({"name": "combined", "by": chance.choice([[], ["g"]]), "asked": {"c": _weight(chance)}})
+    budget: dict[str, Any] = {"mu": 10_000}
+    if accounting == "prices":
+        queries.append({"name": "each", "by": "establishment", "asked": {name: _weight(chance) for name in names}})
+        term = "mu"
+    else:
+        budget["spend"], term = chance.choice([0.5, 2, 6]), "importance"
+    return gedp.make_spec(
+        data={"public": ["g", "h"], "synthetic": True, **({"id": "key"} if chance.random() < 0.7 else {})},
+        attributes=attributes,
+        budget=budget,
+        queries=[_asking(query, term) for query in queries],
+        **sections,
+    )
+
+
+def _protected(chance: random.Random, *variants: str) -> dict[str, Any]:
+    """One of these variants, with some gamma."""
+    chosen = VARIANTS[chance.choice(sorted(variants))]
+    return {**chosen, "gamma": round(chosen["gamma"] * chance.choice([0.2, 1, 1, 3]), 6)}
+
+
+def _weight(chance: random.Random) -> float:
+    return chance.choice([0.2, 0.5, 1, 2])
+
+
+def _sums(chance: random.Random, names: Sequence[str], variant: str) -> list[dict[str, Any]]:
+    """Queries by groups; sums of signed values take clipping."""
+    mechanisms = ["pnc"] if variant == "signed" else ["auto", "psi", "pnc"]
+    chosen = chance.sample([[], ["g"], ["h"], ["g", "h"]], chance.randint(1, 3))
+    return [
+        {
+            "name": "-".join(by) or "total",
+            "by": by,
+            "mechanism": chance.choice(mechanisms),
+            "asked": {name: _weight(chance) for name in names},
+        }
+        for by in chosen
+    ]
+
+
+def _classes(chance: random.Random, name: str, attribute: Mapping[str, Any], more: Sequence[int]) -> dict[str, Any]:
+    """Classes with some edges, in units, and with these."""
+    unit = Decimal(str(attribute.get("unit", 1)))
+    edges = [0, *sorted(chance.sample([1, 5, 10, 50, 100, 1000, 10**5], chance.randint(1, 4))), *more]
+    return {"attribute": name, "edges": [edge * unit for edge in edges]}
+
+
+def _by_classes(chance: random.Random, keys: list[str], names: Sequence[str]) -> dict[str, Any]:
+    """Numbers of establishments, and perhaps sums of an attribute."""
+    sums = chance.sample(names, chance.randint(0, 1))
+    asked = {name: _weight(chance) for name in ("establishments", *sums)}
+    return {"name": "by class", "by": [*chance.choice([[], ["g"]]), *keys], "count": True, "asked": asked}
+
+
+def _asking(query: Mapping[str, Any], term: str) -> dict[str, Any]:
+    """A query with prices or importances; without prices no mechanism can be chosen."""
+    left_out = ("asked",) if term == "mu" else ("asked", "mechanism")
+    return {**{key: value for key, value in query.items() if key not in left_out}, term: query["asked"]}
+
+
+def _by_column(spec: Spec) -> dict[str, list[Attribute]]:
+    """The attributes of every confidential column: one, or gain and loss."""
+    found: dict[str, list[Attribute]] = {}
+    for attribute in spec.policy.attributes.values():
+        found.setdefault(attribute.column, []).append(attribute)
+    return found
+
+
+def _amount(chance: random.Random, parts: Sequence[Attribute]) -> int:
+    """A value in units: nothing, small, or of any size up to the very large."""
+    most = chance.choice([0, 1, 10, 1000, 10**6, 10**9, 10**12])
+    lowest = -most if len(parts) > 1 or parts[0].signed else 0
+    return chance.randint(lowest, most)
+
+
+def _neighbor(value: int, parts: Sequence[Attribute], steps: int, sign: int) -> int:
+    """A value as far up or down as so many steps go: of gain and loss, one can go only where the other is gone."""
+    if sign == 0:
+        return value
+    if len(parts) == 1:
+        return _edge(value, parts[0], steps, sign)
+    gain, loss = (max(value, 0), parts[0]), (max(-value, 0), parts[1])
+    grows, falls = (gain, loss) if sign > 0 else (loss, gain)
+    left = _edge(*falls, steps, -1)
+    return -sign * left if left else sign * _edge(*grows, steps, 1)
+
+
+def _edge(value: int, attribute: Attribute, steps: int, sign: int) -> int:
+    """In units the last value in one direction that is so many steps away at most."""
+    unit, protection = float(attribute.unit), attribute.protection
+    ends = protection.interval(value * unit, steps)
+    found = round(float(ends.high if sign > 0 else ends.low) / unit)
+
+    def is_within(other: int) -> bool:
+        in_range = attribute.signed or other >= 0
+        return in_range and abs(float(protection.psi.distance(value * unit, other * unit))) <= steps * protection.gamma
+
+    while is_within(found + sign):
+        found += sign
+    while not is_within(found):
+        found -= sign
+    return found
+
+
+def _table(spec: Spec, public: Mapping[str, Sequence[str]], amounts: Mapping[str, Sequence[int]]) -> pa.Table:
+    units = {name: parts[0].unit for name, parts in _by_column(spec).items()}
+    columns = {
+        name: pa.array([value * units[name] for value in values], pa.decimal128(38, 2))
+        for name, values in amounts.items()
+    }
+    return pa.table({"key": [f"k{row:03}" for row in range(len(public["g"]))], **public, **columns})
