@@ -15,7 +15,7 @@ import pytest
 from hypothesis import strategies as st
 
 from gedp.confidential.answering import IdentityAnswers
-from gedp.confidential.engines import Engine
+from gedp.confidential.engines import Drawing, Engine, RowWriter, Second
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
     ROWS,
@@ -35,7 +35,8 @@ from gedp.confidential.tally import ROWS as CELL_ROWS
 from gedp.confidential.tally import CellSums, ClippedCells, Clipping
 from gedp.microdata.cells import Cells
 from gedp.microdata.kinds import FittedRows, FittedValues, Kinds, RowsOnFile
-from gedp.passes import ByPlace, OnFile, Rewriting, StoredRows, nothing
+from gedp.noise.entropy import Entropy
+from gedp.passes import ByPlace, OnFile, Pass, Reducible, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 from gedp.release.manifest import part_name
 from gedp.release.parts import read_columns
@@ -176,7 +177,7 @@ class DividedEngine(LocalEngine):
         super().__init__(table)
         ends = [0, *sorted(min(cut, table.num_rows) for cut in cuts), table.num_rows]
         self.parts = [table.slice(start, stop - start) for start, stop in pairwise(ends)]
-        self.order = order
+        self.table, self.cuts, self.order = table, cuts, order
 
     def done(self, task: Task) -> list[pa.RecordBatch]:
         """What the tasks give, each of them tried before."""
@@ -214,6 +215,55 @@ class DividedEngine(LocalEngine):
 
     def drawn(self, drawing: IdentityAnswers, source: Callable[[], Any], schema: pa.Schema) -> pa.Table:
         return pa.Table.from_batches(self.done(drawing_rows(drawing, source, schema)))
+
+
+class DividedThroughout(DividedEngine):
+    """The same, which also goes over drawn rows in parts. That takes three times as long for a release.
+
+    Noise alone is drawn row by row in the order of the table, so that a release is that of the local engine.
+    """
+
+    def draw(
+        self,
+        drawing: Drawing,
+        entropy: Entropy,
+        of_rows: Pass,
+        of_drawn: Pass,
+        writer: RowWriter,
+        progress: Callable[[int], None],
+    ) -> tuple[ByPlace, ByPlace]:
+        published = self.divided(self._published(drawing, entropy, writer))
+        progress(published.table.num_rows)
+        return self.reduce(of_rows), published.reduce(of_drawn)
+
+    def draw_twice(
+        self,
+        first: Drawing,
+        of_rows: Pass,
+        then: Callable[[Reducible, ByPlace], Second],
+        entropy: Entropy,
+        writer: RowWriter,
+        progress: tuple[Callable[[int], None], Callable[[int], None]],
+    ) -> ByPlace:
+        answers = pa.concat_tables([first(batch, entropy).table for batch in self.batches(first.reads)])
+        names = [*self.table.column_names, *answers.column_names]
+        both = self.divided(pa.table([*self.table.columns, *answers.columns], names))
+        progress[0](answers.num_rows)
+        second = then(both, self.reduce(of_rows))
+        progress[1](both._published(second.drawing, entropy, writer).num_rows)
+        return both.reduce(second.of_rows)
+
+    def _published(self, drawing: Drawing, entropy: Entropy, writer: RowWriter) -> pa.Table:
+        """What is drawn for every row, once it is written."""
+        drawn = [drawing(batch, entropy) for batch in self.batches(drawing.reads)]
+        for each in drawn:
+            writer.write_identity(each.table, drawing.public, drawing.keys, each.ties)
+        writer.finish_identity()
+        return pa.concat_tables([each.table for each in drawn])
+
+    def divided(self, table: pa.Table) -> "DividedThroughout":
+        """Another table in such parts."""
+        return DividedThroughout(table, self.cuts, self.order)
 
 
 def answered_table(rows: Sequence[Row]) -> pa.Table:

@@ -15,7 +15,7 @@ from gedp.confidential.table import open_table_of
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy.examples import example_text
 from tests.helpers.builder import ACCOUNTING, KINDS, spec_of, table_of
-from tests.helpers.passes import DividedEngine
+from tests.helpers.passes import DividedThroughout
 from tests.helpers.runs import gedp as command
 from tests.house.frozen import frozen
 from tests.house.lasting import table_text
@@ -53,7 +53,7 @@ def make_divided(case: str, folder: Path) -> None:
     """The same release by the divided engine. What is made of a release does not depend on the engine."""
     spec = _spec(case)
     with _making(folder):
-        table = open_table_of(spec, DividedEngine(table_of(), [31], lambda places: places[::-1]))
+        table = open_table_of(spec, DividedThroughout(table_of(), [31], lambda places: places[::-1]))
         ledger = gedp.Ledger.open(folder / "ledger")
         gedp.measure(table, spec, out=folder / "release", ledger=ledger, entropy=SeededEntropy(SEED))
 

@@ -78,8 +78,8 @@ def read_pins() -> dict[str, dict[str, Pin]]:
 
 
 def differing(before: Pins, now: Pins) -> dict[str, str]:
-    """Every file that is not what it was, and in which way."""
-    names = sorted(before.keys() | now.keys())
+    """Every file that is not what it was, and in which way; what is made of others comes last."""
+    names = sorted(before.keys() | now.keys(), key=lambda name: (bool(DERIVED.match(name)), name))
     how = {n: "new" if n not in before else "missing" if n not in now else "different" for n in names}
     return {n: how[n] for n in names if how[n] != "different" or not before[n].agrees(now[n])}
 
