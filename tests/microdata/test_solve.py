@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, Marginal, fit_cells, pool
+from gedp.microdata.solve import DIRECT_LIMIT, ROUNDING, ConvergenceError, Marginal, fit_cells, pool
 from gedp.microdata.weights import least_norm
 
 Direct = list[tuple[FloatArray, FloatArray]]
@@ -77,6 +77,11 @@ def test_cells_are_those_of_dense_least_squares(direct_limit: int, problem: tupl
         ours = np.diag(fit.variances)
     np.testing.assert_allclose(ours, covariance, rtol=0, atol=1e-8 * np.abs(covariance).max())
     assert system.residual < 1e-9
+
+
+@given(problem=problems())
+def test_a_residual_that_is_rounding_error_is_stated_alike_in_every_run(problem: tuple[Direct, list[Marginal]]) -> None:
+    assert fit_cells(*problem, DIRECT_LIMIT).system.residual == ROUNDING
 
 
 @given(problem=problems(), seed=st.integers(0, 99))

@@ -28,6 +28,8 @@ CG_TOLERANCE = 1e-13
 MOST_CG_STEPS = 5_000
 #: Relative to the right-hand side, both scaled by the diagonal: what is left is far below the noise of the answers.
 ACCEPTED_RESIDUAL = 1e-6
+#: A smaller residual is rounding error: it would differ from run to run, and with it the file that states it.
+ROUNDING = 1e-13
 REFINEMENTS = 2
 
 
@@ -78,7 +80,7 @@ class MarginalSystem:
         self.starts = np.cumsum([0, *(marginal.groups for marginal in self.marginals)])
         self.size = int(self.starts[-1])
         self.steps = 0  # of conjugate gradients, over all solutions so far
-        self.residual = 0.0  # the largest of all solutions so far
+        self.residual = ROUNDING  # the largest of all solutions so far
         self.diagonals = [m.variances + m.sums(cell_variances) for m in self.marginals]
         self._scale = 1 / np.sqrt(np.concatenate([*self.diagonals, np.empty(0)]))
         # _below[p][q], p > q: what groups of query p and of query q have in common.
