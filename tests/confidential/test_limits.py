@@ -60,6 +60,7 @@ def test_what_is_beyond_the_limits_is_told_what_is_not(gamma: str, price: str, p
     (fault,) = refused.value.faults
     assert fault.place == f"line {LINE}, attributes.wage"
     assert reason in fault.problem
+    assert fault.problem.startswith("in query 'county', with gamma" if way == "mu" else "with gamma")
     assert "bits" not in fault.problem + fault.suggestion
     ways = dict(re.findall(rf"(gamma|{way}) = ([0-9.]+)", fault.suggestion))
     assert ways
