@@ -13,7 +13,7 @@ import pytest
 
 from gedp.lab.evaluate import evaluation
 from tests.helpers.canaries import sings, with_canaries
-from tests.helpers.runs import COMMAND, gedp, names, not_ignored, small_table, write_case
+from tests.helpers.runs import COMMAND, gedp, names, small_table, write_case
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
 
@@ -107,8 +107,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
     places = environment(tmp_path)
     before = everything(tmp_path)
     command = [*COMMAND, "evaluate", "out", "--truth", "t.parquet", *(f"--by={key}" for key in ("cnty", "naics", ""))]
-    with not_ignored(signal.SIGINT):
-        process = subprocess.Popen(command, cwd=tmp_path, env=places, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=tmp_path, env=places, stderr=subprocess.PIPE, text=True)
     while not (tmp_path / "out-evaluation").exists() and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(signal.SIGINT)

@@ -2,11 +2,10 @@
 
 import io
 import os
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -98,16 +97,6 @@ def start(*arguments: str, folder: Path) -> "subprocess.Popen[str]":
     return subprocess.Popen(
         [*COMMAND, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-
-
-@contextmanager
-def not_ignored(number: signal.Signals) -> Iterator[None]:
-    """What is started here takes the signal, though who runs the tests, such as nohup, may ignore it."""
-    before = signal.signal(number, signal.SIG_DFL)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 def small_table(rows: int = 40) -> pa.Table:

@@ -1,7 +1,10 @@
 """How far a value can move below its bound, against all pairs of close values there are."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,6 +12,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gedp.arrays import MOST_UNITS
+from gedp.confidential.classes import class_intervals
 from gedp.individual import clipping_bounds
 from gedp.individual.answers import PARTS_OF_UNIT
 from gedp.individual.bounds import bounds_at
@@ -85,3 +89,13 @@ def test_bounds_of_a_combination_are_cut_down_together_to_what_a_grid_carries(
 
 def test_estimates_of_all_that_a_table_holds_are_added_up_without_overflow() -> None:
     assert MOST_UNITS * PARTS_OF_UNIT < 2**63
+
+
+@given(st.integers(1, 10**6), st.fractions(Fraction(1, 1000), Fraction(1, 2)))
+def test_classes_of_nobody_fall_out_of_their_intervals_on_either_side(rows: int, zeta: Fraction) -> None:
+    size = Classes("size", "x", (Decimal(0), Decimal(5)))
+    table = class_table(ClassQuery("by size", ("size",), ("size",)), {"size": size}, {"x": ATTRIBUTES[0]})
+    mechanism: Any = SimpleNamespace(psi=ATTRIBUTES[0].protection.psi, sigma=1.0)
+    tau = class_intervals(table, {"x": mechanism}, rows, zeta)["x"].tau
+    assert rows * math.log1p(-math.erfc(tau / math.sqrt(2))) == pytest.approx(math.log1p(-float(zeta)), rel=1e-6)
+    assert class_intervals(table, {}, rows, zeta) == {}
