@@ -212,6 +212,7 @@ def test_a_release_that_somebody_holds_is_not_paid_for_again(tmp_path: Path) -> 
 
 
 def test_of_many_runs_for_one_folder_one_pays(tmp_path: Path) -> None:
+    """Each is a process that imports everything: that takes the time."""
     write_case(tmp_path)
     runs = [
         subprocess.Popen([*COMMAND, "run", "spec.toml", "--answers-only"], cwd=tmp_path, stderr=subprocess.DEVNULL)

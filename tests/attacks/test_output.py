@@ -32,7 +32,10 @@ CLOSED_IN_EVERY_WAY = {("--help",), ("tabulate", "out")}
 
 
 def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A line for bash in which `gedp` is ours; the code is that of the first command of a pipe that fails."""
+    """A line for bash in which `gedp` is ours, a new process that takes a second to import everything.
+
+    The code is that of the first command of a pipe that fails.
+    """
     script = f'gedp() {{ "$PYTHON" -c "$CODE" "$@"; }}; set -o pipefail; {line}'
     known = {"PYTHON": COMMAND[0], "CODE": COMMAND[2], "PYTHONPATH": str(Path(cli.__file__).parents[2])}
     return subprocess.run(

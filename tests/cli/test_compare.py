@@ -96,7 +96,7 @@ def test_nothing_is_left_outside_the_folder(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    """The whole process group is interrupted, as by a key on a terminal."""
+    """The whole process group, three new processes, is interrupted, as by a key on a terminal."""
     write_case(tmp_path, SYNTHETIC)
     run = ("compare", "spec.toml", "--by", "cnty", "--seed", "1", "--workers", "2", "--out", "here", "--replicates")
     process = subprocess.Popen(

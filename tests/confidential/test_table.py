@@ -383,7 +383,7 @@ def test_groups_are_what_plain_python_finds(rows: list[tuple[str, str]], by: tup
 
 
 @given(st.lists(st.one_of(st.none(), st.integers(0, 30)), min_size=1, max_size=60), st.sampled_from([1, 7, 1000]))
-@settings(max_examples=30)
+@settings(max_examples=15)
 def test_repeated_ids_are_counted_part_by_part(ids: list[int | None], at_once: int) -> None:
     known = [key for key in ids if key is not None]
     with pytest.MonkeyPatch.context() as patch:

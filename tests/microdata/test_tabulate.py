@@ -142,7 +142,7 @@ def test_errors_are_as_large_as_stated(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["psi", "auto"])
 def test_intervals_cover_measured_and_unmeasured_groups(tmp_path: Path, mechanism: str) -> None:
-    releases = 200
+    releases = 100
     off = standard_errors_off(tmp_path, mechanism, releases)
     covered = {by: np.abs(values) < 1.959964 for by, values in off.items()}
     # Groups of one release are correlated: only releases count as independent.
@@ -253,6 +253,7 @@ def test_a_table_on_file_is_complete_though_the_output_is_closed(tmp_path: Path)
 
 
 def with_output_closed(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A new process, which takes a second: Python must find its output closed when it starts."""
     line = shlex.join([*COMMAND, *arguments])
     return subprocess.run(["bash", "-c", f"{line} >&-"], capture_output=True, text=True, check=False)
 
