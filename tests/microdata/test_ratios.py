@@ -321,7 +321,7 @@ def test_intervals_cover_roughly(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_intervals_cover_over_releases(tmp_path: Path) -> None:
-    releases = 100
+    releases = 200
     hits = coverage(tmp_path, releases)
     room = 3 * np.sqrt(0.95 * 0.05 / releases)  # groups of one release are correlated
     for what, each in hits.items():

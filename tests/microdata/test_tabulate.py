@@ -142,7 +142,7 @@ def test_errors_are_as_large_as_stated(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["psi", "auto"])
 def test_intervals_cover_measured_and_unmeasured_groups(tmp_path: Path, mechanism: str) -> None:
-    releases = 100
+    releases = 200
     off = standard_errors_off(tmp_path, mechanism, releases)
     covered = {by: np.abs(values) < 1.959964 for by, values in off.items()}
     # Groups of one release are correlated: only releases count as independent.
