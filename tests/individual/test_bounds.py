@@ -70,7 +70,7 @@ def test_bounds_stay_in_range_and_sensitivity_follows_them(upper: float, most: f
 @given(
     st.lists(st.floats(1, 2.0**53), min_size=1, max_size=4),
     st.lists(st.floats(1, 2.0**53), min_size=4, max_size=4),
-    st.integers(-1000, 1000).filter(bool),
+    st.integers(-1000, -1) | st.integers(1, 1000),
     st.floats(2.0**20, 2.0**53),
 )
 @example([2.0**53, 5.0], [2.0**53, 5.0, 1.0, 1.0], 3, 2.0**40)
