@@ -98,7 +98,7 @@ faults: .venv/.test
 mutants: export PYTHONPATH := $(CURDIR)/build/mutants/tool:$(PYTHONPATH)
 mutants: build/mutants/tool/.ready
 	$(BIN)/python -m pytest -q -p no:cacheprovider tools/mutants
-	nice $(BIN)/python -m tools.mutants $(if $(ROOMS),--rooms $(ROOMS)) --sample $(or $(SAMPLE),40) --seconds $(or $(SECONDS),20)
+	nice $(BIN)/python -m tools.mutants $(if $(ROOMS),--rooms $(ROOMS)) --sample $(or $(SAMPLE),40) --seconds $(or $(SECONDS),20) --seed $(SEED)
 
 build/mutants/tool/.ready: requirements-mutants.lock | .venv/.test
 	rm -rf $(@D)

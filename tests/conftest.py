@@ -52,7 +52,10 @@ def processes() -> Any:
 
 @pytest.fixture(scope="session")
 def demonstration(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demonstration]:
-    """The demonstration state and its release, one for all workers: what a test changes, it copies."""
+    """The demonstration state and its release, one for all workers: what a test changes, it copies.
+
+    Whoever asks first waits 4 seconds for it.
+    """
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     made = made_once(shared / "demonstration")

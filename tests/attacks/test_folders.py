@@ -212,13 +212,14 @@ def test_a_release_that_somebody_holds_is_not_paid_for_again(tmp_path: Path) -> 
 
 
 def test_of_many_runs_for_one_folder_one_pays(tmp_path: Path) -> None:
+    """Each is a process that imports everything: that takes the time."""
     write_case(tmp_path)
     runs = [
         subprocess.Popen([*COMMAND, "run", "spec.toml", "--answers-only"], cwd=tmp_path, stderr=subprocess.DEVNULL)
-        for _ in range(4)
+        for _ in range(3)
     ]
     ends = sorted(process.wait() for process in runs)
-    assert ends == [0, 1, 1, 1]
+    assert ends == [0, 1, 1]
     state = Ledger.open(tmp_path / "t.parquet.ledger").state()
     assert state.total.mu_squared == PRICE
     assert [release.outcome for release in state.releases] == ["finished"]

@@ -89,10 +89,10 @@ def test_without_ids_the_first_row_is_either_alike(tmp_path: Path) -> None:
     """With little noise the rows can be told apart: which comes first is a fair coin."""
     table = pa.table({"key": ["a", "b"], "cnty": ["001", "001"], "emp": [1, 900]})
     smaller_first = 0
-    for i in range(60):
+    for i in range(30):
         smaller, larger = released(table, tmp_path / str(i), with_id=False, mu="9").identity()["emp"].to_pylist()
         smaller_first += smaller < larger
-    assert 8 < smaller_first < 52  # 5.7 standard deviations
+    assert 0 < smaller_first < 30  # both wrong once in 2**29
 
 
 @pytest.mark.parametrize("with_id", [True, False])

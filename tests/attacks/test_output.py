@@ -2,10 +2,9 @@
 
 import os
 import pty
+import shlex
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import pytest
@@ -19,27 +18,24 @@ from tests.helpers.runs import COMMAND, LEDGER, PRICE, gedp, names, write_case
 WHOLE = {"identity.parquet", "manifest.json", "microdata.json", "microdata.parquet", "report.html", "tables"}
 COMMANDS = (
     ("--help",),
-    ("--version",),
-    ("examples",),
     ("explain", "spec.toml"),
     ("ledger", "export", LEDGER, "--out", "ledger.csv"),
-    ("ledger", "remaining", LEDGER),
     ("ledger", "show", LEDGER),
-    ("ledger", "verify", LEDGER),
-    ("microdata", "out"),
     ("report", "out"),
-    ("reproduce", "intervals"),
     ("run", "spec.toml", "--dry-run", "--force"),
     ("tabulate", "out"),
     ("tabulate", "out", "--out", "table.csv"),
 )
-#: What is closed, and how a command then ends. Of most commands the long tests alone try more than the first.
+#: What is closed, and how a command then ends; main() sees to it for all of them, so not every pair is tried.
 CLOSED = {">&-": LOST, "2>&-": 0, "<&- >&- 2>&-": LOST}
-CLOSED_IN_EVERY_WAY = {("--help",), ("ledger", "verify", LEDGER), ("tabulate", "out")}
+CLOSED_IN_EVERY_WAY = {("--help",), ("tabulate", "out")}
 
 
 def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """A line for bash in which `gedp` is ours; the code is that of the first command of a pipe that fails."""
+    """A line for bash in which `gedp` is ours, a new process that takes a second to import everything.
+
+    The code is that of the first command of a pipe that fails.
+    """
     script = f'gedp() {{ "$PYTHON" -c "$CODE" "$@"; }}; set -o pipefail; {line}'
     known = {"PYTHON": COMMAND[0], "CODE": COMMAND[2], "PYTHONPATH": str(Path(cli.__file__).parents[2])}
     return subprocess.run(
@@ -66,9 +62,7 @@ def released(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (">&-", LOST, "it is closed"),
         ("1</dev/null", LOST, "bad file descriptor"),
         ("| true", BROKEN_PIPE, ""),
-        ("<&- | true", BROKEN_PIPE, ""),
         (">/dev/full 2>/dev/full", LOST, ""),
-        (">&- 2>&-", LOST, ""),
         ("<&- >&- 2>&-", LOST, ""),
         ("2>&-", 0, ""),
         ("2>/dev/full", 0, ""),
@@ -98,16 +92,14 @@ def test_a_refusal_stays_one_when_output_is_lost_too(output: str, released: Path
     assert shell(f"gedp explain no-such-spec {output}", released).returncode == 2
 
 
-def commands_and_closed() -> Iterator[Any]:
-    for command in COMMANDS:
-        for output in CLOSED:
-            is_quick = output == ">&-" or command in CLOSED_IN_EVERY_WAY
-            yield pytest.param(" ".join(command), output, marks=[] if is_quick else pytest.mark.slow)
-
-
-@pytest.mark.parametrize(("command", "output"), list(commands_and_closed()))
-def test_no_command_ends_in_a_traceback_when_streams_are_closed(command: str, output: str, released: Path) -> None:
-    ended = shell(f"gedp {command} {output}", released)
+@pytest.mark.parametrize(
+    ("command", "output"),
+    [(c, output) for c in COMMANDS for output in CLOSED if output == ">&-" or c in CLOSED_IN_EVERY_WAY],
+)
+def test_no_command_ends_in_a_traceback_when_streams_are_closed(
+    command: tuple[str, ...], output: str, released: Path
+) -> None:
+    ended = shell(f"gedp {shlex.join(command)} {output}", released)
     assert ended.returncode == CLOSED[output], ended
     assert "Traceback" not in ended.stderr
     assert "Error" not in ended.stderr
@@ -179,27 +171,18 @@ def test_a_width_that_is_none_changes_nothing(
 @pytest.mark.parametrize(
     "environment",
     [
-        {"TERM": "dumb"},
         {"TERM": "no-such-terminal"},
         {"NO_COLOR": "1"},
-        {"PYTHONIOENCODING": "ascii"},
         {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         {"COLUMNS": "0", "LINES": "0", "TERM": "dumb", "PYTHONIOENCODING": "ascii"},
     ],
     ids=str,
 )
-@pytest.mark.parametrize(
-    "command",
-    [("explain", "spec.toml"), pytest.param(("tabulate", "out", "--by", "cnty"), marks=pytest.mark.slow)],
-    ids=" ".join,
-)
-def test_odd_terminals_get_words_and_numbers(
-    command: tuple[str, ...], environment: dict[str, str], released: Path
-) -> None:
+def test_odd_terminals_get_words_and_numbers(environment: dict[str, str], released: Path) -> None:
     """On a real terminal, which has no size."""
     leader, follower = pty.openpty()
     process = subprocess.Popen(
-        [*COMMAND, *command],
+        [*COMMAND, "explain", "spec.toml"],
         cwd=released,
         env={**os.environ, **environment},
         stdin=follower,

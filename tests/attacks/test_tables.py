@@ -1,6 +1,7 @@
 """Broken, odd and hostile tables: one clear fault before anything is spent, and no record in any message."""
 
 import gzip
+import json
 import os
 from collections.abc import Callable
 from decimal import Decimal
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
+from gedp.microdata.on_file import find_microdata
 from gedp.policy import Attribute, Closeness, Data
 from gedp.release import read_release
 from tests.helpers.runs import Ended, gedp, names, small_table, write_case, write_spec
@@ -154,14 +156,28 @@ def write_typed(folder: Path, column: str, sql: str) -> str:
     return str(described[0][1])
 
 
-@pytest.mark.parametrize("kind", USABLE)
-def test_types_of_public_columns_that_work_to_the_end(kind: str, tmp_path: Path) -> None:
-    assert write_typed(tmp_path, "cnty", USABLE[kind]) == kind
+def test_types_of_public_columns_that_work_to_the_end(tmp_path: Path) -> None:
+    """A column of each type, and a query by each."""
+    kinds, path = [f"c{place}" for place in range(len(USABLE))], tmp_path / "t.parquet"
+    with duckdb.connect() as connection:
+        connection.register("small", small_table())
+        columns = ", ".join(f"{sql} AS {name}" for name, sql in zip(kinds, USABLE.values(), strict=True))
+        numbered = "SELECT *, row_number() OVER () - 1 AS i FROM small"
+        connection.execute(f"COPY (SELECT * EXCLUDE (i), {columns} FROM ({numbered})) TO '{path}' (FORMAT parquet)")
+        described = connection.execute(f"DESCRIBE SELECT {', '.join(kinds)} FROM '{path}'").fetchall()
+    assert [row[1] for row in described] == list(USABLE)
+    public = ('["cnty", "naics"]', json.dumps(["cnty", "naics", *kinds]))
+    queries = "".join(f'[[queries]]\nname = "{name}"\nby = ["{name}"]\nmu = {{ emp = 0.1 }}\n' for name in kinds)
+    write_spec(tmp_path, public, ("[output]", f"{queries}[output]"))
     ended = gedp("run", "spec.toml", folder=tmp_path)
     assert (ended.code, ended.err) == (0, "")
-    groups = read_release(tmp_path / "out").answers("county").num_rows
-    ended = gedp("tabulate", "out", "--by", "cnty", "--out", "table.csv", folder=tmp_path)
-    assert (ended.code, ended.out) == (0, f"Wrote {groups} lines to table.csv.\n")
+    release = read_release(tmp_path / "out")
+    microdata = find_microdata(release)
+    for name, kind in zip(kinds, USABLE, strict=True):
+        groups = 2 if kind == "BOOLEAN" else 3
+        assert release.answers(name).num_rows == microdata.tabulate(name, "emp").arrow.num_rows == groups
+    ended = gedp("tabulate", "out", "--by", ",".join(kinds), "--out", "table.csv", folder=tmp_path)
+    assert (ended.code, ended.out) == (0, "Wrote 12 lines to table.csv.\n")
     assert gedp("evaluate", "out", "--truth", "t.parquet", folder=tmp_path).code == 0
 
 

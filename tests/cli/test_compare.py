@@ -96,11 +96,11 @@ def test_nothing_is_left_outside_the_folder(tmp_path: Path) -> None:
 
 
 def test_an_interrupt_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    """The whole process group is interrupted, as by a key on a terminal."""
+    """The whole process group, three new processes, is interrupted, as by a key on a terminal."""
     write_case(tmp_path, SYNTHETIC)
     run = ("compare", "spec.toml", "--by", "cnty", "--seed", "1", "--workers", "2", "--out", "here", "--replicates")
     process = subprocess.Popen(
-        [*COMMAND, *run, "5000"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [*COMMAND, *run, "500"], cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
     files = tmp_path / "here" / "replicates"
     while not (files.exists() and len(list(files.glob("0*.parquet"))) >= 3) and process.poll() is None:
@@ -111,7 +111,7 @@ def test_an_interrupt_is_one_line_and_the_same_command_goes_on(tmp_path: Path) -
     assert process.returncode == 130
     assert error.strip().count("\n") == 0
     assert error.strip().startswith("gedp: interrupted. ")
-    assert error.strip().endswith("of 5000 replicates are finished and kept; the same command goes on from there")
+    assert error.strip().endswith("of 500 replicates are finished and kept; the same command goes on from there")
     assert names(files) == [*finished, "groups.parquet"]  # nothing half written
     before = {name: (files / name).stat().st_mtime_ns for name in finished}
     ended = gedp(*run, str(len(finished) + 1), folder=tmp_path)

@@ -59,7 +59,7 @@ def check_what_is_left(folder: Path) -> dict[str, str]:
     return outcomes
 
 
-@pytest.mark.parametrize("kills", [12, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [12, pytest.param(40, marks=pytest.mark.slow)])
 def test_kill_at_random_moments(kills: int, tmp_path: Path, processes: Any) -> None:
     write_case(tmp_path, UNLIMITED)
     assert gedp("run", "spec.toml", "--answers-only", "--out", "out/same", folder=tmp_path).code == 0
@@ -100,7 +100,7 @@ def reservations(folder: Path) -> list[str]:
     return [release.outcome for release in Ledger.open(folder / LEDGER, create=False).state().releases]
 
 
-@pytest.mark.parametrize("times", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [10, pytest.param(40, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_path: Path, processes: Any) -> None:
     """They end in one line and the exit code of the signal, or come too late; what may have been spent is said."""
@@ -148,11 +148,7 @@ def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_pa
 def test_a_signal_after_the_reservation(number: signal.Signals, word: str, tmp_path: Path) -> None:
     """A process of its own, with a table large enough to be interrupted while noise is drawn."""
     write_case(tmp_path, table=small_table(400_000))
-    before = signal.signal(number, signal.SIG_DFL)  # these tests may be run by nohup
-    try:
-        process = start("run", "spec.toml", "--answers-only", folder=tmp_path)
-    finally:
-        signal.signal(number, before)
+    process = start("run", "spec.toml", "--answers-only", folder=tmp_path)
     patience = time.monotonic() + 60
     while not ((tmp_path / LEDGER).exists() and reservations(tmp_path)):
         assert process.poll() is None, process.communicate()

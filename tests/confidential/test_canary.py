@@ -11,7 +11,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 from rich.pretty import pretty_repr
 from rich.traceback import Traceback
 
@@ -64,10 +63,7 @@ def logs() -> Iterator[io.StringIO]:
 
 def everything_about(error: BaseException) -> str:
     """What the tools that people use would show of an error: with the variables of each frame, and every link."""
-    rich = Console(file=io.StringIO(), width=400)
-    rich.print(
-        Traceback.from_exception(type(error), error, error.__traceback__, show_locals=True, locals_max_string=10_000)
-    )
+    rich = Traceback.extract(type(error), error, error.__traceback__, show_locals=True, locals_max_string=10_000)
     found = pytest.ExceptionInfo.from_exception(error)
     parts = [
         str(error),
@@ -76,7 +72,8 @@ def everything_about(error: BaseException) -> str:
         "".join(traceback.format_exception(error)),
         "".join(traceback.TracebackException.from_exception(error, capture_locals=True).format()),
         str(found.getrepr(showlocals=True, style="long", chain=True)),
-        rich.file.getvalue(),  # type: ignore[attr-defined]
+        *(stack.exc_value for stack in rich.stacks),
+        *(str(shown) for stack in rich.stacks for frame in stack.frames for shown in (frame.locals or {}).values()),
     ]
     parts += [everything_about(link) for link in (error.__cause__, error.__context__) if link is not None]
     return "\n".join(parts)

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import gedp
-from gedp.confidential.limits import psi_mechanisms, require_pool
-from gedp.errors import FaultsError
-from gedp.policy import Spec, parse_spec, pools
+from gedp.confidential.limits import _reason, psi_mechanisms, require_pool
+from gedp.errors import DomainError, FaultsError
+from gedp.policy import Attribute, Closeness, Spec, parse_spec, pools
 
 SPEC = """
 [data]
@@ -60,6 +60,7 @@ def test_what_is_beyond_the_limits_is_told_what_is_not(gamma: str, price: str, p
     (fault,) = refused.value.faults
     assert fault.place == f"line {LINE}, attributes.wage"
     assert reason in fault.problem
+    assert fault.problem.startswith("in query 'county', with gamma" if way == "mu" else "with gamma")
     assert "bits" not in fault.problem + fault.suggestion
     ways = dict(re.findall(rf"(gamma|{way}) = ([0-9.]+)", fault.suggestion))
     assert ways
@@ -100,3 +101,12 @@ def test_lines_of_a_spec_are_no_part_of_what_it_says(tmp_path: Path) -> None:
     one, other = gedp.read_spec(path), gedp.read_spec(moved)
     assert one == other
     assert other.lines["attributes", "wage"] == one.lines["attributes", "wage"] + 1
+
+
+def test_a_reason_leaves_out_the_attribute_whatever_it_is_called() -> None:
+    attribute = Attribute("pay: all", Closeness("sqrt", Decimal(1)))
+    for said in (
+        "pay: all at mu = 0.7: noise drowns all. Take a larger mu",
+        "noise drowns all, at mu = 1",
+    ):
+        assert _reason(DomainError(said), attribute) == "noise drowns all"

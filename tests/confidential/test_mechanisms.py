@@ -93,7 +93,7 @@ def test_noise_is_normal_with_the_stated_scale_and_no_other(
     drawn = noise(name, mu)
     assert kstest(drawn, norm.cdf).pvalue > 1e-4
     for wrong in (0.9, 1.1):
-        assert kstest(drawn * wrong, norm.cdf).pvalue < 1e-12
+        assert kstest(drawn * wrong, norm.cdf, method="asymp").pvalue < 1e-12
     # The charges for grid and floating point may only add to it.
     assert 0.99 < drawn.std() < 1.02
 

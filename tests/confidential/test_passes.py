@@ -45,13 +45,13 @@ def test_the_local_engine_finds_what_plain_python_finds(rows: list[Row], bound: 
 
 
 @given(some_rows, st.integers(1, 2**41), st.lists(st.integers(0, 25), max_size=4), st.integers(0, 99))
-@settings(max_examples=6)
+@settings(max_examples=4)
 def test_parts_find_together_what_is_there(rows: list[Row], bound: int, cuts: Sequence[int], seed: int) -> None:
     agrees(DividedEngine(table_of(rows), cuts, shuffled(seed)), rows, bound)
 
 
 @given(some_rows, st.lists(st.integers(0, 25), max_size=4), st.integers(0, 99))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5)
 def test_rows_of_a_release_are_gone_over_alike(
     tmp_path_factory: pytest.TempPathFactory, rows: list[Row], cuts: Sequence[int], seed: int
 ) -> None:
@@ -72,7 +72,7 @@ def test_what_is_wrong_is_counted_alike_in_one_piece_and_in_parts() -> None:
 
 
 @given(some_rows, st.lists(st.integers(0, 25), max_size=3), st.booleans())
-@settings(max_examples=5)
+@settings(max_examples=3)
 def test_drawn_rows_are_what_is_published_and_counted(rows: list[Row], cuts: Sequence[int], with_id: bool) -> None:
     """A task draws as the local engine does, and what is read back of the rows is what they say."""
     engine, drawing = DividedEngine(table_of(rows), cuts, lambda places: places), identity_drawing(with_id)

@@ -10,7 +10,7 @@ import pytest
 import gedp
 from tests.faults.inject import STRACE
 
-SAMPLE = 100  # faults
+SAMPLE = 40  # faults
 
 
 def harness(*arguments: str) -> subprocess.CompletedProcess[str]:

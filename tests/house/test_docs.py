@@ -16,7 +16,7 @@ from tests.helpers.runs import gedp
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 #: Pages whose examples work for half a minute: many plans, many releases.
-LONG = {"choosing.md", "compare.md", "planning.md", "policy-meeting.md"}
+LONG = {"baselines.md", "choosing.md", "compare.md", "planning.md", "policy-meeting.md"}
 
 
 def blocks(page: Path, language: str) -> list[str]:

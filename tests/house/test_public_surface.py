@@ -41,7 +41,7 @@ def test_functions_and_classes_can_be_pickled() -> None:
 
 
 def test_a_name_is_the_same_thing_whatever_was_imported_before() -> None:
-    """No module of ours has the name of something that is offered."""
+    """No module of ours has the name of something that is offered. Importing all of them takes some seconds."""
     code = (
         "import gedp, pkgutil, importlib\n"
         f"before = {{name: getattr(gedp, name) for name in {NAMES!r}}}\n"

@@ -20,7 +20,7 @@ NEVER_CALLED = "pyarrow.NativeFile.truncate"
 
 
 def wrong(stubs: Path) -> set[str]:
-    """The names of which stubs tell what is not so, by the check that comes with mypy."""
+    """The names of which stubs tell what is not so, by the check that comes with mypy, which takes some seconds."""
     result = subprocess.run(
         [sys.executable, "-m", "mypy.stubtest", "--concise", "--ignore-missing-stub", "pyarrow"],
         cwd=stubs.parent,

@@ -1,16 +1,24 @@
 """How far a value can move below its bound, against all pairs of close values there are."""
 
+import math
 from decimal import Decimal
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gedp.arrays import MOST_UNITS
+from gedp.confidential.classes import class_intervals
 from gedp.individual import clipping_bounds
+from gedp.individual.answers import PARTS_OF_UNIT
 from gedp.individual.bounds import bounds_at
 from gedp.individual.classes import bounds_in, class_table
-from gedp.policy import Attribute, Closeness
+from gedp.individual.combinations import combined_bounds
+from gedp.policy import Attribute, Closeness, Weights
 from gedp.policy.classes import Classes, ClassQuery
 from tests.individual.test_neighbors import ATTRIBUTES
 
@@ -57,3 +65,37 @@ def test_bounds_stay_in_range_and_sensitivity_follows_them(upper: float, most: f
     assert 1 <= found.bounds[0] <= np.floor(most)
     assert found.sensitivity[0] >= max(least, 1e-12)
     assert found.sensitivity[0] <= max(least, 2 * float(found.bounds[0]))
+
+
+@given(
+    st.lists(st.floats(1, 2.0**53), min_size=1, max_size=4),
+    st.lists(st.floats(1, 2.0**53), min_size=4, max_size=4),
+    st.integers(-1000, -1) | st.integers(1, 1000),
+    st.floats(2.0**20, 2.0**53),
+)
+@example([2.0**53, 5.0], [2.0**53, 5.0, 1.0, 1.0], 3, 2.0**40)
+def test_bounds_of_a_combination_are_cut_down_together_to_what_a_grid_carries(
+    one: list[float], other: list[float], weight: int, most: float
+) -> None:
+    weights = Weights(Fraction(1), {"x": weight, "y": 2})
+    upper = {"x": np.array(one), "y": np.array(other[: len(one)])}
+    found = combined_bounds(weights, dict.fromkeys("xy", ATTRIBUTES[0]), upper, most=most, least=0.0)
+    whole = {name: np.ceil(each) for name, each in upper.items()}
+    factor = np.minimum(most / (abs(weight) * whole["x"] + 2 * whole["y"]), 1)
+    for name in "xy":
+        assert found.bounds[name].tolist() == np.maximum(np.floor(whole[name] * factor), 1).tolist()
+    assert (abs(weight) * found.bounds["x"] + 2 * found.bounds["y"] <= most + weights.total).all()
+
+
+def test_estimates_of_all_that_a_table_holds_are_added_up_without_overflow() -> None:
+    assert MOST_UNITS * PARTS_OF_UNIT < 2**63
+
+
+@given(st.integers(1, 10**6), st.fractions(Fraction(1, 1000), Fraction(1, 2)))
+def test_classes_of_nobody_fall_out_of_their_intervals_on_either_side(rows: int, zeta: Fraction) -> None:
+    size = Classes("size", "x", (Decimal(0), Decimal(5)))
+    table = class_table(ClassQuery("by size", ("size",), ("size",)), {"size": size}, {"x": ATTRIBUTES[0]})
+    mechanism: Any = SimpleNamespace(psi=ATTRIBUTES[0].protection.psi, sigma=1.0)
+    tau = class_intervals(table, {"x": mechanism}, rows, zeta)["x"].tau
+    assert rows * math.log1p(-math.erfc(tau / math.sqrt(2))) == pytest.approx(math.log1p(-float(zeta)), rel=1e-6)
+    assert class_intervals(table, {}, rows, zeta) == {}

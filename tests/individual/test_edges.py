@@ -1,7 +1,10 @@
 """Specs at the edge of what individual accounting can carry: giants in small units, no tables, any zeta."""
 
+from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -9,6 +12,7 @@ import pyarrow.csv
 import pytest
 
 import gedp
+from gedp.confidential import individual
 from gedp.confidential.preparing import prepare
 from gedp.confidential.varied import clipping_range
 from gedp.errors import FaultsError, Refused
@@ -66,6 +70,7 @@ def test_the_largest_bound_is_the_last_that_has_noise_at_any_price(psi: str, sig
     def noise(bound: float) -> float:
         return float(clipping_bounds(attribute, pa.array([bound * 0.01]).to_numpy()).sensitivity[0] / cheapest**0.5)
 
+    assert most.is_integer()
     assert noise(most) <= LARGEST_SCALE
     assert most == 2**53 or noise(most * 1.001) > LARGEST_SCALE
 
@@ -124,3 +129,28 @@ def test_a_release_without_the_map_of_a_grouping_cannot_be_planned_from(tmp_path
     )
     with pytest.raises(FaultsError, match="grouping region: its map is not that of the release"):
         gedp.plan(other, like=tmp_path / "out")
+
+
+def test_the_largest_share_counts_every_table_by_classes_and_every_combination(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a pool of 2: 80% of 1 for groups, half of 0.5 and a tenth of 0.2 by classes, all of 0.25 for a combination."""
+
+    @dataclass(frozen=True)
+    class Said:
+        largest_share: float
+
+    def by_class(payer: str, share: float, part: Fraction) -> Any:
+        table = SimpleNamespace(query=SimpleNamespace(payer=lambda asked, classes: payer))
+        return SimpleNamespace(own=SimpleNamespace(table=table, parts={"n": part}), shares={"n": share})
+
+    monkeypatch.setattr(individual, "whole_pools", lambda spec: {"w": SimpleNamespace(mu_squared=Fraction(2))})
+    job: Any = SimpleNamespace(pools={"w": SimpleNamespace(pool=Fraction(1))}, spec=SimpleNamespace(classes={}))
+    said: Any = Said(0.8)
+    tables = [
+        by_class("w", 0.5, Fraction(1, 2)),
+        by_class("other", 1.0, Fraction(1)),
+        by_class("w", 0.1, Fraction(1, 5)),
+    ]
+    combined: Any = [SimpleNamespace(share=1.0, own=SimpleNamespace(parts={"w": Fraction(1, 4)}))]
+    found = individual.IndividualJob._with_set_aside(job, "w", said, tables, combined)
+    assert found.largest_share == pytest.approx((0.8 + 0.25 + 0.02 + 0.25) / 2)
+    assert individual.IndividualJob._with_set_aside(job, "w", said, [], []) is said

@@ -97,4 +97,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(max_examples=30, stateful_step_count=25)
+TestLedgerMachine.settings = settings(max_examples=15, stateful_step_count=25)

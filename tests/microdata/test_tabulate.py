@@ -253,6 +253,7 @@ def test_a_table_on_file_is_complete_though_the_output_is_closed(tmp_path: Path)
 
 
 def with_output_closed(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """A new process, which takes a second: Python must find its output closed when it starts."""
     line = shlex.join([*COMMAND, *arguments])
     return subprocess.run(["bash", "-c", f"{line} >&-"], capture_output=True, text=True, check=False)
 

@@ -101,7 +101,7 @@ def test_distance_is_the_integral_of_the_slope(protection: Protection, x: float,
 
 
 @given(combined_protections)
-@settings(max_examples=25)
+@settings(max_examples=12)
 def test_combinations_satisfy_the_four_conditions(protection: Protection) -> None:
     assert check_neighbor_function(protection.psi) == ()
 

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
@@ -16,15 +16,14 @@ from gedp.noise.rounding import at_least
 from gedp.noise.varied import VariedGrid, varied_psi_grid
 
 
-@given(st.sampled_from([Sqrt(), Log(1), Log(), Linear()]), st.floats(1e-3, 100), st.integers(4, 44), st.integers(0, 63))
+@given(st.sampled_from([Sqrt(), Log(1), Log(), Linear()]), st.floats(1e-3, 100), st.integers(5, 44), st.integers(0, 63))
 @example(Sqrt(), 1e-3, 44, 63)  # where the step is as fine as 62 bits allow
 def test_rounding_and_floats_are_charged_once_and_not_more(
     psi: Sqrt | Log | Linear, gamma: float, bits: int, size: int
 ) -> None:
-    try:
-        grid = varied_psi_grid(Protection(psi, gamma), bits, 2.0**size, 0.5)
-    except DomainError:
-        assume(False)
+    if isinstance(psi, Linear):  # the errors of larger sums are too large to be charged
+        size = min(size, math.floor(42 + math.log2(gamma)))
+    grid = varied_psi_grid(Protection(psi, gamma), bits, 2.0**size, 0.5)
     largest, relative_error = psi_range(psi, 2.0**size, 0.5)
     step, delta, reach = Fraction(grid.step), at_least(gamma), at_least(largest)
     charged = delta + step + 2 * reach * at_least(relative_error)

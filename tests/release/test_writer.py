@@ -192,7 +192,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> ReleaseFolder:
 
 
 @given(st.dictionaries(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8"))))
-@settings(max_examples=50)
+@settings(max_examples=15)
 def test_a_map_file_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, groups: dict[str, str]) -> None:
     folder = tmp_path_factory.mktemp("r")
     (folder / "m.csv").write_text("1111,Farms\n", encoding="utf-8")

@@ -22,7 +22,7 @@ from tools.mutants.equivalent import Equivalent, read
 from tools.mutants.trial import noticed, prepared
 
 ROOMS = ("noise", "accounting", "individual", "ledger", "confidential")
-FOLDERS = (*ROOMS, "attacks")
+FOLDERS = (*ROOMS, "policy", "attacks")  # policy: what `confidential` refuses about a spec
 
 
 def main() -> None:

@@ -20,8 +20,9 @@ from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, o
 SOURCE = Path(__file__).parents[2] / "src" / "gedp"
 UNUSED = (operator_assignment, operator_string)
 OPERATORS = [(kind, change) for kind, change in mutation_operators if change not in UNUSED]
-#: Calls whose arguments are never a choice.
+#: Calls whose arguments are never a choice, and an argument that only says what holds anyway.
 PLAIN = ("cast", "isinstance", "len")
+ASSERTED = "strict"
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,10 @@ def _changes(node: Any, inside: _Inside, positions: Any) -> Iterator[tuple[Any, 
 def _of_mutmut(node: Any) -> Iterator[Any]:
     for kind, change in OPERATORS:
         if isinstance(node, kind) and not isinstance(node, cst.Match):
-            none = change is operator_arg_removal  # which also puts None in the place of an argument
-            fewer = (changed for changed in change(node) if not none or len(changed.args) < len(node.args))
-            yield from (changed for changed in fewer if not _is_same_number(node, changed))
+            of_arguments = change is operator_arg_removal
+            for changed in change(node):
+                if _leaves_out(node, changed) if of_arguments else not _is_same_number(node, changed):
+                    yield changed
 
 
 def _of_our_own(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -129,7 +131,15 @@ def _is_plain(node: Any) -> bool:
     """Whether nothing in it is a choice: types, and calls that have one form alone."""
     if isinstance(node, cst.If):
         return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
+    if isinstance(node, cst.Arg):
+        return node.keyword is not None and node.keyword.value == ASSERTED
     return isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in PLAIN
+
+
+def _leaves_out(node: Any, changed: Any) -> bool:
+    """Whether an argument that could be another is left out, and not replaced by None."""
+    kept = [*map(id, changed.args)]
+    return len(kept) < len(node.args) and not any(_is_plain(each) for each in node.args if id(each) not in kept)
 
 
 def _is_same_number(node: Any, changed: Any) -> bool:

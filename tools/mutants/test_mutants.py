@@ -25,7 +25,7 @@ class Box:
 def put(box: Box, *, twice: bool = False) -> None:
     if box.size:
         raise ValueError(f"too large by {box.size - 1}")
-    store(box, len([box, box]))
+    store(box, len([box, box]), strict=True)
 '''
 
 FILE = "accounting/composition.py"
@@ -50,9 +50,9 @@ def test_constants_properties_conditions_and_calls_are_changed_and_words_and_typ
         'put: raise ValueError(f"too large by {box.size - 1}") → pass',
         'put: raise ValueError(f"too large by {box.size - 1}") → raise ValueError(f"too large by {box.size + 1}")',
         'put: raise ValueError(f"too large by {box.size - 1}") → raise ValueError(f"too large by {box.size - 2}")',
-        "put: store(box, len([box, box])) → pass",
-        "put: store(box, len([box, box])) → store(len([box, box]))",
-        "put: store(box, len([box, box])) → store(box, )",
+        "put: store(box, len([box, box]), strict=True) → pass",
+        "put: store(box, len([box, box]), strict=True) → store(len([box, box]), strict=True)",
+        "put: store(box, len([box, box]), strict=True) → store(box, strict=True)",
     }
 
 

@@ -77,9 +77,10 @@ class SeriesLoss:
     @property
     def sentences(self) -> tuple[str, ...]:
         """What somebody can learn about an establishment from one period, from any year, from all: a sentence each."""
-        kind, number = self.kind, _NUMBERS.get(self.all.first.per_year, "")
+        kind = self.kind
         told = [_told(f"From the tables of one {kind}", f"values of that {kind}", max(self.periods, key=_cost))]
         if kind != "year":
+            number = _NUMBERS[self.all.first.per_year]
             together = f"From the tables of any {number} consecutive {kind}s together"
             told.append(_told(together, f"values of all {number} {kind}s", max(self.years, key=_cost)))
         if self.all.loss > max(year.loss for year in self.years):

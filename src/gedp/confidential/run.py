@@ -75,8 +75,7 @@ def plan_run(
     require_free(out, replace=replace, keep=keep)
     prepared = prepare(open_table_of(spec, engine), spec)
     entropy = noise_for(spec, entropy)
-    request = Request.of(spec, seeded=entropy.kind != "system")
-    left = left_in(found, request, known_by(engine, spec), decided_by)
+    left = left_in(found, Request.of(spec), known_by(engine, spec), decided_by)
     return RunPlan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
 
 

@@ -64,7 +64,6 @@ def test_deleted_files_are_made_again(spec: Spec, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("by", "constraints"),
     [
-        (("cnty",), MicrodataOptions()),
         (("naics2", "cnty"), MicrodataOptions()),
         ((), MicrodataOptions()),
         (("naics2", "cnty"), MicrodataOptions(nonnegative=True)),

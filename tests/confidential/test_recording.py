@@ -1,0 +1,57 @@
+"""The ledger around the noise: where a link is left, and which decisions are published."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from gedp.accounting.composition import PrivacyLoss
+from gedp.confidential import recording
+from gedp.confidential.recording import _made
+from gedp.ledger import Ledger
+from gedp.ledger.entries import Break, Decision
+from gedp.policy import parse_spec
+from tests.helpers.ledgers import price_list
+from tests.policy.test_spec import GOOD
+
+pytestmark = pytest.mark.usefixtures("no_disk_waits")
+
+
+@pytest.mark.parametrize(
+    ("read", "meant", "origins", "is_left"),
+    [
+        pytest.param(["t.csv"], ["t.csv"], [], True, id="a file"),
+        pytest.param([], ["t.csv"], [], True, id="a table in memory that stands for a file"),
+        pytest.param([], ["t.csv"], ["t.csv"], False, id="a table of Spark, read from the file"),
+        pytest.param([], [], [], False, id="a table in memory"),
+    ],
+)
+def test_a_link_to_the_ledger_is_left_beside_files_that_nothing_else_reads_as_a_folder(
+    read: list[str],
+    meant: list[str],
+    origins: list[str],
+    is_left: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    left: list[list[Path]] = []
+    monkeypatch.setattr(recording, "leave_pointer", lambda ledger, files: left.append(files))
+    monkeypatch.setattr(recording, "known_by", lambda engine, spec: {"files": [Path(name) for name in meant]})
+    engine: Any = SimpleNamespace(files=lambda: read, origins=lambda: origins)
+    state = Ledger.open(tmp_path / "ledger").state()
+    ledger: Any = SimpleNamespace(reserve=lambda request, **known: SimpleNamespace(state=state))
+    request: Any = price_list("1", "0.5")
+    recording.record(ledger, engine, request, parse_spec(GOOD))
+    assert left == ([[Path("t.csv")]] if is_left else [])
+
+
+def test_a_published_decision_names_what_was_damaged_or_what_was_added(tmp_path: Path) -> None:
+    added = Ledger.open(tmp_path / "ledger").decide("two releases of 2019", add=PrivacyLoss.of("0.5"))
+    assert _made(added).what == ("budget counted in addition",)
+    assert isinstance(added.event, Decision)
+    broken = Break(2, "it is missing", "0" * 64)
+    damaged = replace(added, event=replace(added.event, breaks=(broken,)))
+    assert _made(damaged).what == (f"the ledger was damaged: {broken}",)
+    assert _made(damaged).reason == "two releases of 2019"
