@@ -16,7 +16,7 @@ from gedp.release.estimates import ZETA, no_clipping_tau
 #: What the first attribute is protected by; the second takes one of those that are never negative.
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "sqrt": {"psi": "sqrt", "gamma": 0.5},
-    "log": {"psi": "log", "gamma": 0.3, "shift": 1},
+    "log": {"psi": "log", "gamma": 0.1, "shift": 1},
     "linear": {"psi": "linear", "gamma": 20},
     "shifted": {"psi": "sqrt", "gamma": 1, "shift": 30},
     "signed": {"psi": "sqrt", "gamma": 2, "signed": True},
