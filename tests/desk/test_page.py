@@ -248,12 +248,14 @@ def test_all_can_be_done_by_keyboard(opened: Opened) -> None:
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Skip to the table"
     page.keyboard.press("Enter")
-    reached = set()
-    for _ in range(60):
+    below = {"0", "label", "as-csv", "as-xlsx", "copy-link", "chart", "drawn", "copy-command"}
+    beside = {"rows0", "columns", "formula", "filter-key", "confidence"}
+    missing, pressed = below | beside, 0
+    while missing and pressed < 200:  # a browser may stop at elements of its own on the way round
         page.keyboard.press("Tab")
-        reached.add(page.evaluate("document.activeElement.id || document.activeElement.dataset.sort || ''"))
-    assert {"0", "label", "as-csv", "as-xlsx", "copy-link", "chart", "drawn", "copy-command"} <= reached
-    assert {"rows0", "columns", "formula", "filter-key", "confidence"} <= reached
+        pressed += 1
+        missing.discard(page.evaluate("document.activeElement.id || document.activeElement.dataset.sort || ''"))
+    assert not missing
 
 
 def test_a_phone_shows_it_without_scrolling_sideways(browser: Browser, served: Served) -> None:
