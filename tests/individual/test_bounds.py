@@ -34,16 +34,17 @@ WIDE = (
 
 @pytest.mark.parametrize("attribute", WIDE, ids=lambda a: f"{a.protection.psi}, {a.protection.gamma:g}, in {a.unit}")
 def test_no_close_pair_moves_a_clipped_value_by_more(attribute: Attribute) -> None:
-    """Whatever lies beyond the bound; signed values through 0 as well."""
+    """Whatever lies beyond the bound; signed values through 0 as well; over k steps, by at most k times as much."""
     unit, protection = float(attribute.unit), attribute.protection
     values = np.arange(-120 if attribute.signed else int(not np.isfinite(protection.psi.at_zero)), 120)
     x, y = (side.ravel() for side in np.meshgrid(values, values))
-    are_close = protection.is_close(x * unit, y * unit)
-    x, y = x[are_close], y[are_close]
+    steps = protection.steps(x * unit, y * unit)
     for bound in range(1, 80, 3):
         found = clipping_bounds(attribute, np.array([(bound - 0.5) * unit]))
         assert found.bounds.tolist() == [bound]
-        farthest = int(np.abs(np.clip(x, -bound, bound) - np.clip(y, -bound, bound)).max())
+        moved = np.abs(np.clip(x, -bound, bound) - np.clip(y, -bound, bound))
+        assert (moved <= steps * found.sensitivity[0]).all()
+        farthest = int(moved[steps <= 1].max())
         assert farthest <= found.sensitivity[0] < farthest + 1.001  # whole numbers fall short of the end by less than 1
 
 
