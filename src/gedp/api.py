@@ -227,9 +227,11 @@ def ask(
 
     `query` gets the named `attributes` and the public columns as arrays by name, and returns a number or a list of
     numbers, as many for every table. You state the `sensitivity`: the most by which the answer can move, in the L2
-    norm, if one establishment moves inside its intervals. The promise is as true as that statement, which is only tried
-    on made-up values. No entry is beyond `largest`, whatever the table; there answers are cut off. The price μ is in
-    the ledger before the query sees the table. Should it fail there, its price counts and its message is withheld.
+    norm, for every step of γ between two records of one establishment. It is at most k times as much for any two
+    records, of all that a table can hold, that are k steps apart as `record_distance` counts them. The promise is as
+    true as that statement, which is only tried on made-up values. No entry is beyond `largest`, whatever the table;
+    there answers are cut off. The price μ is in the ledger before the query sees the table. Should it fail there, its
+    price counts and its message is withheld.
     """
     read = spec if isinstance(spec, Spec) else read_spec(spec)
     named = list(_several(attributes))

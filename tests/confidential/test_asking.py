@@ -362,7 +362,93 @@ def test_when_is_told_to_the_minute(asked: Asked) -> None:
 def test_what_rounding_can_move_is_no_contradiction_and_more_is() -> None:
     """Of 100 entries, each up to 1e12 and rounded by 1e-12 of it at both ends: together by 2 · √100 = 20."""
     query = OwnQuery(lambda values: values["emp"], "own", ("emp",), Decimal(1), Decimal(1), Decimal(10**12))
-    for moved, faults in ((0.0, 0), (20.9, 0), (21.1, 1), (51.1, 1)):
-        other = np.zeros(100)
-        other[7] = -moved
-        assert len(_moved_too_far(query, np.zeros(100), iter([other]))) == faults
+    for apart in (1, 3):
+        steps = np.array([[0, apart], [apart, 0]], dtype=np.float64)
+        for moved, faults in ((0.0, 0), (19.9 + apart, 0), (20.1 + apart, 1), (51.1, 1)):
+            other = np.zeros(100)
+            other[7] = -moved
+            assert len(list(_moved_too_far(query, [np.zeros(100), other], steps))) == faults
+
+
+def spec_with(**attributes: Any) -> gedp.Spec:
+    """About one or more columns that are protected as stated."""
+    protected = {name: {"psi": "sqrt", "gamma": 0.5, **given} for name, given in attributes.items()}
+    return spec_of(attributes=protected, queries=[{"name": "each", "by": "establishment", "mu": 0.5}])
+
+
+def whole(n: int = 60, *names: str) -> pa.Table:
+    return pa.table({"county": ["003", "001"] * (n // 2), **{name: range(n) for name in names}})
+
+
+@pytest.mark.parametrize("rows", [2, 60])
+def test_whole_numbers_that_are_several_steps_apart_may_not_be_told_apart_for_nothing(
+    tmp_path: Path, rows: int
+) -> None:
+    """Nothing but 0 is close to 0 where values are whole, but 1 is 2 steps away: that is promised to cost 2 μ."""
+    asked = Asked(tmp_path, spec_with(jobs={}), whole(rows, "jobs"))
+
+    def without_jobs(columns: Columns) -> Any:
+        return (columns["jobs"] == 0).sum()
+
+    with pytest.raises(gedp.FaultsError, match=r"by 2 steps moved the answer by 1, more than 2 times the 0\.000001"):
+        asked(without_jobs, sensitivity="0.000001", largest=100)
+    with pytest.raises(gedp.FaultsError, match=r"by 2 steps moved the answer by 1, more than 2 times the 0\.4999"):
+        asked(without_jobs, sensitivity="0.4999", largest=100)
+    assert not asked.ledger.state().releases
+    assert asked(without_jobs, sensitivity="0.5", largest=100).mu == Decimal("0.5")
+
+
+@pytest.mark.parametrize(
+    ("query", "enough", "problem"),
+    [
+        (lambda c: (c["profit"] < 0).sum(), 0.5, "by 2 steps"),  # -1 is 2 steps from 0
+        (lambda c: (c["profit"] == -2).sum(), 1, "inside its intervals"),
+        (lambda c: np.sign(c["profit"]).sum(), 0.5, "by 2 steps"),
+        (lambda c: np.minimum(np.abs(c["profit"]), 1).sum(), 0.5, "by 2 steps"),
+    ],
+)
+def test_values_around_0_are_tried_on_both_sides(tmp_path: Path, query: Any, enough: float, problem: str) -> None:
+    asked = Asked(tmp_path, spec_with(profit={"signed": True}), whole(60, "profit"))
+    with pytest.raises(gedp.FaultsError, match=problem):
+        asked(query, attributes=["profit"], sensitivity=0.99 * enough, largest=100)
+    assert asked(query, attributes=["profit"], sensitivity=enough, largest=100)
+
+
+@pytest.mark.parametrize(
+    ("query", "too_little", "enough"),
+    [
+        (lambda c: (np.sqrt(c["jobs"]) - np.sqrt(c["hours"])).sum(), 0.99, 1),  # one rises, the other falls
+        (lambda c: (np.sqrt(c["jobs"]) + np.sqrt(c["hours"])).sum(), 0.99, 1),  # both rise
+        (lambda c: ((c["jobs"] == 0) & (c["hours"] > 0)).sum(), 0.49, 0.5),  # 0 jobs or 1, whatever the hours
+    ],
+)
+def test_attributes_move_together_against_each_other_and_alone(
+    tmp_path: Path, query: Any, too_little: float, enough: float
+) -> None:
+    asked = Asked(tmp_path, spec_with(jobs={}, hours={}), whole(60, "jobs", "hours"))
+    with pytest.raises(gedp.FaultsError, match="moved the answer by"):
+        asked(query, attributes=["jobs", "hours"], sensitivity=too_little, largest=1e6)
+    assert asked(query, attributes=["jobs", "hours"], sensitivity=enough, largest=1e6)
+
+
+def test_what_no_table_can_hold_contradicts_nothing(tmp_path: Path) -> None:
+    """Nobody has gain and loss; where ψ has no value at 0, nobody has 0."""
+    profits = Asked(tmp_path, spec_with(profit={"split": True}), whole(60, "profit"))
+    both = ["profit_gain", "profit_loss"]
+    assert profits(lambda c: ((c[both[0]] > 0) & (c[both[1]] > 0)).sum(), attributes=both, sensitivity=1e-6, largest=99)
+    folder = tmp_path / "pay"
+    folder.mkdir()
+    pay = Asked(folder, spec_with(pay={"psi": "log", "gamma": 0.1}), whole(60, "pay").slice(1))
+    assert pay(lambda c: np.log(c["pay"]).sum(), attributes=["pay"], sensitivity=0.1, largest=10_000)
+
+
+def test_gain_and_loss_move_as_the_column_does(tmp_path: Path) -> None:
+    """From a profit of 1 to a loss of 1 it is two steps in either."""
+    asked = Asked(tmp_path, spec_with(profit={"split": True}), whole(60, "profit"))
+
+    def negative(columns: Columns) -> Any:
+        return [(columns["profit_gain"] > 0).sum(), (columns["profit_loss"] > 0).sum()]
+
+    with pytest.raises(gedp.FaultsError, match=r"by 2 steps moved the answer by 1\.41421, more than 2 times the 0\.7 "):
+        asked(negative, attributes=["profit_gain", "profit_loss"], sensitivity=0.7, largest=100)
+    assert asked(negative, attributes=["profit_gain", "profit_loss"], sensitivity=0.7072, largest=100)

@@ -28,8 +28,9 @@ from tests.helpers.class_worlds import (
     Record,
     World,
     all_records,
-    close_pairs,
+    most_per_step,
     prepared_about,
+    steps_between,
 )
 from tests.individual.worlds import Kept, recorded
 
@@ -88,7 +89,7 @@ CASES = {
 
 
 def largest_move(case: Case) -> Fraction:
-    """The largest squared distance over all pairs of close records, as a part of what was paid.
+    """The largest squared distance over all pairs of records, as a part of what was paid, k² times as much for k steps.
 
     Every record is in a group of its own, with the other establishment, and all groups have the same identity answers.
     Distances are in squared units of noise, which must be the same in all groups, and exact.
@@ -104,9 +105,8 @@ def largest_move(case: Case) -> Fraction:
         draw_answers(table, cast(Any, Kept()), SeededEntropy(1), ZETA)
     ((steps, scales),) = found
     assert (scales == scales[0]).all()
-    close_to = close_pairs(records, spec.policy.attributes)
-    moved = int(np.abs(steps[:, None] - steps[None, :])[close_to].max())
-    return (Fraction(moved) / Fraction(float(scales[0])) / Fraction(1, 2)) ** 2
+    moved = most_per_step(steps, steps_between(records, spec.policy.attributes))
+    return (moved / Fraction(float(scales[0])) / Fraction(1, 2)) ** 2
 
 
 @pytest.mark.parametrize("case", CASES)

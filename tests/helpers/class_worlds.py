@@ -3,16 +3,16 @@
 The real code plans, counts and adds up. Where it would take noise it is asked for a size, and gets none.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, label_codes
+from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.answering import draw_answers
 from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.preparing import Prepared
@@ -138,47 +138,39 @@ def all_records(domains: Mapping[str, Sequence[int]]) -> list[dict[str, int]]:
     return [dict(zip(domains, values, strict=True)) for values in product(*domains.values())]
 
 
-def close(attributes: Mapping[str, Attribute]) -> Callable[[Record, Record], bool]:
-    """Whether two records are neighbors: close in every attribute at once."""
-    units = {name: float(attribute.unit) for name, attribute in attributes.items()}
-
-    def are_close(one: Record, other: Record) -> bool:
-        return all(
-            bool(attributes[name].protection.is_close(one[name] * units[name], other[name] * units[name]))
-            for name in attributes
-        )
-
-    return are_close
-
-
-def close_pairs(records: Sequence[Record], attributes: Mapping[str, Attribute]) -> BoolArray:
-    """The same for all pairs of some records."""
-    found = np.ones((len(records), len(records)), dtype=bool)
+def steps_between(records: Sequence[Record], attributes: Mapping[str, Attribute]) -> FloatArray:
+    """How many steps any two records are apart: as many as the attribute that is furthest off."""
+    found = np.zeros((len(records), len(records)))
     for name, attribute in attributes.items():
         values = np.array([record[name] for record in records]) * float(attribute.unit)
-        found &= attribute.protection.is_close(values[:, None], values[None, :])
+        found = np.maximum(found, attribute.protection.steps(values[:, None], values[None, :]))
     return found
+
+
+def most_per_step(numbers: IntArray, steps: FloatArray) -> Fraction:
+    """Of whole numbers that follow from records so many steps apart, the largest difference for each step."""
+    moved = np.abs(numbers[:, None] - numbers[None, :])
+    return max(Fraction(int(moved[steps == apart].max()), int(apart)) for apart in np.unique(steps) if apart)
 
 
 def largest_moves(
     world: World, domains: Mapping[str, Sequence[int]], others: Sequence[Record], row: int = 0
 ) -> dict[str, Fraction]:
-    """Over all neighbors in which one establishment differs, the largest squared distance of everything asked for.
+    """Over all pairs of records of one establishment, the largest squared distance of everything asked for.
 
-    As a part of what was paid: 1 is the most that may be.
+    As a part of what was paid, k² times as much for k steps: 1 is the most that may be.
     """
     spec = world.spec()
-    records, are_close = all_records(domains), close(spec.policy.attributes)
+    records = all_records(domains)
+    steps = steps_between(records, spec.policy.attributes)
     tables = [[*others[:row], record, *others[row:]] for record in records]
     drawn = [drawn_about(world, table, spec) for table in tables]
     query = spec.class_queries[0]
     most = dict.fromkeys(query.asked, Fraction(0))
-    for place, one in enumerate(records):
-        for other in range(place):
-            if are_close(one, records[other]):
-                for asked, mu in query.mu.items():
-                    moved = drawn[place].squared_distance(drawn[other], asked) / Fraction(mu) ** 2
-                    most[asked] = max(most[asked], moved)
+    for place, other in combinations(range(len(records)), 2):
+        for asked, mu in query.mu.items():
+            moved = drawn[place].squared_distance(drawn[other], asked) / (Fraction(mu) * int(steps[place, other])) ** 2
+            most[asked] = max(most[asked], moved)
     return most
 
 

@@ -1,6 +1,7 @@
 """How far a value can move below its bound, against all pairs of close values there are."""
 
 import math
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from types import SimpleNamespace
@@ -33,16 +34,17 @@ WIDE = (
 
 @pytest.mark.parametrize("attribute", WIDE, ids=lambda a: f"{a.protection.psi}, {a.protection.gamma:g}, in {a.unit}")
 def test_no_close_pair_moves_a_clipped_value_by_more(attribute: Attribute) -> None:
-    """Whatever lies beyond the bound; signed values through 0 as well."""
+    """Whatever lies beyond the bound; signed values through 0 as well; over k steps, by at most k times as much."""
     unit, protection = float(attribute.unit), attribute.protection
     values = np.arange(-120 if attribute.signed else int(not np.isfinite(protection.psi.at_zero)), 120)
     x, y = (side.ravel() for side in np.meshgrid(values, values))
-    are_close = protection.is_close(x * unit, y * unit)
-    x, y = x[are_close], y[are_close]
+    steps = protection.steps(x * unit, y * unit)
     for bound in range(1, 80, 3):
         found = clipping_bounds(attribute, np.array([(bound - 0.5) * unit]))
         assert found.bounds.tolist() == [bound]
-        farthest = int(np.abs(np.clip(x, -bound, bound) - np.clip(y, -bound, bound)).max())
+        moved = np.abs(np.clip(x, -bound, bound) - np.clip(y, -bound, bound))
+        assert (moved <= steps * found.sensitivity[0]).all()
+        farthest = int(moved[steps <= 1].max())
         assert farthest <= found.sensitivity[0] < farthest + 1.001  # whole numbers fall short of the end by less than 1
 
 
@@ -99,3 +101,37 @@ def test_classes_of_nobody_fall_out_of_their_intervals_on_either_side(rows: int,
     tau = class_intervals(table, {"x": mechanism}, rows, zeta)["x"].tau
     assert rows * math.log1p(-math.erfc(tau / math.sqrt(2))) == pytest.approx(math.log1p(-float(zeta)), rel=1e-6)
     assert class_intervals(table, {}, rows, zeta) == {}
+
+
+SPLIT = (
+    Attribute("x", Closeness("sqrt", Decimal(2))),
+    Attribute("x", Closeness("sqrt", Decimal(2), Decimal(3))),
+    Attribute("x", Closeness("log", Decimal(1), Decimal(5))),
+    Attribute("x", Closeness("linear", Decimal(7))),
+    Attribute("x", Closeness("sqrt", Decimal(1)), at_least=(Closeness("linear", Decimal(6)),)),
+)
+
+
+@pytest.mark.parametrize("attribute", SPLIT, ids=lambda a: str(a.protection))
+def test_of_gain_and_loss_close_signed_values_move_less_than_both_prices_where_bounds_are_above_what_0_is_close_to(
+    attribute: Attribute,
+) -> None:
+    """What spec.md says: squares add up to one price in ψ, and in clipped sums down to this bound; to both below."""
+    protection, values = attribute.protection, np.arange(-60, 61)
+    x, y = (side.ravel() for side in np.meshgrid(values, values))
+    close = replace(attribute, signed=True).protection.is_close(x, y)
+    parts = [(np.maximum(sign * x[close], 0), np.maximum(sign * y[close], 0)) for sign in (1, -1)]
+    in_psi = [protection.psi.distance(*part) / protection.gamma for part in parts]
+    assert (in_psi[0] ** 2 + in_psi[1] ** 2).max() <= 1 + 1e-12
+
+    def most(*bounds: int) -> float:
+        squares = np.zeros(np.count_nonzero(close))
+        for (one, other), bound in zip(parts, bounds, strict=True):
+            sensitivity = float(bounds_at(attribute, np.array([float(bound)])).sensitivity[0])
+            squares += ((np.minimum(one, bound) - np.minimum(other, bound)) / sensitivity) ** 2
+        return float(squares.max())
+
+    enough = int(np.ceil(protection.interval(0).high))
+    for bounds in ((enough, enough), (enough, 50), (50, enough), (30, 50)):
+        assert most(*bounds) <= 1
+    assert most(1, 1) == pytest.approx(2)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 from unittest.mock import patch
 
@@ -17,7 +18,7 @@ from gedp.individual.classes import ClassTable, Possible
 from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import COUNT, Spec, class_parts, whole_pools
-from tests.helpers.class_worlds import LOG, PAY, SIGNED, SIZE, SQRT, Record, World, all_records, close
+from tests.helpers.class_worlds import LOG, PAY, SIGNED, SIZE, SQRT, Record, World, all_records, steps_between
 from tests.helpers.own_class_worlds import FIRST, job_of, spec_of, squared_distance
 from tests.individual.worlds import planned_once, recorded
 
@@ -35,10 +36,14 @@ def drawn_about(world: World, spec: Spec, records: Sequence[Record]) -> tuple[li
 def largest_moves(
     world: World, domains: Mapping[str, Sequence[int]], others: Sequence[Record]
 ) -> tuple[Fraction, Distances]:
-    """Over all neighbors, the largest squared distance of everything, and of each answer by classes: as parts."""
+    """Over all pairs of records, the largest squared distance of everything, and of each answer by classes.
+
+    As parts of what was set aside, k² times as much for k steps.
+    """
     spec = spec_of(world)
     query, attributes = spec.class_queries[0], spec.policy.attributes
-    records, are_close = all_records(domains), close(attributes)
+    records = all_records(domains)
+    steps = steps_between(records, attributes)
     with planned_once():
         drawn = [drawn_about(world, spec, [record, *others]) for record in records]
     answers = drawn[0][1]
@@ -46,18 +51,16 @@ def largest_moves(
     rest = sum((pool.mu_squared - exact(FIRST) ** 2 for pool in whole_pools(spec).values()), Fraction(0))
     parts = {asked: part.mu_squared for asked, part in class_parts(query, spec).items()}
     most, of_classes = Fraction(0), dict.fromkeys(moving, Fraction(0))
-    for place, one in enumerate(records):
-        for other in range(place):
-            if not are_close(one, records[other]):
-                continue
-            (first, table), (second, same) = drawn[place], drawn[other]
-            certain = table["variance"] == 0
-            assert (certain == (same["variance"] == 0)).all()
-            assert (table["estimate"][certain] == same["estimate"][certain]).all()
-            most = max(most, squared_distance(first, second) / rest)
-            for back, asked in enumerate(reversed(moving), 1):
-                moved = squared_distance(first[-back:][:1], second[-back:][:1])
-                of_classes[asked] = max(of_classes[asked], moved / parts[asked])
+    certain = answers["variance"] == 0
+    for _, same in drawn:
+        assert (certain == (same["variance"] == 0)).all()
+        assert (answers["estimate"][certain] == same["estimate"][certain]).all()
+    for place, other in combinations(range(len(records)), 2):
+        (first, _), (second, _), squared_steps = drawn[place], drawn[other], int(steps[place, other]) ** 2
+        most = max(most, squared_distance(first, second) / rest / squared_steps)
+        for back, asked in enumerate(reversed(moving), 1):
+            moved = squared_distance(first[-back:][:1], second[-back:][:1])
+            of_classes[asked] = max(of_classes[asked], moved / parts[asked] / squared_steps)
     return most, of_classes
 
 

@@ -14,7 +14,7 @@ from gedp.individual.charges import OverchargedError
 from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import combination_parts, pools, whole_pools
-from tests.helpers.class_worlds import LOG, SIGNED, SQRT, Record, World, all_records, close_pairs
+from tests.helpers.class_worlds import LOG, SIGNED, SQRT, Record, World, all_records, most_per_step, steps_between
 from tests.helpers.own_class_worlds import job_of, spec_of
 from tests.individual.worlds import recorded
 
@@ -73,12 +73,12 @@ def drawn_about(case: Case) -> list[Any]:
 @pytest.mark.parametrize("case", CASES)
 def test_nobody_pays_more_than_was_set_aside(case: str) -> None:
     records, spec = CASES[case].records, spec_of(CASES[case].world)
-    close_to = close_pairs(records, spec.policy.attributes)
+    apart = steps_between(records, spec.policy.attributes)
     parts = combination_parts(spec.combination_queries[0], spec)
     assert list(parts) == ["c", "d"]
     for (steps, scales), of in zip(drawn_about(CASES[case]), parts.values(), strict=True):
         assert (scales == scales[0]).all()
-        moved = Fraction(int(np.abs(steps[:, None] - steps[None, :])[close_to].max())) / Fraction(float(scales[0]))
+        moved = most_per_step(steps, apart) / Fraction(float(scales[0]))
         assert 0.5 <= moved**2 / sum((part.mu_squared for part in of.values()), Fraction(0)) <= 1
 
 

@@ -201,6 +201,12 @@ def test_a_pair_of_own_functions_satisfies_the_conditions() -> None:
         assert check_neighbor_function(combined.psi) == ()
 
 
+def test_a_function_of_ones_own_is_further_apart_where_floats_leave_it_open() -> None:
+    protection = Protection(Power(0.25), 0.5)
+    assert protection.steps(81.0, [255.9999, 256.0]).tolist() == [2, 3]  # exactly 2 steps, which floats cannot know
+    assert protection.is_close(16.0, [39.06, 39.0625]).tolist() == [True, False]
+
+
 def test_signed_protections_combine_with_signed_ones_only() -> None:
     a, b = Protection(Signed(Sqrt()), 0.5), Protection(Signed(Linear()), 3.0)
     wide = widen(a, b)

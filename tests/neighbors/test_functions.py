@@ -3,12 +3,20 @@
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
-from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, gain_and_loss
-from tests.helpers.strategies import basic_protections, functions, positive_shifts, positive_values, protections, values
+from gedp.neighbors import Linear, Log, NeighborFunction, Piecewise, Protection, Signed, Sqrt, gain_and_loss
+from tests.helpers.strategies import (
+    basic_protections,
+    finite_protections,
+    functions,
+    positive_shifts,
+    positive_values,
+    protections,
+    values,
+)
 
 mpmath.mp.dps = 60
 
@@ -91,7 +99,8 @@ def test_intervals_grow_in_width_and_shrink_relative_to_the_value(protection: Pr
 @given(protections, positive_values, st.floats(0, 1))
 def test_values_inside_an_interval_are_close(protection: Protection, x: float, share: float) -> None:
     low, high = protection.interval(x)
-    y = min(low + share * (high - low), high)
+    inner = 1e-11 * high  # the ends have an error
+    y = min(max(low + share * (high - low), min(low + inner, x)), max(high - inner, x))
     assert protection.is_close(x, y)
     assert protection.is_close(y, x)
     assert protection.steps(x, y) <= 1
@@ -105,11 +114,73 @@ def test_values_outside_an_interval_are_not_close(protection: Protection, x: flo
     assert protection.steps(x, y) >= 2
 
 
-@given(protections, positive_values)
-def test_computed_ends_of_intervals_are_inside(protection: Protection, x: float) -> None:
-    for end in protection.interval(x):
-        assert protection.is_close(x, end)
-        assert protection.steps(x, end) <= 1
+def written(number: float) -> mpmath.mpf:
+    """A float as the decimal that it is written as."""
+    return mpmath.mpf(repr(float(number)))
+
+
+def oracle_distance(psi: NeighborFunction, low: mpmath.mpf, high: mpmath.mpf) -> mpmath.mpf:
+    match psi:
+        case Sqrt(shift):
+            return mpmath.sqrt(high + written(shift)) - mpmath.sqrt(low + written(shift))
+        case Log(shift):
+            return mpmath.log((high + written(shift)) / (low + written(shift)))
+        case Signed(base) if low * high > 0:
+            return oracle_distance(base, *sorted((abs(low), abs(high))))
+        case Signed(base):
+            return oracle_distance(base, mpmath.mpf(0), abs(low)) + oracle_distance(base, mpmath.mpf(0), abs(high))
+        case Piecewise(pieces):
+            ends = [*(written(piece.start) for piece in pieces[1:]), high]
+            within = [(p, max(low, written(p.start)), min(high, end)) for p, end in zip(pieces, ends, strict=True)]
+            return mpmath.fsum(oracle_distance(p.psi, a, b) / written(p.gamma) for p, a, b in within if a < b)
+        case _:
+            return high - low
+
+
+def oracle_steps(protection: Protection, x: float, y: float) -> int:
+    """With 60 digits; what 40 of them leave open is taken to be exact."""
+    steps = oracle_distance(protection.psi, *sorted((written(x), written(y)))) / written(protection.gamma)
+    whole = int(mpmath.nint(steps))
+    return whole if abs(steps - whole) < mpmath.mpf("1e-40") else int(mpmath.ceil(steps))
+
+
+@given(protections, positive_values, st.integers(1, 50), st.booleans(), st.integers(-4, 4))
+@example(Protection(Sqrt(), 0.5), 36.0, 2, True, 0)
+@example(Protection(Sqrt(), 0.1), 0.25, 1, True, 0)
+def test_steps_are_exact_at_the_ends_of_intervals(
+    protection: Protection, x: float, k: int, up: bool, floats_further: int
+) -> None:
+    """Nobody can tell by floats on which side of an end a value lies that is a few floats away from it."""
+    low, high = protection.interval(x, k)
+    y = float(high if up else low)
+    for _ in range(abs(floats_further)):
+        y = max(float(np.nextafter(y, np.inf if floats_further > 0 else -np.inf)), 0.0)
+    if y or np.isfinite(protection.psi.at_zero):
+        assert protection.steps(x, y) == protection.steps(y, x) == oracle_steps(protection, x, y)
+        assert protection.is_close(x, y) == (oracle_steps(protection, x, y) <= 1)
+
+
+@given(finite_protections, values, values, st.integers(1, 9), st.integers(-4, 4))
+def test_steps_are_exact_on_both_sides_of_0(
+    protection: Protection, x: float, y: float, k: int, floats_further: int
+) -> None:
+    signed = Protection(Signed(protection.psi), protection.gamma)
+    end = float(signed.interval(-x, k).high)
+    for other in (y, -y, end + floats_further * float(np.spacing(end))):
+        assert signed.steps(-x, other) == oracle_steps(signed, -x, other)
+
+
+def test_one_unit_beyond_an_interval_is_not_close_however_large_the_value() -> None:
+    for large in (1e6, 1e12, 2.0**53 - 1):
+        steps = Protection(Linear(), 20.0).steps(large, [large - 20, large - 21, large - 40, large - 41])
+        assert steps.tolist() == [1, 2, 2, 3]
+
+
+def test_values_and_gamma_count_as_they_are_written() -> None:
+    """As floats, 0.8 − 0.7 is above 0.1; √0.36 − √0.25 is a tenth."""
+    assert Protection(Linear(), 0.1).steps(0.8, [0.7, 0.69]).tolist() == [1, 2]
+    assert Protection(Sqrt(), 0.1).steps(0.36, [0.25, 0.2499999999999999]).tolist() == [1, 2]
+    assert Protection(Sqrt(), 0.5).steps(0, [0.25, 1, 1.0000000000000002]).tolist() == [1, 2, 3]
 
 
 def test_different_values_are_at_least_a_step_apart() -> None:
@@ -123,7 +194,7 @@ def test_different_values_are_at_least_a_step_apart() -> None:
 def test_k_steps_reach_the_interval_of_k_gamma(protection: Protection, x: float, k: int) -> None:
     wide = Protection(protection.psi, k * protection.gamma).interval(x)
     assert protection.interval(x, k) == wide
-    assert protection.steps(x, wide.high) <= k
+    assert protection.steps(x, max(x, wide.high * (1 - 1e-11))) <= k
 
 
 @given(protections, values, values, values)

@@ -72,7 +72,7 @@ def test_names_of_parts_must_be_free() -> None:
 
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.sampled_from([Sqrt(), Sqrt(3.0), Log(2.0)]))
 def test_parts_move_no_further_together_than_a_signed_value(x: float, y: float, psi: Sqrt | Log) -> None:
-    """So values that are close as a signed attribute have parts that are close, and cost the price of one at most."""
+    """So values that are close as a signed attribute have parts that are close, and in ψ cost the price of one."""
     moved = [abs(float(psi.distance(a, b))) for a, b in zip(gain_and_loss(x), gain_and_loss(y), strict=True)]
     assert sum(moved) == pytest.approx(abs(float(Signed(psi).distance(x, y))), rel=1e-9, abs=1e-9)
 

@@ -16,7 +16,7 @@ from gedp.neighbors import Protection, Signed
 
 @dataclass(frozen=True)
 class Statement:
-    """Telling the true value from any other between `low` and `high` is as hard as N(0,1) against N(μ,1)."""
+    """Telling the true value from any other between `low` and `high` is at least as hard as N(0,1) against N(μ,1)."""
 
     low: float
     high: float

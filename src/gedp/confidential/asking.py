@@ -1,16 +1,18 @@
 """A query of one's own, answered by the paper's general mechanism; its price is recorded before it sees the table.
 
-How much one establishment can move the answer is stated by whoever asks. gedp cannot prove it; it looks for a
-contradiction on made-up values, before anything is spent. Everything that the answer's form could give away is fixed
+How much one establishment can move the answer is stated by whoever asks: by at most k times the sensitivity, between
+any two records that a table can hold and that are k steps apart. gedp cannot prove it; it looks for a contradiction on
+made-up values, before anything is spent. Everything that the answer's form could give away is fixed
 there too: the number of entries, their labels, their bound. On the confidential table the function can only fail, which
 costs its price and says nothing, or give an answer that is cut off at the bound and leaves with noise.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines import ArrowStream, in_order
 from gedp.confidential.engines.choice import engine_of
-from gedp.confidential.made_up import made_up_values, neighbors_of
+from gedp.confidential.made_up import MadeUp
 from gedp.confidential.mechanisms import estab_gaussian
 from gedp.confidential.preparing import noise_for, require_sound
 from gedp.confidential.recording import Record, known_by, record, released_at
@@ -76,7 +78,7 @@ def own_query(function: Callable[[Values], npt.ArrayLike], spec: Spec, stated: d
     if name and not (name.isprintable() and len(name) <= 200):
         section.fault("name", "it cannot be shown on one line", "Use up to 200 printable characters")
     if not section.has("sensitivity"):
-        hint = "State how far one establishment inside its intervals can move the answer (L2 norm)"
+        hint = "State how far one establishment can move the answer (L2 norm) for every step of its intervals"
         section.fault("sensitivity", "without one there is no privacy", hint)
     sensitivity = section.number("sensitivity", Decimal(1))
     mu, largest, labels = section.number("mu"), section.number("largest"), section.names("labels", ())
@@ -186,34 +188,31 @@ class _PublicColumns:
         """The rows by their public columns; those that have the same by `ties`."""
         return np.lexsort((ties, *self.codes[::-1]))
 
-    def with_values(self, values: Mapping[str, FloatArray], order: IntArray) -> dict[str, npt.NDArray[Any]]:
-        """What a function gets: columns that it cannot change, in this order."""
-        both = {**{name: column[order] for name, column in self.columns.items()}, **values}
-        for column in both.values():
-            column.flags.writeable = False
-        return both
+    def ordered(self, order: IntArray) -> dict[str, npt.NDArray[Any]]:
+        """The columns in this order."""
+        return {name: column[order] for name, column in self.columns.items()}
 
 
 def _rehearsed(query: OwnQuery, attributes: Mapping[str, Attribute], public: _PublicColumns) -> int:
     """The number of entries, found on made-up values; refuses what fails there or contradicts what was stated."""
-    order = public.order(np.arange(public.rows))
+    columns = public.ordered(public.order(np.arange(public.rows)))
 
     def asked(units: Mapping[str, IntArray]) -> FloatArray:
         try:
-            return _vector(query, public.with_values(_values(units, attributes), order))
+            return _vector(query, columns, _values(units, attributes))
         except Exception as error:
             raise QueryFailedError(
                 f"{query.name}: the function failed on made-up values ({type(error).__name__}); nothing was spent. It "
                 "takes columns by name, as arrays of numbers or public codes, and returns a number or a list of numbers"
             ) from None
 
-    made_up = made_up_values(attributes, public.rows)
-    answer = asked(made_up)
+    made_up = MadeUp.of(attributes, public.rows)
+    answer = asked(made_up.table())
     problems = list(_form_problems(query, answer))
-    if not problems and not np.array_equal(asked(made_up), answer):
+    if not problems and not np.array_equal(asked(made_up.table()), answer):
         problems.append(Fault("query", "it answers the same table in two ways", "Leave randomness to gedp"))
     if not problems:
-        problems += _moved_too_far(query, answer, (asked(other) for other in neighbors_of(made_up, attributes)))
+        problems += islice(_contradictions(query, made_up, answer, asked), 1)
     if problems:
         raise FaultsError(f"the query {query.name}", problems)
     return answer.size
@@ -232,19 +231,34 @@ def _form_problems(query: OwnQuery, answer: FloatArray) -> Iterator[Fault]:
         yield Fault("largest", problem, "State a bound that holds for every possible table")
 
 
-def _moved_too_far(query: OwnQuery, answer: FloatArray, others: Iterator[FloatArray]) -> list[Fault]:
-    """A contradiction to the stated sensitivity, if the neighbors show one."""
-    moved = 0.0
-    for other in others:
-        if other.shape != answer.shape or not np.isfinite(other).all():
+def _contradictions(
+    query: OwnQuery, made_up: MadeUp, answer: FloatArray, asked: Callable[[Mapping[str, IntArray]], FloatArray]
+) -> Iterator[Fault]:
+    """What contradicts the stated sensitivity: establishment by establishment, if any two records show it."""
+    for row, records in made_up.moves(answer.size):
+        answers = [asked(made_up.table(row, record)) for record in records]
+        if any(other.shape != answer.shape or not np.isfinite(other).all() for other in answers):
             problem = "the form of its answer depends on confidential values"
-            return [Fault("query", problem, "Return the same number of finite entries for every table")]
-        moved = max(moved, float(np.linalg.norm(other - answer)))
-    rounding = 2 * ROUNDING * float(query.largest) * answer.size**0.5
-    if moved <= float(query.sensitivity) * (1 + 1e-9) + rounding:
-        return []
-    problem = f"one made-up establishment inside its intervals moved the answer by {moved:.6g}"
-    return [Fault("sensitivity", f"{problem}, more than the {query.sensitivity} that was stated", "Work it out again")]
+            yield Fault("query", problem, "Return the same number of finite entries for every table")
+        else:
+            yield from _moved_too_far(query, answers, made_up.steps(records))
+
+
+def _moved_too_far(query: OwnQuery, answers: Sequence[FloatArray], steps: FloatArray) -> Iterator[Fault]:
+    """Of the answers to tables that are so many steps apart, two that contradict the stated sensitivity most."""
+    rounding = 2 * ROUNDING * float(query.largest) * answers[0].size ** 0.5
+    found: list[tuple[float, float, float]] = []
+    for one, other in combinations(range(len(answers)), 2):
+        moved, apart = float(np.linalg.norm(answers[one] - answers[other])), float(steps[one, other])
+        if moved > float(query.sensitivity) * apart * (1 + 1e-9) + rounding:
+            found.append((apart / moved, apart, moved))
+    if found:
+        _, apart, moved = min(found)
+        where, stated = "inside its intervals", f"the {query.sensitivity} that was stated"
+        if apart != 1:
+            where, stated = f"by {apart:.0f} steps", f"{apart:.0f} times {stated}"
+        problem = f"one made-up establishment that moved {where} moved the answer by {moved:.6g}, more than {stated}"
+        yield Fault("sensitivity", problem, "Work it out again, for all values that a table can hold")
 
 
 def _true_answer(
@@ -267,7 +281,7 @@ def _true_answer(
     shuffled = {name: column[order] for name, column in amounts.items()}
     failed = f"{query.name}: the function failed on the confidential table, or its answer has another form there"
     try:
-        answer = _vector(query, public.with_values(_values(shuffled, attributes), order))
+        answer = _vector(query, public.ordered(order), _values(shuffled, attributes))
         sound = answer.size == entries and not np.isnan(answer).any()
     except KeyboardInterrupt:
         raise KeyboardInterrupt from None
@@ -278,7 +292,11 @@ def _true_answer(
     return np.clip(answer, -grid.largest, grid.largest)
 
 
-def _vector(query: OwnQuery, columns: Values) -> FloatArray:
+def _vector(query: OwnQuery, public: Values, values: Values) -> FloatArray:
+    """What the function makes of columns that it cannot change."""
+    columns = {**public, **values}
+    for column in columns.values():
+        column.flags.writeable = False
     answer = np.atleast_1d(np.array(query.function(columns), dtype=np.float64))
     if answer.ndim != 1:
         raise ValueError

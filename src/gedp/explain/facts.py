@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gedp import numbers
-from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers, power
+from gedp.accounting.composition import PrivacyLoss, Promise, compose_publishers, exact, power
 from gedp.accounting.frameworks import query_variances
 from gedp.accounting.sampling import SampleAlike, sampling_fraction
 from gedp.accounting.semantics import (
@@ -246,7 +246,7 @@ def existence_rows(groups: Sequence[ProtectionGroup], loss: PrivacyLoss) -> tupl
 
 def _whole_units(value: float, unit: float) -> float:
     """The largest possible value up to this one, which may have been computed a little too small."""
-    return math.floor(value / unit * (1 + 1e-11)) * unit
+    return float(math.floor(value / unit * (1 + 1e-11)) * exact(unit))
 
 
 def warnings(spec: Spec, loss: PrivacyLoss) -> list[str]:

@@ -19,6 +19,7 @@ narrowed one falls to −inf there: it then makes no promise about 0.)
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -26,8 +27,9 @@ import numpy.typing as npt
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import Linear, Log, NeighborFunction, Signed, Sqrt, as_amounts
-from gedp.neighbors.protection import ROUNDING, Protection
+from gedp.neighbors.enclosing import Enclosure, as_written
+from gedp.neighbors.functions import ROUNDING, Linear, Log, NeighborFunction, Signed, Sqrt, as_amounts
+from gedp.neighbors.protection import Protection
 
 NODES = np.geomspace(1e-9, 1e18, 3000)  # where functions without a closed form are looked at, ratio about 1.02
 BISECTIONS = 36  # narrows a crossing to a relative width of about 1e-12
@@ -138,6 +140,17 @@ class Piecewise(NeighborFunction):
             result[here] += within_last + values[i] - values[first[here] + 1]
         result *= np.sign(y - x)
         return result[()]
+
+    def enclosed(self, low: Fraction, high: Fraction, digits: int) -> Enclosure:
+        """Added up over the pieces between the two."""
+        starts = [as_written(piece.start) for piece in self.pieces]
+        below = above = Fraction(0)
+        for piece, start, end in zip(self.pieces, starts, [*starts[1:], high], strict=True):
+            first, last = max(low, start), min(high, end)
+            if first < last:
+                least, most = piece.psi.enclosed(first, last, digits)
+                below, above = below + least / as_written(piece.gamma), above + most / as_written(piece.gamma)
+        return below, above
 
     def __str__(self) -> str:
         return self.label

@@ -5,12 +5,14 @@ Values x and y are close when |ψ(x) − ψ(y)| ≤ γ. Conditions 3 and 4 make 
 with x in absolute terms and shrink relative to x (paper, Definition 1 and Theorem 1).
 
 Differences of ψ are what the privacy model uses, so `distance` and `moved` compute them without the cancellation
-of subtracting two large values of ψ.
+of subtracting two large values of ψ. Where floats leave it open on which side of a limit a difference lies, `enclosed`
+has fractions on both sides of it.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import cast
 
 import numpy as np
@@ -18,6 +20,12 @@ import numpy.typing as npt
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
+from gedp.neighbors.enclosing import Enclosure, as_written, logarithm, root
+
+#: What a ψ of floats alone may be off by, relative to the value and to ψ.
+ROUNDING = 1e-12
+#: No amount is smaller but 0; at the smallest floats, slopes would overflow.
+SMALLEST = 1e-200
 
 
 def as_reals(values: npt.ArrayLike, what: str) -> FloatArray:
@@ -84,6 +92,21 @@ class NeighborFunction(ABC):
     def distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """ψ(y) − ψ(x); infinite where exactly one of the two has no finite ψ."""
         return self(y) - self(x)
+
+    def rounding(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
+        """What `distance` may be off by, if the values are also off by as much as floats are.
+
+        x·ψ'(x) grows with x, so the larger value decides.
+        """
+        larger = np.maximum(np.abs(np.asarray(x, dtype=np.float64)), np.abs(np.asarray(y, dtype=np.float64)))
+        size = np.abs(self.distance(x, y))
+        return ROUNDING * (size + larger * self.slope(np.maximum(larger, SMALLEST)))
+
+    def enclosed(self, low: Fraction, high: Fraction, digits: int) -> Enclosure:
+        """Fractions below and above ψ(high) − ψ(low), with about so many digits if ψ is known to more than floats."""
+        ends = float(low), float(high)
+        size, off = as_written(self.distance(*ends)), as_written(self.rounding(*ends))
+        return size - off, size + off
 
     def moved(self, x: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """The value whose ψ is ψ(x) + distance, or the end of the domain if that comes first."""
@@ -159,6 +182,10 @@ class Linear(NeighborFunction):
         """1."""
         return np.ones_like(as_amounts(x, str(self)))
 
+    def enclosed(self, low: Fraction, high: Fraction, digits: int) -> Enclosure:
+        """high − low, exactly."""
+        return high - low, high - low
+
     def inverse_curvature(self, x: npt.ArrayLike) -> FloatArray:
         """0: the inverse is straight."""
         return np.zeros_like(as_amounts(x, str(self)))
@@ -227,6 +254,12 @@ class Sqrt(NeighborFunction):
         total = self(x) + self(y)
         difference = np.asarray(y, dtype=np.float64) - np.asarray(x, dtype=np.float64)
         return np.divide(difference, total, out=np.zeros(total.shape), where=total > 0)[()]
+
+    def enclosed(self, low: Fraction, high: Fraction, digits: int) -> Enclosure:
+        """The difference of two roots; exact where both are fractions."""
+        shift = as_written(self.shift)
+        (a, b), (c, d) = root(low + shift, digits), root(high + shift, digits)
+        return c - b, d - a
 
     def moved(self, x: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """x + d (2ψ(x) + d)."""
@@ -311,6 +344,11 @@ class Log(NeighborFunction):
             size = np.where(ratio < 1, np.log1p(ratio), np.log(high) - np.log(low))
         return np.where(gap > 0, np.sign(y - x) * size, 0.0)[()]
 
+    def enclosed(self, low: Fraction, high: Fraction, digits: int) -> Enclosure:
+        """The logarithm of the quotient."""
+        shift = as_written(self.shift)
+        return logarithm((high + shift) / (low + shift), digits)
+
     def moved(self, x: npt.ArrayLike, distance: npt.ArrayLike) -> FloatArray:
         """x·exp(d) + shift·expm1(d)."""
         self(x)  # refuses what has no ψ
@@ -378,6 +416,13 @@ class Signed(NeighborFunction):
         same_side = x * y > 0
         along = np.sign(x) * self.base.distance(np.abs(x), np.abs(y))
         return np.where(same_side, along, self(y) - self(x))[()]
+
+    def enclosed(self, low: Fraction, high: Fraction, digits: int) -> Enclosure:
+        """Along one side as ψ has it; through 0 the two sides added."""
+        if low * high > 0:
+            return self.base.enclosed(*sorted((abs(low), abs(high))), digits)
+        (a, b), (c, d) = (self.base.enclosed(Fraction(0), abs(end), digits) for end in (low, high))
+        return a + c, b + d
 
     def __str__(self) -> str:
         return f"signed {self.base}"

@@ -1,6 +1,7 @@
 """A protection: a neighbor function with its distance γ, and the uncertainty intervals the two define."""
 
 from dataclasses import dataclass
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
@@ -8,12 +9,11 @@ import numpy.typing as npt
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import NeighborFunction
+from gedp.neighbors.enclosing import as_written
+from gedp.neighbors.functions import ROUNDING, NeighborFunction
 
-#: Values and ψ are taken to be this accurate, so the computed end of an interval counts as inside it.
-ROUNDING = 1e-12
-#: No amount is smaller but 0; at the smallest floats, slopes would overflow.
-SMALLEST = 1e-200
+#: To how many digits distances are computed where fewer leave it open how many steps they are.
+DIGITS = (30, 60, 120)
 
 
 class Interval(NamedTuple):
@@ -65,19 +65,34 @@ class Protection:
             return self.interval(x).width / np.abs(np.asarray(x, dtype=np.float64))
 
     def is_close(self, x: npt.ArrayLike, y: npt.ArrayLike) -> BoolArray:
-        """Whether x and y are in each other's intervals; an end of an interval, as computed, is inside."""
-        return np.abs(self.psi.distance(x, y)) <= self.gamma + self._rounding(x, y)
+        """Whether x and y are in each other's intervals, decided as `steps` are."""
+        return self.steps(x, y) <= 1
 
     def steps(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
-        """The metric: the least whole number of γ-steps from x to y, ⌈|ψ(x) − ψ(y)|/γ⌉; inf if none suffices."""
-        exact = (np.abs(self.psi.distance(x, y)) - self._rounding(x, y)) / self.gamma
-        return np.maximum(np.ceil(exact), np.not_equal(x, y))
+        """The metric: the least whole number of γ-steps from x to y, ⌈|ψ(x) − ψ(y)|/γ⌉; inf if none suffices.
 
-    def _rounding(self, x: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
-        """What a relative error of ROUNDING in γ and in the larger value makes of a distance."""
-        larger = np.maximum(np.abs(np.asarray(x, dtype=np.float64)), np.abs(np.asarray(y, dtype=np.float64)))
-        slope = self.psi.slope(np.maximum(larger, SMALLEST))
-        return ROUNDING * (self.gamma + larger * slope)
+        Floats count as the decimals they are written as. Where floating point leaves it open, built-in ψ are computed
+        to more digits; where that leaves it open, as with a ψ of one's own, it is the larger number.
+        """
+        x, y = np.broadcast_arrays(np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64))
+        shape, x, y = x.shape, x.ravel(), y.ravel()
+        apart, rounding = np.abs(self.psi.distance(x, y)), self.psi.rounding(x, y) + ROUNDING * self.gamma
+        with np.errstate(invalid="ignore"):  # ∞ − ∞
+            fewest, steps = (np.ceil((apart + off) / self.gamma) for off in (-rounding, rounding))
+        steps[x == y] = 0
+        for place in np.nonzero(fewest < steps)[0]:
+            steps[place] = self._settled(float(x[place]), float(y[place]))
+        return steps.reshape(shape)[()]
+
+    def _settled(self, x: float, y: float) -> int:
+        """The number of steps between two different values, on either side of which its distance is known to lie."""
+        low, high = sorted((as_written(x), as_written(y)))
+        most = 1
+        for digits in DIGITS:
+            least, most = (ceil(end / as_written(self.gamma)) for end in self.psi.enclosed(low, high, digits))
+            if least == most:
+                break
+        return max(most, 1)
 
     def __str__(self) -> str:
         return f"psi = {self.psi}, gamma = {self.gamma:g}"

@@ -20,8 +20,7 @@ from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors import Protection
 from gedp.neighbors.combine import Piecewise
-from gedp.neighbors.functions import NeighborFunction
-from gedp.neighbors.protection import ROUNDING
+from gedp.neighbors.functions import ROUNDING, NeighborFunction
 from gedp.noise import gaussian
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE, MOST_BITS, Steps
