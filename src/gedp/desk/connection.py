@@ -53,7 +53,7 @@ class Connection(H11Protocol):
     @property
     def is_answering(self) -> bool:
         """Whether there is a request that has not been answered yet."""
-        return self.cycle is not None and not self.cycle.response_complete
+        return not getattr(self.cycle, "response_complete", True)  # there is no cycle before the first request
 
     def _wait(self) -> None:
         self._since = self.loop.time()

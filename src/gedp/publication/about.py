@@ -14,6 +14,7 @@ from gedp.publication.changes import FLAGS, Changes
 from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures
 from gedp.publication.markdown import plain
 from gedp.release import Labels, ReleaseFolder
+from gedp.release.estimated import FORMULA
 from gedp.report.check import CHECK_SIGNATURE, KEY, citation, manifest_sha256, title_of_release
 from gedp.report.page import SEEDED, SYNTHETIC
 from gedp.report.strength import example, titled_groups
@@ -21,6 +22,7 @@ from gedp.report.strength import example, titled_groups
 FORMAT = 1
 MEANINGS = {
     "attribute": "what the line is about; the dictionary lists titles and units",
+    FORMULA: "how the figure is computed of attributes; empty for an attribute",
     "establishments": "number of establishments in the group; empty where the release lists none, and by classes",
     "estimate": "the figure: the total that fits all answers of the release best, or a ratio of such totals",
     "std_error": "its standard error: the typical size of the noise in it",
@@ -204,7 +206,8 @@ class About:
             [name, "column", f"{labels.title(key)}, name", "", f"what people call the code in {key}"]
             for name, key in named.items()
         ]
-        rows += [[name, "column", "", "", meaning] for name, meaning in MEANINGS.items()]
+        columns = {name: text for name, text in MEANINGS.items() if self.formulas or name != FORMULA}
+        rows += [[name, "column", "", "", meaning] for name, meaning in columns.items()]
         rows += [[name, *self._meaning(name, labels.title(name), labels.unit(name) or "")] for name in self.attributes]
         rows += [
             [name, "quality class", "", "", f"a value of column quality: {meaning}"]
