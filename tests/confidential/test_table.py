@@ -1,5 +1,6 @@
 """The confidential table: validation in one go, exact whole numbers, finest cells; no value in any message."""
 
+import math
 import os
 import re
 from collections import defaultdict
@@ -9,8 +10,10 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -20,6 +23,7 @@ from gedp.arrays import CodeArray
 from gedp.confidential.engines import in_order, part
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
+from gedp.csvfiles import write_csv
 from gedp.errors import DomainError, FaultsError, TableChangedError
 from gedp.passes import lookup
 from gedp.passes.lookup import make_lookup
@@ -73,6 +77,32 @@ def test_all_faults_at_once_by_column_and_count() -> None:
         "column emp: 1 row has something that is not a number",
         "column emp: 2 rows have NaN or an infinity",
         "column emp: 1 row has a negative value",
+        "column emp: 1 row has a value that is not a whole multiple of the unit 1",
+    ]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "duckdb", "arrow", "csv", "memory"])
+@pytest.mark.parametrize("kind", [pa.float64(), pa.float32()])
+@pytest.mark.parametrize("odd", [[math.nan], [math.inf], [-math.inf, math.nan]])
+def test_what_is_not_finite_is_counted_beside_ordinary_numbers(
+    ending: str, kind: pa.DataType, odd: list[float], tmp_path: Path
+) -> None:
+    """Parquet states the smallest and largest value of a column, and NaN is neither."""
+    table = table_of(emp=pa.array([1.0, 2.0, 3.5, *odd], kind))
+    place = tmp_path / f"t.{ending}"
+    if ending == "parquet":
+        pq.write_table(table, place)
+    elif ending == "duckdb":
+        with duckdb.connect(str(place)) as connection:
+            connection.register("rows", table)
+            connection.execute("CREATE TABLE t AS FROM rows")
+    elif ending == "arrow":
+        pyarrow.feather.write_feather(table, str(place))
+    elif ending == "csv":
+        write_csv(table, place)
+    faults = faults_of(table if ending == "memory" else place)
+    assert [fault.split(". ")[0] for fault in faults] == [
+        f"column emp: {'1 row has' if len(odd) == 1 else '2 rows have'} NaN or an infinity",
         "column emp: 1 row has a value that is not a whole multiple of the unit 1",
     ]
 

@@ -138,10 +138,11 @@ def test_a_workbook_has_numbers_and_no_formulas(served: Served) -> None:
     assert reply.body == served.get(path("table.xlsx", [("rows", "cnty"), ("ratio", "@x = m1emp")])).body
     table, notes = load_workbook(io.BytesIO(reply.body)).worksheets
     rows = list(table.iter_rows(values_only=True))
-    assert rows[0] == ("cnty", "attribute", "estimate", "std_error", "cv", "ci_low", "ci_high", "variance_kind")
-    assert [row[:2] for row in rows[1:3]] == [("001", "@x"), ("003", "@x")]
+    numbers = ("estimate", "std_error", "cv", "ci_low", "ci_high")
+    assert rows[0] == ("cnty", "attribute", "formula", *numbers, "variance_kind")
+    assert [row[:3] for row in rows[1:3]] == [("001", "@x", "m1emp"), ("003", "@x", "m1emp")]
     assert all(cell.data_type in "sn" for row in table.iter_rows() for cell in row)  # neither formulas nor errors
-    assert all(isinstance(number, float) for row in rows[1:] for number in row[2:7])
+    assert all(isinstance(number, float) for row in rows[1:] for number in row[3:8])
     said = "\n".join(str(row[0]) for row in notes.iter_rows(values_only=True))
     assert "Nobody can tell the true values" in said
     assert "gedp tabulate" in said

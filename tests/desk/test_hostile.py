@@ -1,14 +1,17 @@
 """What strangers send: nothing but refusals come back, and no file."""
 
+import io
 import random
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
+from gedp.csvfiles import read_rows
 from gedp.desk.guard import HEADERS, MOST_CHARACTERS, Guard
 from gedp.microdata import tabulate
 from gedp.microdata.cells import PublicRows, columns_alone
+from gedp.microdata.ratios import BUILT_IN
 from gedp.release import ProtectedAnswers
 from tests.helpers.desks import Served
 
@@ -111,6 +114,33 @@ def test_absurd_requests_are_answered_in_words(served: Served) -> None:
     assert served.get(f"/api/codes?key=naics{'9' * 5000}").status == 400
     assert served.get(f"/api/table.xlsx?rows=cnty&ratio=x={'9' * 200}*wage").status == 400
     assert served.get(f"/api/table.xlsx?rows=cnty&ratio=x={'9' * 30}*wage").body[:2] == b"PK"
+
+
+TAKEN = [
+    *("m3emp", "M3 EMP", "\uff4d3emp", "Jobs in March", "jobs in march (jobs)", "weekly-wage", "Average weekly wage"),
+    *("cnty", "naics3", "establishments", "estimate"),
+]
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_a_link_cannot_show_a_formula_as_an_official_figure(name: str, served: Served) -> None:
+    for route in ("table", "table.csv", "table.arrow", "table.xlsx"):
+        reply = served.get(f"/api/{route}?rows=cnty&ratio={quote(f'{name}=1000*m3emp')}")
+        assert (reply.status, "looks like the name of something official" in reply.json["error"]) == (400, True)
+
+
+def test_whatever_a_link_computes_is_shown_with_its_formula(served: Served) -> None:
+    asked = f"rows=cnty&attribute=m3emp&ratio=weekly-wage&ratio={quote('official jobs=1000*m3emp')}"
+    heads = served.get(f"/api/table?{asked}").json["heads"]
+    assert [head["formula"] for head in heads] == [None, BUILT_IN["weekly-wage"], "1000*m3emp"]
+    assert [head["title"].endswith(f" = {head['formula']}") for head in heads] == [False, True, True]
+    lines = read_rows(io.StringIO(served.get(f"/api/table.csv?{asked}").body.decode()))
+    assert lines[0][:3] == ["cnty", "attribute", "formula"]
+    assert {tuple(line[1:3]) for line in lines[1:]} == {
+        ("m3emp", ""),
+        ("weekly-wage", BUILT_IN["weekly-wage"]),
+        ("official jobs", "1000*m3emp"),
+    }
 
 
 def test_a_filter_of_many_signs_is_read_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,16 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import ndtri
 
+import gedp
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError, FaultsError, GedpError
 from gedp.microdata import Microdata, fit_microdata
+from gedp.microdata.comparing import beside
 from gedp.microdata.ratios import BUILT_IN, CLEAR, Estimates, Ratio, Totals, estimate, parse_ratios
 from gedp.policy.formulas import parse_formula
+from tests.helpers.builder import spec_of, table_of
 from tests.microdata.test_fit import (
     EVERYTHING,
     IDENTITY,
@@ -199,12 +203,106 @@ def test_exact_errors_stay_exact_in_sums_and_unknown_ones_unknown(tmp_path: Path
     cut = microdata.tabulate(["floor"], ["area"], ratios=asked).arrow.to_pylist()
     assert {line["variance_kind"] for line in cut if line["attribute"] in ("half", "r")} == {"unknown"}
     assert list(dict.fromkeys(line["attribute"] for line in cut)) == ["area", "twice", "half", "r"]
-    with pytest.raises(GedpError, match="called area"):
-        microdata.tabulate([], ["area"], ratios=["area = emp / area"])
+    with pytest.raises(FaultsError, match="ratio 'r': more than one line would be called so"):
+        microdata.tabulate([], ["area"], ratios=["r = emp / area", "r = emp"])
     with pytest.raises(GedpError, match="not fitted: jobs"):
         microdata.tabulate([], ratios=["r = jobs / area"])
     with pytest.raises(FaultsError, match="2 faults"):
         microdata.tabulate([], ratios=["r = jobs /", Ratio("x", {"emp": 1.0}), "nonsense"])
+
+
+OFFICIAL = [
+    *(
+        "jobs",
+        "JOBS",
+        "j o b s",
+        "\uff4a\uff4f\uff42\uff53",
+        "jobs.",
+        "jobs\u3164",
+        "jobs\ufe0f",
+        "*jobs*",
+        "Employment",
+        "employment (persons)",
+    ),
+    *(
+        "balance",
+        "balance gain",
+        "balance_loss",
+        "cost",
+        "region",
+        "county",
+        "Region",
+        "county2",
+        "size",
+        "key",
+        "establishment",
+        "Establishments",
+    ),
+    *("attribute", "estimate", "std error", "CI low", "quality", "formula", "change_ci_low", "jobs__psi", "sector"),
+    *("weekly-wage", "Weekly Wage", "Average weekly wage", "change", "jobs: change", "Employment, change in percent"),
+]
+
+
+@pytest.fixture(scope="module")
+def titled(tmp_path_factory: pytest.TempPathFactory) -> Microdata:
+    """Of attributes with titles, one of them split; with classes and a combination."""
+    spec = spec_of(
+        data={"public": ["county", "naics"], "id": "key", "synthetic": True},
+        groupers={"region": {"column": "county", "prefix": 1}},
+        attributes={
+            "jobs": {"psi": "sqrt", "gamma": 0.5},
+            "wage": {"psi": "sqrt", "gamma": 2, "unit": 0.01},
+            "balance": {"psi": "sqrt", "gamma": 2, "split": True},
+        },
+        combinations={"cost": "jobs + wage"},
+        classes={"size": {"attribute": "jobs", "edges": [0, 10]}},
+        queries=[
+            {"name": "identity", "by": "establishment", "mu": 3},
+            {"name": "county", "by": ["county"], "mu": 1},
+        ],
+        labels={"jobs": {"title": "Employment", "unit": "persons"}},
+    )
+    table = table_of(balance=range(-10, 50)).rename_columns({"cnty": "county", "emp": "jobs"})
+    return gedp.run(spec, table, out=tmp_path_factory.mktemp("titled") / "out", seed=1, answers_only=True).microdata()
+
+
+@pytest.mark.parametrize("name", OFFICIAL)
+def test_a_formula_cannot_be_called_like_anything_official(name: str, titled: Microdata) -> None:
+    for ratio in (f"{name} = 1000 * jobs", Ratio(name, {"jobs": 1000.0})):
+        with pytest.raises(FaultsError, match="looks like the name of something official"):
+            titled.tabulate("county", ratios=["fine = jobs", ratio])
+
+
+@pytest.mark.parametrize(
+    "name", ["x" * 81, "jobs \uff1d jobs", "jobs \ufe66 1", "a\u202eb", "a\u200bb", "a\nb", "", " "]
+)
+def test_names_of_formulas_are_short_and_all_of_them_is_seen(name: str) -> None:
+    with pytest.raises(FaultsError, match=r"its name is longer than 80|no name that can be printed"):
+        parse_ratios([f"{name} = 1000 * jobs"])
+
+
+def test_what_is_computed_has_its_formula_beside_it(titled: Microdata) -> None:
+    asked: list[str | Ratio] = [
+        "jobs per profit =\n jobs /  balance",
+        "growth = jobs - 2 * jobs / 3",
+        Ratio("third", {"jobs": 1 / 3}, {"balance": 2.0}),
+    ]
+    table = titled.tabulate([], ["jobs"], ratios=asked)
+    lines = {line["attribute"]: line["formula"] for line in table.arrow.to_pylist()}
+    assert lines == {
+        "jobs": None,
+        "jobs per profit": "jobs / balance",
+        "growth": "jobs - 2 * jobs / 3",
+        "third": "(0.333333333333 * jobs) / (2 * balance)",
+    }
+    assert "growth = jobs - 2 * jobs / 3" in table._repr_html_()
+    assert "formula" not in titled.tabulate([], ["jobs"]).arrow.column_names
+    before = titled.tabulate("county", ["jobs"], ratios=asked[:1]).arrow
+    first, *_ = counties = before["county"].to_pylist()
+    changed = beside(before.filter(pa.array([county != first for county in counties])), before, ["county"])
+    assert changed["formula"].to_pylist() == [None] * 3 + ["jobs / balance"] * 3
+    (renamed,) = parse_ratios(["weekly-wage"], {"wage": "gross pay", "m1emp": "january"})
+    assert renamed.formula == '"gross pay" / (13 * (january + m2emp + m3emp) / 3)'
 
 
 # Laws, on numbers alone.

@@ -2,6 +2,7 @@
 
 import filecmp
 import json
+import shutil
 import subprocess
 from decimal import Decimal
 from itertools import permutations
@@ -318,6 +319,16 @@ def test_tables_of_combinations_are_left_out_and_said_to_be(balances: gedp.Relea
 
 def _names(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in all_files(folder))
+
+
+@pytest.mark.parametrize("name", ["publication.json", "README.md", "tables/more.parquet", "SHA256SUMS.txt"])
+def test_foreign_files_in_a_release_are_named_without_a_key(name: str, release: gedp.Release, tmp_path: Path) -> None:
+    shutil.copytree(release.folder, tmp_path / "out")
+    assert command("verify", "out", folder=tmp_path).code == 0
+    (tmp_path / "out" / name).parent.mkdir(exist_ok=True)
+    (tmp_path / "out" / name).write_text('{"format": 1}', encoding="utf-8")
+    ended = command("verify", "out", folder=tmp_path)
+    assert (ended.code, f"out: not part of the release: {name}" in ended.err) == (1, True), ended
 
 
 def named(folder: Path, *queries: dict[str, object]) -> gedp.Release:

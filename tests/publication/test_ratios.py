@@ -15,7 +15,8 @@ from tests.helpers.desks import desk_of, serving
 from tests.helpers.runs import gedp as command
 from tests.publication.levels import read_table
 
-PAY, GAP = "pay = wage / jobs", "gap = wage - 3000 * jobs"
+FORMULAS = ("wage / jobs", "wage - 3000 * jobs")
+PAY, GAP = (f"{name} = {formula}" for name, formula in zip(("pay", "gap"), FORMULAS, strict=True))
 
 
 def lines_of(folder: Path, kind: str) -> list[dict[str, str]]:
@@ -32,7 +33,7 @@ def test_ratios_are_those_of_tabulate_in_every_format(release: gedp.Release, tmp
     assert ended.code == 0, ended.err
     expected = release.microdata().tabulate("cnty", ["jobs", "wage"], ratios=[PAY, GAP]).arrow
     table = pq.read_table(tmp_path / "p" / "parquet" / "cnty.parquet")
-    for column in ("attribute", "estimate", "std_error", "ci_low", "ci_high", "variance_kind"):
+    for column in ("attribute", "formula", "estimate", "std_error", "ci_low", "ci_high", "variance_kind"):
         assert table[column].to_pylist() == expected[column].to_pylist()
     estimates = expected["estimate"].to_pylist()
     assert [float(row["estimate"]) for row in lines_of(tmp_path / "p", "csv")] == estimates
@@ -41,14 +42,21 @@ def test_ratios_are_those_of_tabulate_in_every_format(release: gedp.Release, tmp
         [cell.value for cell in row]
         for row in openpyxl.load_workbook(tmp_path / "p" / "tables.xlsx")["cnty"].iter_rows(min_row=4)
     ]
-    place = headings.index("pay")
+    assert [row["formula"] for row in lines_of(tmp_path / "p", "csv")][::3] == ["", "", *FORMULAS]
+    assert [name for name in headings if " = " in name and ":" not in name] == [
+        f"pay = {FORMULAS[0]}",
+        f"gap = {FORMULAS[1]}",
+    ]
+    place = headings.index("pay = wage / jobs")
     assert [row[place] for row in rows] == pytest.approx(estimates[6:9])
     described = json.loads((tmp_path / "p" / "publication.json").read_text(encoding="utf-8"))
-    assert described["ratios"] == {"pay": "wage / jobs", "gap": "wage - 3000 * jobs"}
+    assert described["ratios"] == dict(zip(("pay", "gap"), FORMULAS, strict=True))
+    assert described["attributes"]["pay"]["title"] == "pay = wage / jobs"
     assert described["tables"][0]["attributes"] == ["jobs", "wage", "pay", "gap"]
     meanings = {row["name"]: row for row in read_table(tmp_path / "p" / "dictionary.csv")}
     assert (meanings["pay"]["what"], meanings["jobs"]["what"]) == ("ratio", "attribute")
     assert meanings["pay"]["meaning"].endswith("wage / jobs")
+    assert meanings["formula"]["what"] == "column"
 
 
 def test_a_difference_has_no_class_and_is_not_withheld(release: gedp.Release, tmp_path: Path) -> None:

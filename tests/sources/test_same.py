@@ -68,7 +68,7 @@ def test_what_is_read_anew_for_every_pass_is_the_same(
 ) -> None:
     require(case.needs)
     monkeypatch.setattr(streams, "HELD_BYTES", 0)
-    for module in ("databases", "statistical", "workbooks"):
+    for module in ("databases", "statistical"):
         monkeypatch.setattr(f"gedp.confidential.engines.sources.{module}.PIECE_ROWS", 7_000)
     case.write(TABLE, tmp_path / case.source)
     engine = engine_of(gedp.read_spec(spec_for(tmp_path, case.source, case.keys)))

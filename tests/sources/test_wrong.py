@@ -1,7 +1,10 @@
 """Files that cannot be read, and the one message that each gets: the cause, and nothing that a file holds."""
 
 import gzip
+import io
+import json
 import os
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -15,11 +18,13 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 import pyarrow.feather
+import pyarrow.ipc
 import pytest
 
 import gedp
 from gedp.confidential.engines import in_order
 from gedp.confidential.engines.choice import engine_of
+from gedp.confidential.engines.sources import sheets
 from gedp.confidential.engines.sources.files import unread
 from gedp.confidential.engines.sources.kinds import require_readable
 from gedp.confidential.engines.sources.streams import text_of as as_text
@@ -45,6 +50,18 @@ def fault_of(folder: Path, source: str, **keys: Any) -> str:
     assert CANARY not in str(raised.value)
     assert raised.value.__cause__ is raised.value.__context__ is None
     return str(fault)
+
+
+def with_sheet(content: bytes, *changes: bytes) -> bytes:
+    """A workbook in whose sheet some bytes are replaced by others."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as new:
+        for name in old.namelist():
+            part = old.read(name)
+            for before, after in zip(changes[::2], changes[1::2], strict=True):
+                part = part.replace(before, after) if name.endswith("sheet1.xml") else part
+            new.writestr(name, part)
+    return made.getvalue()
 
 
 def workbook(folder: Path, name: str = "t.xlsx") -> bytes:
@@ -305,6 +322,20 @@ WRONG_WITH_READERS: dict[str, tuple[str, str, Callable[[Path], bytes], dict[str,
         {},
         "the file: it is damaged, or not an Excel or OpenDocument workbook. Get a complete copy, or save it anew",
     ),
+    "a workbook of few bytes and more cells than any memory has": (
+        "python_calamine",
+        "t.xlsx",
+        lambda folder: with_sheet(workbook(folder), b'<row r="2">', b'<row r="1048576"><c r="XFD1048576"><v>1</v></c>'),
+        {},
+        "the file: its sheet does not fit into memory. Save it as CSV or Parquet",
+    ),
+    "an empty sheet": (
+        "python_calamine",
+        "t.xlsx",
+        lambda folder: with_sheet(workbook(folder), b"<sheetData>", b"<sheetData/><!--", b"</sheetData>", b"-->"),
+        {},
+        "the sheet: it is empty",
+    ),
     "no such sheet": (
         "python_calamine",
         "t.xlsx",
@@ -526,3 +557,23 @@ def test_a_failure_in_the_middle_of_a_stream_quotes_nothing(tmp_path: Path, monk
         connection.execute("CREATE TABLE t AS SELECT * FROM rows")
     query = f"SELECT key, cnty, naics, wage, CASE WHEN emp >= 0 THEN ('{CANARY}x')::INTEGER END AS emp FROM t"
     assert "it cannot be read" in fault_of(tmp_path, "t.duckdb", query=query)
+
+
+def test_a_sheet_is_read_within_a_limit_of_memory(
+    require: Require, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In this process, where nothing may be limited."""
+    require("python_calamine")
+    limits = []
+    monkeypatch.setattr(resource, "setrlimit", lambda kind, limit: limits.append((kind, limit[0])))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    workbook(tmp_path)
+    written = io.BytesIO()
+    sheets.write_sheet(written, str(tmp_path / "t.xlsx"))
+    rows = pa.ipc.open_stream(written.getvalue()).read_all()
+    assert limits == [(resource.RLIMIT_AS, sheets.memory_limit())]
+    assert json.loads((rows.schema.metadata or {})[sheets.NAMES]) == TABLE.column_names
+    assert rows.column(0).to_pylist() == TABLE.column(0).to_pylist()
+    written = io.BytesIO()
+    sheets.write_sheet(written, str(tmp_path / "t.xlsx"), "no such")
+    assert sheets.FAULT in (pa.ipc.open_stream(written.getvalue()).schema.metadata or {})

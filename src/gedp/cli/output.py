@@ -57,14 +57,15 @@ def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> No
 
 
 def show_table(table: "pa.Table", shown: Sequence[str]) -> None:
-    """Shows the first lines, and as many columns as there is room for."""
+    """Shows the first lines, and as many columns as there is room for; formulas stand below."""
     from rich import box
     from rich.table import Table
 
     from gedp.cli.console import make_console
+    from gedp.release.estimated import FORMULA, formulas_of, with_formula
 
     console = make_console()
-    columns = [name for name in shown if table[name].null_count < table.num_rows]
+    columns = [name for name in shown if name != FORMULA and table[name].null_count < table.num_rows]
     texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
     widths = [max(map(len, cells), default=0) for cells in texts]
     while (spare := console.width - sum(widths[: len(columns)]) - GAP * len(columns)) < 0 and len(columns) > 1:
@@ -78,6 +79,8 @@ def show_table(table: "pa.Table", shown: Sequence[str]) -> None:
     for line in zip(*texts[: len(columns)], strict=True):
         view.add_row(*line)
     console.print(view)
+    for name, formula in formulas_of(table).items():
+        click.echo(with_formula(name, formula))
     lines = f"{min(SHOWN_LINES, table.num_rows)} of {table.num_rows:,} lines, "
     click.echo(
         f"{lines}{len(columns)} of {table.num_columns} columns. For all of them: --out FILE.csv, FILE.parquet or -."

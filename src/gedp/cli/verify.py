@@ -11,7 +11,7 @@ _PATH = click.Path(path_type=Path)
 @click.argument("folder", metavar="DIR", type=_PATH)
 @click.option("--key", type=_PATH, help="The publisher's public key. Without it only the checksums are checked.")
 def command(folder: Path, key: Path | None) -> None:
-    """Check that the files of a release or package are as they were made and, with a key, that its owner signed them.
+    """Check that a release or package is as it was made, with no other files; with a key, that its owner signed it.
 
     Exit codes: 0 they are, 1 they are not, 2 there is no release, package, signature or key to check.
 
@@ -23,7 +23,7 @@ def command(folder: Path, key: Path | None) -> None:
     """
     from gedp.cli.console import warn_if_seeded
     from gedp.publication.verify import VerifiedPackage, is_package, verify_package
-    from gedp.release import MANIFEST, Manifest, read_release
+    from gedp.release import MANIFEST, Manifest
     from gedp.release.signing import verify
 
     checked: Manifest | VerifiedPackage
@@ -31,10 +31,10 @@ def command(folder: Path, key: Path | None) -> None:
         checked = verify_package(folder, key)
         found = "file in {} matches its checksum. Only a signature can show who made the package"
     else:
-        checked = read_release(folder).manifest if key is None else verify(folder, key).manifest
+        checked = verify(folder, key).manifest
         found = (
-            "table in {} matches its manifest. Only a signature can show who wrote the manifest, and whether the "
-            "microdata and report are theirs"
+            "table in {} matches its manifest, and there are no other files than those of a release. Only a signature "
+            "can show who wrote the manifest, and whether the microdata and report are theirs"
         )
     if key is None:
         click.echo(f"Every {found.format(folder)}: --key PUBLIC-KEY")

@@ -14,5 +14,6 @@ guard      what is refused before anybody looks at it, and what every answer car
 openapi    the description of the API
 page       what of the page does not change
 app        the routes
+connection one connection of the web server, which ends if nothing comes of it
 server     the web server
 """

@@ -23,6 +23,7 @@ from gedp.policy.model import steps_to
 from gedp.publication.quality import Quality
 from gedp.publication.ratios import with_ratios
 from gedp.release import Labels, Manifest
+from gedp.release.estimated import with_formula
 from gedp.report import check, strength, use
 from gedp.report.page import SEEDED, SYNTHETIC
 
@@ -145,9 +146,9 @@ class Catalogue:
         is_unnamed = name == INDUSTRY and name not in self.labels.spec.labels
         return self.labels.title(NAICS if is_unnamed else name)
 
-    def heading(self, figure: str) -> str:
-        """What people call a figure, and what it is counted in."""
-        return self.labels.heading(figure)
+    def heading(self, figure: str, formula: str | None = None) -> str:
+        """What people call a figure, what it is counted in, and how it is computed, if it is."""
+        return with_formula(self.labels.heading(figure), formula)
 
     def name_of(self, key: str, code: str, keys: Mapping[str, str]) -> str:
         """What people call a code."""

@@ -1,15 +1,14 @@
-"""What is refused before anybody looks at it, and what every answer carries.
+"""What is refused before anybody looks at it, and what every answer carries, also one that the server makes itself.
 
 A page of a stranger can make a browser ask this server, by its address or, with a name of its own that suddenly leads
 here, as if it were that name. So a host is an address, localhost, or a name that was allowed, and the API is not for
 pages from elsewhere. Scripts and styles come from here alone, and never from within a page.
 """
 
-from collections.abc import Collection, Mapping, MutableMapping
+from collections.abc import Collection, Mapping
 from ipaddress import ip_address
-from typing import Any
 
-from starlette.datastructures import Headers, MutableHeaders
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -36,17 +35,9 @@ class Guard:
         self._app, self._names = app, {"localhost", *(name.casefold() for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request, or lets it pass; either way the answer carries the headers."""
-        if scope["type"] != "http":
-            return
-
-        async def send_with_headers(message: MutableMapping[str, Any]) -> None:
-            if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
-            await send(message)
-
-        refusal = self._refusal(scope)
-        await (refusal or self._app)(scope, receive, send_with_headers)
+        """Refuses a request, or lets it pass."""
+        if scope["type"] == "http":
+            await (self._refusal(scope) or self._app)(scope, receive, send)
 
     def _refusal(self, scope: Scope) -> JSONResponse | None:
         headers = Headers(scope=scope)

@@ -63,7 +63,9 @@ LINE = _record(
 SHOWN = _record(
     rows=_TEXTS,
     columns=_TEXTS,
-    heads=_list_of(_record(codes=_TEXTS, names=_TEXTS, figure=_TEXT, kind=_TEXT, title=_TEXT)),
+    heads=_list_of(
+        _record(codes=_TEXTS, names=_TEXTS, figure=_TEXT, formula={"type": ["string", "null"]}, kind=_TEXT, title=_TEXT)
+    ),
     lines=_list_of(LINE),
     total_lines=_WHOLE,
     offset=_WHOLE,

@@ -114,8 +114,8 @@ class PackageTables:
         """What people call a key."""
         return str(self.said["keys"][name])
 
-    def heading(self, figure: str) -> str:
-        """What people call a figure, with its unit."""
+    def heading(self, figure: str, formula: str | None = None) -> str:
+        """What people call a figure, with its unit; the titles of a package have formulas already."""
         label = self.said["attributes"][figure]
         return f"{label['title']} ({label['unit']})" if label["unit"] else str(label["title"])
 

@@ -7,13 +7,14 @@ from collections.abc import Collection
 import uvicorn
 from starlette.types import ASGIApp
 
-from gedp.desk.guard import Guard
+from gedp.desk.connection import Connection
+from gedp.desk.guard import HEADERS, Guard
 from gedp.errors import Refused
 
 LOOPBACK = "127.0.0.1"
-MOST_CONNECTIONS = 1_000
+MOST_CONNECTIONS = 800  # of the 1,024 files that a process may have open on many systems
 LONGEST_HEAD = 65_536  # bytes of a request before its content
-IDLE_SECONDS = 15
+IDLE_SECONDS = 15  # until the head of a request is complete, or some of an answer was taken
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -40,10 +41,10 @@ def is_for_this_machine(listening: socket.socket) -> bool:
 
 
 def make_server(app: ASGIApp, names: Collection[str] = ()) -> uvicorn.Server:
-    """A server that logs nothing but its own failures, and says nothing about itself."""
+    """A server that logs nothing but its own failures, says nothing about itself, and guards whatever it answers."""
     config = uvicorn.Config(
         Guard(app, names),
-        http="h11",
+        http=Connection,
         ws="none",
         loop="asyncio",
         lifespan="off",
@@ -51,9 +52,13 @@ def make_server(app: ASGIApp, names: Collection[str] = ()) -> uvicorn.Server:
         log_level="error",
         server_header=False,
         proxy_headers=False,
+        headers=list(HEADERS.items()),
         limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=5,
         h11_max_incomplete_event_size=LONGEST_HEAD,
     )
-    return uvicorn.Server(config)
+    config.load()
+    server = uvicorn.Server(config)
+    server.server_state.default_headers = config.encoded_headers  # from the first answer on
+    return server

@@ -85,6 +85,7 @@ class ShownTable:
                     "codes": list(codes),
                     "names": self._names(self.columns, codes),
                     "figure": figure,
+                    "formula": self.table.formulas.get(figure),
                     "kind": kind,
                     "title": self._title(figure, kind),
                 }
@@ -148,7 +149,7 @@ class ShownTable:
         return [self.source.name_of(key, known[key], known) for key in axis.keys]
 
     def _title(self, figure: str, kind: str) -> str:
-        heading = self.source.heading(figure)
+        heading = self.source.heading(figure, self.table.formulas.get(figure))
         return heading if kind == FIGURE else f"{heading}: {KINDS[kind][0]}"
 
     def _cell(self, place: int, figure: str, kind: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Whatever the page or the API asks for goes through `DeskSource`, so neither know
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ import pyarrow as pa
 from gedp.arrays import IntArray
 from gedp.desk.question import Question
 from gedp.errors import Fault, FaultsError
+from gedp.release.estimated import formulas_of
 
 FIGURE = "figure"  # as against its change
 
@@ -47,6 +49,11 @@ class MadeTable:
     def figures(self) -> list[str]:
         """The attributes and ratios, in their order."""
         return self.lines["attribute"].unique().to_pylist()
+
+    @cached_property
+    def formulas(self) -> dict[str, str]:
+        """The formulas of figures that are computed."""
+        return formulas_of(self.lines)
 
 
 @dataclass(frozen=True)
@@ -121,8 +128,8 @@ class DeskSource(Protocol):
     def title(self, name: str) -> str:
         """What people call a key or a dimension."""
 
-    def heading(self, figure: str) -> str:
-        """What people call a figure, and what it is counted in on a page."""
+    def heading(self, figure: str, formula: str | None = None) -> str:
+        """What people call a figure, what it is counted in on a page, and how it is computed, if it is."""
 
     def name_of(self, key: str, code: str, keys: Mapping[str, str]) -> str:
         """What people call a code, where the codes of other keys may be needed to know."""

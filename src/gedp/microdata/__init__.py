@@ -10,7 +10,7 @@ measured  groups that determine no cells, made to agree
 constraints   no negatives, whole numbers, fixed totals: where asked for
 fit       the result: fitted, described, written
 on_file   those in the folder of a release, fitted again and compared; what tables are made of
-tabulate  custom tables: variances (of any group), ratios, qcew (the layout of the BLS)
+tabulate  custom tables: variances (of any group), ratios (and their naming), qcew (the layout of the BLS)
 comparing     what changed since another release, by `changes` (the mathematics) of what is `comparable`; series of them
 """
 

@@ -17,6 +17,7 @@ from gedp.microdata.comparable import require_comparable
 from gedp.microdata.fit import Microdata
 from gedp.microdata.ratios import KINDS, Ratio, parse_ratios
 from gedp.microdata.tabulate import tabulate
+from gedp.release.estimated import FORMULA, formulas_of
 
 OLD, CHANGE, PERCENT = "old", "change", "percent"
 SIGNIFICANT, CHANGE_KIND, NOTE = "significant", "change_variance_kind", "note"
@@ -65,6 +66,9 @@ def beside(new: pa.Table, old: pa.Table, by: Sequence[str]) -> pa.Table:
     )
     texts = [pa.array(column, pa.string()) for column in zip(*lines, strict=True)]
     named = dict(zip(("attribute", *by), texts, strict=True))
+    if FORMULA in new.column_names:  # also of groups that only the earlier release has
+        formulas = formulas_of(new)
+        named[FORMULA] = pa.array([formulas.get(line[0]) for line in lines], pa.string())
     columns = {name: named.get(name, after[name]) for name in new.column_names}
     return pa.table({**columns, **_changes(after, before)})
 

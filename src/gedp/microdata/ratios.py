@@ -10,8 +10,9 @@ and the interval is Fieller's: all r for which N − r D is not further from 0 t
     (N − r D)² ≤ z² (Var N − 2 r Cov(N, D) + r² Var D).
 """
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +21,12 @@ from scipy.special import ndtri
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.policy.formulas import parse_formula
+from gedp.policy.names import folded
 
 CLEAR = 3.0  # standard errors that a denominator must be away from 0
+LONGEST_NAME = 80  # characters
+_WORD = re.compile(r"[^\W\d]\w*")
+_SPACES = re.compile(r'"[^"]*"|\s+')
 
 #: Over the names that the examples use; `names` of parse_ratios says what a release calls them.
 BUILT_IN = {
@@ -29,6 +34,13 @@ BUILT_IN = {
     "wage-per-job": "wage / ((m1emp + m2emp + m3emp) / 3)",
     "change": "m3emp - m1emp",
     "percent-change": "100 * (m3emp - m1emp) / m1emp",
+}
+#: What people call them, and the attribute whose unit they have.
+BUILT_IN_TITLES = {
+    "weekly-wage": ("Average weekly wage", "wage"),
+    "wage-per-job": ("Wages per job", "wage"),
+    "change": ("Change in jobs from the first to the third month", "m3emp"),
+    "percent-change": ("Change in jobs, in percent", None),
 }
 
 
@@ -39,11 +51,21 @@ class Ratio:
     name: str
     numerator: Mapping[str, float]
     denominator: Mapping[str, float] = field(default_factory=dict)  # empty: the numerator is all
+    formula: str = field(default="", compare=False)  # as it was written; an attribute by itself has none
+    is_built_in: bool = field(default=False, compare=False)
 
     @property
     def attributes(self) -> list[str]:
         """The attributes that the ratio is made of, each once."""
         return list(dict.fromkeys((*self.numerator, *self.denominator)))
+
+    def with_formula(self) -> "Ratio":
+        """The ratio with its formula, made of its coefficients where none was written."""
+        top, bottom = (
+            " + ".join(f"{coefficient:.12g} * {_in_formula(name)}" for name, coefficient in side.items())
+            for side in (self.numerator, self.denominator)
+        )
+        return replace(self, formula=self.formula or (f"({top}) / ({bottom})" if bottom else top))
 
     @property
     def is_difference(self) -> bool:
@@ -102,16 +124,6 @@ def parse_ratios(texts: Sequence[str], names: Mapping[str, str] | None = None) -
     return ratios
 
 
-def formula_of(text: str) -> str:
-    """The formula of a ratio that is given by its built-in name or as `NAME = formula`.
-
-    >>> formula_of("pay = wage / m3emp"), formula_of("change")
-    ('wage / m3emp', 'm3emp - m1emp')
-    """
-    name, written, formula = (part.strip() for part in text.partition("="))
-    return formula if written else BUILT_IN[name]
-
-
 def in_parts(ratio: Ratio, wholes: Mapping[str, Mapping[str, float]]) -> Ratio:
     """The ratio over gain and loss, where an attribute in it was split into them, or over other such parts."""
 
@@ -122,7 +134,7 @@ def in_parts(ratio: Ratio, wholes: Mapping[str, Mapping[str, float]]) -> Ratio:
                 found[part] = found.get(part, 0.0) + sign * coefficient
         return found
 
-    return Ratio(ratio.name, parted(ratio.numerator), parted(ratio.denominator))
+    return replace(ratio, numerator=parted(ratio.numerator), denominator=parted(ratio.denominator))
 
 
 def estimate(ratio: Ratio, totals: Mapping[str, Totals], confidence: float) -> Estimates:
@@ -175,11 +187,20 @@ def _divided(left: FloatArray, right: FloatArray) -> FloatArray:
 def _written(name: str, formula: str) -> Ratio:
     if not name or not name.isprintable():
         raise DomainError("it has no name that can be printed")
-    return Ratio(name, *parse_formula(formula))
+    if len(name) > LONGEST_NAME or "=" in folded(name):
+        raise DomainError(f"its name is longer than {LONGEST_NAME} characters, or has a sign in it that looks like =")
+    on_one_line = _SPACES.sub(lambda found: found[0] if found[0].startswith('"') else " ", formula)
+    return Ratio(name, *parse_formula(formula), on_one_line)
 
 
 def _built_in(name: str, names: Mapping[str, str]) -> Ratio:
     if name not in BUILT_IN:
         raise DomainError("there is no ratio of this name")
-    sides = ({names.get(key, key): c for key, c in side.items()} for side in parse_formula(BUILT_IN[name]))
-    return Ratio(name, *sides)
+    top, bottom = ({names.get(key, key): c for key, c in side.items()} for side in parse_formula(BUILT_IN[name]))
+    formula = _WORD.sub(lambda found: _in_formula(names.get(found[0], found[0])), BUILT_IN[name])
+    return Ratio(name, top, bottom, formula, is_built_in=True)
+
+
+def _in_formula(name: str) -> str:
+    """A name as formulas have it: in quotes, if it is not a plain word."""
+    return name if _WORD.fullmatch(name) else f'"{name}"'

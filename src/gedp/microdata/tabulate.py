@@ -1,6 +1,5 @@
 """Tables of any grouping from the microdata, with errors from the covariance of the fit."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
@@ -12,9 +11,11 @@ from gedp.microdata.class_tables import asked_by_class, class_totals, has_classe
 from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
 from gedp.microdata.fit import Microdata
 from gedp.microdata.keys import unknown_codes
+from gedp.microdata.naming import require_own_names
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, in_parts, parse_ratios
 from gedp.microdata.row_totals import totals_of_rows
 from gedp.release import ProtectedAnswers
+from gedp.release.estimated import FORMULA
 
 
 def tabulate(
@@ -31,7 +32,8 @@ def tabulate(
 
     Without `attributes` there are all of them that this grouping can be made for, or none where there are ratios. An
     attribute that was split has a line for gain, one for loss, and under its own name one for the difference.
-    Combinations have lines where they are named. Where the microdata have values of the rows it can be any grouping,
+    Combinations have lines where they are named. Ratios have their formula in a column of its own, and names that
+    nothing else in the release looks like. Where the microdata have values of the rows it can be any grouping,
     else one whose groups are made of measured groups; the others are refused.
 
     `variance_kind` says whether the errors are exact, estimated (some variance depends on the truth, and was taken at
@@ -80,13 +82,15 @@ def _by_classes(
 def _lines(
     asked: Sequence[Ratio], keys: Mapping[str, pa.Array], totals: Mapping[str, Totals], confidence: float
 ) -> pa.Table:
-    """Every ratio for every group."""
+    """Every ratio for every group; with the formulas of those that are computed, if there are any."""
     parts = []
     for ratio in asked:
         found = estimate(ratio, totals, confidence)
-        names = pa.array([ratio.name] * len(found.estimate), pa.string())
-        parts.append(pa.table({**keys, "attribute": names, **found.columns()}))
-    return pa.concat_tables(parts)
+        texts = {"attribute": ratio.name, FORMULA: ratio.formula or None}
+        named = {name: pa.array([text] * len(found.estimate), pa.string()) for name, text in texts.items()}
+        parts.append(pa.table({**keys, **named, **found.columns()}))
+    lines = pa.concat_tables(parts)
+    return lines if any(ratio.formula for ratio in asked) else lines.drop_columns([FORMULA])
 
 
 def possible_lines(microdata: Microdata, by: Sequence[str]) -> list[str]:
@@ -158,14 +162,13 @@ def _asked(
     plain = [Ratio(name, {name: 1.0}) for name in dict.fromkeys(wanted)]
     parsed = iter(parse_ratios([item for item in ratios if isinstance(item, str)]))
     spec = microdata.public_rows.spec
-    written = [next(parsed) if isinstance(item, str) else item for item in ratios]
+    written = [next(parsed) if isinstance(item, str) else item.with_formula() for item in ratios]
+    require_own_names(written, spec)
     asked = [in_parts(ratio, spec.policy.wholes) for ratio in plain] + [
         over_attributes(ratio, spec) for ratio in written
     ]
     if not asked:
         raise DomainError("there is no attribute or ratio to make a table of")
-    if repeated := [name for name, times in Counter(ratio.name for ratio in asked).items() if times > 1]:
-        raise DomainError(f"more than one line would be called {', '.join(repeated)}. Choose other names")
     return asked
 
 

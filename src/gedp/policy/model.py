@@ -27,6 +27,7 @@ IDENTITY = "identity"
 #: Columns of the tables that are made of a release, so neither a public column nor a grouping can be called like one.
 TABLE_COLUMNS = (
     "attribute",
+    "formula",
     "estimate",
     "variance",
     "std_error",

@@ -3,7 +3,7 @@
 chosen     which tables; figures: what is in them, by rounding and quality
 ratios     averages and changes beside totals
 changes    tables of what changed since an earlier release
-about      what a package says about itself: description, dictionary, README
+about      what a package says about itself: description, dictionary, README; markdown: texts in it, escaped
 plain, parquet, workbook, sdmx   tables in formats that say what they are
 establishments   rows, where they are asked for
 package    the folder: whole or absent, with checksums and signature

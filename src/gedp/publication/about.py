@@ -12,7 +12,9 @@ from gedp.numbers import counted
 from gedp.policy import COUNT
 from gedp.publication.changes import FLAGS, Changes
 from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures
+from gedp.publication.markdown import plain
 from gedp.release import Labels, ReleaseFolder
+from gedp.release.estimated import FORMULA
 from gedp.report.check import CHECK_SIGNATURE, KEY, citation, manifest_sha256, title_of_release
 from gedp.report.page import SEEDED, SYNTHETIC
 from gedp.report.strength import example, titled_groups
@@ -20,6 +22,7 @@ from gedp.report.strength import example, titled_groups
 FORMAT = 1
 MEANINGS = {
     "attribute": "what the line is about; the dictionary lists titles and units",
+    FORMULA: "how the figure is computed of attributes; empty for an attribute",
     "establishments": "number of establishments in the group; empty where the release lists none, and by classes",
     "estimate": "the figure: the total that fits all answers of the release best, or a ratio of such totals",
     "std_error": "its standard error: the typical size of the noise in it",
@@ -203,7 +206,8 @@ class About:
             [name, "column", f"{labels.title(key)}, name", "", f"what people call the code in {key}"]
             for name, key in named.items()
         ]
-        rows += [[name, "column", "", "", meaning] for name, meaning in MEANINGS.items()]
+        columns = {name: text for name, text in MEANINGS.items() if self.formulas or name != FORMULA}
+        rows += [[name, "column", "", "", meaning] for name, meaning in columns.items()]
         rows += [[name, *self._meaning(name, labels.title(name), labels.unit(name) or "")] for name in self.attributes]
         rows += [
             [name, "quality class", "", "", f"a value of column quality: {meaning}"]
@@ -223,9 +227,7 @@ class About:
     def readme(self, listed: Sequence[tuple[str, str]], is_signed: bool) -> str:
         """The README, with what every file is."""
         said = self.labels.spec.publication
-        tables = [
-            f"- {table.chosen.title}: {counted(table.groups, 'group')} ({table.chosen.file})" for table in self.tables
-        ]
+        tables = [f"{each.chosen.title}: {counted(each.groups, 'group')} ({each.chosen.file})" for each in self.tables]
         files = [f"- `{name}`: {what}" for name, what in listed]
         check = ["With the files: `sha256sum --check SHA256SUMS`."]
         if is_signed:
@@ -237,18 +239,22 @@ class About:
         about += [f"Contact: {said.contact}." * (said.contact is not None)]
         about += [f"Licence: {said.licence}." * (said.licence is not None)]
         parts = [
-            f"# {self.title}",
-            " ".join(filter(None, about)),
+            f"# {plain(self.title)}",
+            plain(" ".join(filter(None, about))),
             "## The tables",
-            "\n".join(tables),
+            _bullets(tables),
             "## What the figures are",
-            "\n".join(f"- {note}" for note in self.notes()),
+            _bullets(self.notes()),
             "## What not to do",
-            "\n".join(f"- {text}" for text in DO_NOT),
+            _bullets(DO_NOT),
             "## Files",
             "\n".join(files),
             "## Check and cite",
             " ".join(check),
-            f"Cite as: {self.citation()}",
+            f"Cite as: {plain(self.citation())}",
         ]
         return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _bullets(texts: Sequence[str]) -> str:
+    return "\n".join(f"- {plain(text)}" for text in texts)

@@ -34,6 +34,7 @@ from gedp.publication.chosen import ChosenTable, unlike
 from gedp.publication.figures import LineKinds, Presentation, TableOfFigures, establishments, named_keys, shown_numbers
 from gedp.publication.quality import UNKNOWN
 from gedp.release import Labels, Manifest
+from gedp.release.estimated import FORMULA
 
 #: What the flags of changes say.
 FLAGS = {
@@ -138,6 +139,7 @@ class Changes:
             columns = {
                 **keys,
                 "attribute": [_line(name, kind) for name in found["attribute"].to_pylist()],
+                **{name: found[name] for name in found.column_names if name == FORMULA},
                 "establishments": sizes,
                 **shown_numbers(figures, withheld, whole, rounding),
                 "quality": pa.array(flags_of(found, kind, withheld), pa.string()),

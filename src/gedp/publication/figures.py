@@ -19,6 +19,7 @@ from gedp.publication.quality import Quality, coefficients
 from gedp.publication.ratios import common_unit, differences, unit_of
 from gedp.publication.rounding import digits, outward, places_of, rounded
 from gedp.release import Labels
+from gedp.release.estimated import FORMULA
 
 ROUNDINGS = {
     "error": (
@@ -71,7 +72,8 @@ def table_of(microdata: Microdata, labels: Labels, chosen: ChosenTable, shown: P
     repeated = None if counts is None else np.tile(counts, len(chosen.lines))
     sizes = pa.nulls(found.num_rows, pa.int64()) if repeated is None else pa.array(repeated, pa.int64())
     numbers = _shown(found, chosen, microdata.public_rows.spec, shown)
-    columns = {**keys, "attribute": found["attribute"], "establishments": sizes, **numbers}
+    texts = {name: found[name] for name in ("attribute", FORMULA) if name in found.column_names}
+    columns = {**keys, **texts, "establishments": sizes, **numbers}
     return TableOfFigures(chosen, names, pa.table({**columns, "variance_kind": found["variance_kind"]}))
 
 

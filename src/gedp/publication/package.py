@@ -16,7 +16,7 @@ from gedp.errors import DomainError, Refused
 from gedp.files import real, sha256, swap, write_text
 from gedp.folders import new_folder
 from gedp.microdata import Microdata
-from gedp.microdata.ratios import formula_of, parse_ratios
+from gedp.microdata.ratios import parse_ratios
 from gedp.progress import NextStep, silent
 from gedp.publication.about import FORMAT, About
 from gedp.publication.changes import Changes
@@ -92,7 +92,8 @@ def write_package(
     was written, and of nothing else. With `against`, the microdata of an earlier release, there are also tables of what
     changed since then.
     """
-    labels = with_ratios(microdata.release.labels)
+    formulas = {ratio.name: ratio.formula for ratio in parse_ratios(options.ratios)}
+    labels = with_ratios(microdata.release.labels, formulas)
     for each in filter(None, (microdata, against)):
         _require_whole(each, options)
         if real(to).is_relative_to(real(each.release.folder)):
@@ -104,7 +105,6 @@ def write_package(
     changes = None if against is None else Changes(microdata, against, options.shown, chosen)
     if changes is not None:
         tables, labels = (*tables, *changes.tables(labels)), changes.labelled(labels)
-    formulas = {ratio.name: formula_of(text) for text in options.ratios for ratio in parse_ratios([text])}
     missing = left_out(microdata.public_rows.spec, options.only)
     about = About(microdata, labels, options.shown, tables, formulas, changes, missing)
     whole = real(to)  # which has a name, as . has none

@@ -1,31 +1,27 @@
 """Ratios beside attributes: what people call them, what they are counted in, and which figures are differences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from math import gcd, lcm
 
 from gedp.microdata.combinations import over_attributes
-from gedp.microdata.ratios import Ratio, in_parts
+from gedp.microdata.ratios import BUILT_IN_TITLES, Ratio, in_parts
 from gedp.policy import Spec
 from gedp.policy.labels import Label
 from gedp.release import Labels
-
-#: What people call the built-in ratios, and the attribute whose unit they have.
-BUILT_IN_TITLES = {
-    "weekly-wage": ("Average weekly wage", "wage"),
-    "wage-per-job": ("Wages per job", "wage"),
-    "change": ("Change in jobs from the first to the third month", "m3emp"),
-    "percent-change": ("Change in jobs, in percent", None),
-}
+from gedp.release.estimated import with_formula
 
 
-def with_ratios(labels: Labels) -> Labels:
-    """The labels of a release and those of the built-in ratios; formulas are called by the name that they are given."""
+def with_ratios(labels: Labels, formulas: Mapping[str, str] | None = None) -> Labels:
+    """The labels of a release and of the built-in ratios; those with `formulas` have them in their titles."""
     named = {
         name: Label(title, unit=None if like is None else labels.unit(like))
         for name, (title, like) in BUILT_IN_TITLES.items()
     }
+    for name, formula in (formulas or {}).items():
+        known = named.get(name, Label(name))
+        named[name] = replace(known, title=with_formula(known.title or name, formula))
     return replace(labels, of_ratios=named)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 BETWEEN_KEYS = " · "
 MOST_BARS = 25
+FORMULA = "formula"  # the column that tables have where something is computed
 COLOR, DARK, SOFT = "#0b62a4", "#1b2430", "#5a6675"
 
 
@@ -69,7 +71,12 @@ class EstimatesTable(Table):
         return list(zip(*columns, strict=True))
 
     def _heading(self, attribute: str) -> str:
-        return self.labels.with_unit(attribute) if self.labels else attribute
+        heading = self.labels.with_unit(attribute) if self.labels else attribute
+        return with_formula(heading, self._formulas.get(attribute))
+
+    @cached_property
+    def _formulas(self) -> dict[str, str]:
+        return formulas_of(self.arrow)
 
     def _drawn_heading(self, attribute: str) -> str:
         return self._heading(attribute)
@@ -94,3 +101,16 @@ class EstimatesTable(Table):
         """A figure with its margin, to the digits that this allows."""
         margin = None if row[low] is None else (row[high] - row[low]) / 2
         return " ± ".join(with_margin(math.nan if row[name] is None else row[name], margin))
+
+
+def formulas_of(table: pa.Table) -> dict[str, str]:
+    """The formulas of the lines that are computed, by what the lines are called."""
+    if FORMULA not in table.column_names:
+        return {}
+    lines = table.select(["attribute", FORMULA]).group_by(["attribute", FORMULA]).aggregate([]).to_pylist()
+    return {line["attribute"]: line[FORMULA] for line in lines if line[FORMULA]}
+
+
+def with_formula(heading: str, formula: str | None) -> str:
+    """What people call a line; how it is computed, where it is."""
+    return heading if formula is None else f"{heading} = {formula}"

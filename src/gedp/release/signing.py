@@ -54,15 +54,21 @@ def sign_sums(folder: Path, key: Path, passphrase: str | None = None) -> None:
         temporary.write_bytes(_private_key(key, passphrase).sign((folder / SUMS).read_bytes()))
 
 
-def verify(folder: Path, key: Path) -> ReleaseFolder:
-    """The release in a folder, if the owner of this public key has signed every file of it as it is."""
-    listed = signed_sums(folder, key)
+def verify(folder: Path, key: Path | None = None) -> ReleaseFolder:
+    """The release in a folder, if its files are as the manifest says, and nothing else is there.
+
+    With a public `key`, its owner must have signed every file as it is.
+    """
+    listed = None if key is None else signed_sums(folder, key)
     release = read_release(folder)
-    expected = _names(folder, release.manifest)
-    unsigned = [*foreign_files(folder, release.manifest), *(name for name in expected if name not in listed)]
-    wrong = [name for name in listed if name not in expected or sha256(folder / name) != listed[name]]
-    if unsigned or wrong:
-        raise TamperedReleaseError(f"{folder}: not as signed: {', '.join([*unsigned, *wrong])}")
+    wrong = foreign_files(folder, release.manifest)
+    if listed is not None:
+        expected = _names(folder, release.manifest)
+        wrong += [name for name in expected if name not in listed]
+        wrong += [name for name in listed if name not in expected or sha256(folder / name) != listed[name]]
+    if wrong:
+        what = "not part of the release" if listed is None else "not as signed"
+        raise TamperedReleaseError(f"{folder}: {what}: {', '.join(wrong)}")
     return release
 
 

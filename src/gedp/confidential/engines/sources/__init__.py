@@ -4,7 +4,7 @@ files       files on disk: which they are, and whether they are still the same
 kinds       what kind of file it is, by its name and by its first bytes, and what is wrong with it as a whole
 texts       CSV and other texts; why one cannot be read
 streams     rows that only Python can read, in an Arrow stream that starts anew for every pass; held if they are few
-workbooks   Excel, OpenDocument
+workbooks   Excel, OpenDocument, of which another process reads `sheets`
 statistical SAS, SPSS, Stata
 databases   DuckDB and SQLite files, and databases by ADBC
 opening     which of these reads a source
