@@ -122,3 +122,10 @@ def test_every_fault_of_two_records_is_named_at_once() -> None:
         assert part in str(refused.value)
     signed = Promise({"emp": Protection(Signed(Sqrt()), 0.5)}, LOSS)
     assert record_distance(signed, {"emp": -1}, {"emp": 1}).steps == 4
+
+
+def test_what_is_wrong_with_a_record_is_said_in_the_order_of_the_attributes() -> None:
+    promise = Promise(dict.fromkeys("hgfedcba", WAGES), LOSS)
+    with pytest.raises(DomainError) as raised:
+        record_distance(promise, dict.fromkeys("abcdefgh", math.inf), dict.fromkeys("abcdefgh", 1.0))
+    assert [part.split()[0] for part in str(raised.value).split("; ")] == list("hgfedcba")

@@ -98,7 +98,7 @@ def _require_records(protections: Mapping[str, Protection], *records: Mapping[st
     for record in records:
         problems += [f"{name} is not an attribute" for name in record if name not in protections]
         problems += [f"{name} has no value" for name in protections if name not in record]
-        for name in protections.keys() & record.keys():
+        for name in (name for name in protections if name in record):
             if not math.isfinite(record[name]):
                 problems.append(f"{name} must be a finite number")
             elif record[name] < 0 and not isinstance(protections[name].psi, Signed):
