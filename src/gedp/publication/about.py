@@ -6,6 +6,7 @@ from typing import Any
 
 from gedp._version import __version__
 from gedp.explain.released import released_promise
+from gedp.explain.wording import missing_sentences
 from gedp.microdata import Microdata
 from gedp.microdata.classes import class_names
 from gedp.numbers import counted
@@ -103,6 +104,7 @@ class About:
             ROUNDINGS[self.shown.rounding],
             f"The intervals are {100 * self.confidence:g}% confidence intervals: of a hundred, about "
             f"{100 * self.confidence:g} contain what the confidential table would give.",
+            *missing_sentences(self.labels),
             f"Quality classes: {classes}.",
         ]
         said += [
@@ -147,6 +149,7 @@ class About:
     def described(self, files: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
         """The package for programs; `files` has those of every table, by format."""
         manifest, labels = self.microdata.release.manifest, self.labels
+        missing = labels.spec.missing
         return {
             "format": FORMAT,
             "gedp": __version__,
@@ -168,6 +171,7 @@ class About:
             "quality": self.flags,
             "withheld_above": self.shown.quality.withheld_above,
             "attributes": {name: {"title": labels.title(name), "unit": labels.unit(name)} for name in self.attributes},
+            **({"missing": {column: float(number) for column, number in missing.items()}} if missing else {}),
             "ratios": dict(self.formulas),
             "keys": {key: labels.title(key) for key in self.keys},
             "classes": {key: names for key in self.keys if (names := class_names(labels.spec, key))},
