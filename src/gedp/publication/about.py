@@ -41,7 +41,8 @@ DO_NOT = (
     "Do not take differences between this publication and others of the same data for changes: both carry noise.",
     "Do not rank or compare groups whose intervals overlap as if they differed.",
     "Do not take a figure of 0 or below for a true 0: small figures can be noise.",
-    "Do not look for single establishments in small groups: their figures are mostly noise.",
+    "Do not take the figure of a small group for the true value of an establishment in it: it carries noise, as large "
+    "as its standard error says.",
     "Do not add up rounded figures where a total is published: take the total, which has a smaller error.",
 )
 
