@@ -37,7 +37,7 @@ from gedp._version import __version__
 if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
     from gedp.accounting.sampling import SampleAlike, gamma_for_sampling, sampling_fraction
-    from gedp.accounting.semantics import RecordDistance, record_distance
+    from gedp.accounting.semantics import RecordDistance, chance_within, mu_for_chance, record_distance
     from gedp.api import Release, ask, check, draft_spec, measure, open_table, plan, publish, read_release, run
     from gedp.confidential.table import ConfidentialTable
     from gedp.errors import BudgetExceededError, FaultsError, GedpError
@@ -82,6 +82,7 @@ __all__ = [
     "Table",
     "__version__",
     "ask",
+    "chance_within",
     "check",
     "check_neighbor_function",
     "choose",
@@ -93,6 +94,7 @@ __all__ = [
     "gamma_for_sampling",
     "make_spec",
     "measure",
+    "mu_for_chance",
     "narrow",
     "open_table",
     "parse_spec",
@@ -116,7 +118,7 @@ __all__ = [
 _HOME = {
     "gedp.accounting.composition": ("PrivacyLoss", "Promise", "compose", "compose_publishers"),
     "gedp.accounting.sampling": ("SampleAlike", "gamma_for_sampling", "sampling_fraction"),
-    "gedp.accounting.semantics": ("RecordDistance", "record_distance"),
+    "gedp.accounting.semantics": ("RecordDistance", "chance_within", "mu_for_chance", "record_distance"),
     "gedp.api": (
         *("Release", "ask", "check", "draft_spec", "measure", "open_table", "plan", "publish", "read_release"),
         "run",

@@ -347,17 +347,20 @@ def draft_spec(
     attributes: Sequence[str] | None = None,
     protect: Mapping[str, Sequence[str]] | None = None,
     reading: Mapping[str, Any] | None = None,
+    yes_no: Sequence[str] = (),
 ) -> str:
     """The text of a first spec for a table, to be read and completed; no confidential value is looked at.
 
     `public` are columns that everybody may know. Without `attributes` all other columns of numbers are confidential.
     `protect` says for an attribute how far from some sizes values must count as close, as `choose` takes it. `reading`
-    has the keys of `[data]` that say how the table is read, such as `encoding`.
+    has the keys of `[data]` that say how the table is read, such as `encoding`. `yes_no` are confidential columns that
+    hold 0 and 1 alone.
     """
     chosen = {name: choose(_several(demands))[0] for name, demands in (protect or {}).items()}
     public, attributes = _several(public), None if attributes is None else _several(attributes)
-    how = make_reading(reading or {})
-    return draft(read_shape(source, public, id=id, attributes=attributes, protect=chosen, reading=how))
+    how, flags = make_reading(reading or {}), _several(yes_no)
+    shape = read_shape(source, public, id=id, attributes=attributes, protect=chosen, reading=how, yes_no=flags)
+    return draft(shape)
 
 
 @sealed

@@ -78,9 +78,7 @@ def test_existence_takes_one_attribute_without_a_value_at_zero_to_fail() -> None
 
 NOTHING = [
     'psi = "linear", gamma = 0.01',
-    'psi = "linear", gamma = 0.01, unit = 0.01',
     'psi = "linear", gamma = 0.99',
-    'psi = "linear", gamma = 1',
     'psi = "linear", gamma = 5, unit = 10',
     'psi = "log", gamma = 0.004',
     'psi = "log", gamma = 1e-12',
@@ -90,8 +88,14 @@ NOTHING = [
     'psi = "log", gamma = 0.001, shift = 1, unit = 0.01',  # wide below 0.1 alone, where no other value is possible
     'psi = "sqrt", gamma = 0.01, unit = 100',
     'psi = "linear", gamma = 1e-3, at_least = { psi = "linear", gamma = 0.5 }',
-    'psi = "linear", gamma = 2, person = 12500, unit = 2',
+    'psi = "linear", gamma = 1e-3, typical = 1',
 ]
+ONE_UNIT = {  # and what is missing, or to be said
+    'psi = "linear", gamma = 1': "if values are 0 and 1 alone, say so with typical = 1.",
+    'psi = "linear", gamma = 1, typical = 900': "larger values are hardly hidden",
+    'psi = "linear", gamma = 0.01, unit = 0.01': "So 0 and 0.01 count as close",
+    'psi = "linear", gamma = 2, person = 12500, unit = 2': "at any size, and a person contributes 12,500.",
+}
 SENSIBLE = [
     'psi = "sqrt", gamma = 0.5',
     'psi = "sqrt", gamma = 50',
@@ -99,6 +103,7 @@ SENSIBLE = [
     'psi = "log", gamma = 0.1, shift = 3',
     'psi = "linear", gamma = 10',
     'psi = "linear", gamma = 1, person = 1',  # hides a person, as it says
+    'psi = "linear", gamma = 1, typical = 1',  # hides a yes or no
     'psi = "linear", gamma = 1000, unit = 0.01',
     'psi = "sqrt", gamma = 0.5, signed = true',
     'psi = "log", gamma = 0.1, at_least = { psi = "linear", gamma = 3 }',
@@ -111,6 +116,13 @@ def test_a_policy_that_protects_nothing_is_remarked_everywhere(settings: str) ->
     (said,) = warnings(spec, price(spec).total)
     assert said.startswith("wage is all but unprotected")
     assert 'role="alert"' in explain_page(spec, "x")
+
+
+@pytest.mark.parametrize(("settings", "told"), ONE_UNIT.items())
+def test_what_one_unit_hides_is_said_and_not_called_nothing(settings: str, told: str) -> None:
+    (said,) = warnings(spec := with_attribute(settings), price(spec).total)
+    assert told in said
+    assert "unprotected" not in said
 
 
 @pytest.mark.parametrize("settings", SENSIBLE)

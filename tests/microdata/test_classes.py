@@ -70,9 +70,7 @@ def test_tables_by_classes_add_up_and_agree() -> None:
 
 def oracle(microdata: Microdata, name: str) -> tuple[FloatArray, FloatArray]:
     """Generalised least squares over all entries, with every constraint written down as a line of a dense matrix."""
-    fit = fit_classes(microdata, name)
-    assert fit is not None
-    tables = fit.tables
+    tables = fit_classes(microdata, name).tables
     b, w = (np.concatenate([getattr(t, part) for t in tables]) for part in ("answers", "variances"))
     entries = [(t.query, row) for t in tables for row in t.public_rows.table.to_pylist()]
     lines, right = [], []
@@ -97,7 +95,6 @@ def test_fitted_numbers_are_those_of_least_squares_with_all_constraints() -> Non
     microdata = fitted(5)
     best, covariance = oracle(microdata, COUNT)
     fit = fit_classes(microdata, COUNT)
-    assert fit is not None
     assert np.concatenate(fit.fitted) == pytest.approx(best, abs=1e-6)
     table = fit.table(["naics", "size"])
     assert table.variances == pytest.approx(np.diag(covariance)[:25], abs=1e-6)
@@ -192,8 +189,39 @@ def test_what_was_asked_by_classes_is_said_where_something_else_is_wanted() -> N
         microdata.tabulate(["cnty", "half", "size"], ["emp"])
     assert "made by naics x size, and by what" in str(refused.value)
     alone = fitted(1, IDENTITY, halves)
-    with pytest.raises(FaultsError, match="half there are figures of establishments: choose among these, or leave out"):
+    with pytest.raises(FaultsError, match=r"by cnty x half\. Leave out half$"):  # no number is known by both either
         alone.tabulate(["cnty", "half"], ["emp"])
+
+
+def test_nothing_is_proposed_that_is_refused_next() -> None:
+    """Whatever a refusal names by the same keys, or without the classes, is answered."""
+    attributes = {**JOBS, "wage": {"psi": "sqrt", "gamma": 5, "unit": 0.01}, "profit": {"psi": "sqrt", "gamma": 5}}
+    two = {"name": "identity", "by": "establishment", "mu": {"emp": 0.5, "wage": 0.5}}
+    apart = [{"name": key, "by": [key], "mu": {"profit": 0.5}} for key in ("cnty", "naics")]
+    sizes = [
+        {"name": "sizes", "by": ["size"], "mu": {"emp": 1}},
+        {"name": "counties", "by": ["cnty", "size"], "count": True, "mu": {"establishments": 1, "wage": 1}},
+    ]
+    spec = spec_of(
+        attributes=attributes,
+        classes={"size": {"attribute": "emp", "edges": EDGES}},
+        queries=[two, *apart, *sizes],
+    )
+    table = TABLE.set_column(TABLE.column_names.index("profit"), "profit", [np.arange(ROWS)])
+    microdata = fit_microdata(rehearsed(spec, table, 1))
+    proposed = {
+        ("cnty", "size"): "Choose among these figures: establishments, wage, or leave out size",
+        ("naics", "size"): "Leave out size",
+        ("cnty", "naics", "size"): "Name other keys",
+    }
+    for by, hint in proposed.items():
+        with pytest.raises(FaultsError) as refused:
+            microdata.tabulate(list(by), ["profit", "emp"])
+        of_profit, of_jobs = refused.value.faults
+        assert of_profit.suggestion == hint
+        assert of_jobs.suggestion == "Tables can be made by size, and by what these add up to"
+    for accepted in ((["cnty", "size"], [COUNT, "wage"]), (["cnty"], ["profit"]), (["naics"], ["profit"])):
+        assert microdata.tabulate(*accepted).arrow.num_rows
 
 
 def test_ratios_can_be_taken_of_numbers_of_establishments() -> None:

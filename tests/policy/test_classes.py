@@ -9,6 +9,7 @@ import pytest
 import gedp
 from gedp.errors import FaultsError
 from gedp.policy import COUNT, Classes, Spec, parse_spec, price, write_spec
+from tests.helpers.builder import spec_of
 
 SPEC = """
 [data]
@@ -202,3 +203,12 @@ def test_classes_come_from_python_too() -> None:
     }
     spec: Spec = gedp.make_spec(**keys)
     assert spec.classes == {"size": Classes("size", "emp", (Decimal(0), Decimal(25)))}
+
+
+def test_names_are_proposed_in_the_same_order_every_time() -> None:
+    letters = "hgfedcba"
+    attributes = {letter * 9: {"psi": "sqrt", "gamma": 1} for letter in letters}
+    with pytest.raises(FaultsError) as raised:
+        spec_of(attributes=attributes, classes={"size": {"attribute": "zz", "edges": [0, 1]}})
+    listed = ", ".join(repr(letter * 9) for letter in sorted(letters))
+    assert raised.value.faults[0].suggestion == f"Use one of: {listed}"

@@ -18,6 +18,7 @@ import gedp
 from gedp.cli import cli
 from gedp.confidential.drafting import columns_of, read_shape
 from gedp.errors import FaultsError
+from gedp.explain.facts import warnings
 from gedp.policy import parse_spec
 from gedp.policy.drafting import TableShape, draft_spec
 
@@ -179,6 +180,20 @@ def test_what_was_decided_is_in_the_draft(tmp_path: Path) -> None:
     assert "decide psi and gamma" in next(line for line in text.splitlines() if line.startswith("turnover"))
 
 
+@pytest.mark.parametrize("kind", ["t.parquet", "t.csv"])
+def test_of_a_yes_or_no_both_values_are_close(kind: str, tmp_path: Path) -> None:
+    """The draft runs as it is, nothing is remarked about it, and nobody looked whether the values are 0 and 1."""
+    table = nace_table(1).select(["nuts3", "jobs"]).append_column("exports", pa.array([0, 1] * (ROWS // 2)))
+    text = drafted(tmp_path, table, "nuts3", None, "--yes-no", "exports", name=kind)
+    spec = gedp.read_spec(tmp_path / "spec.toml")
+    assert list(spec.policy.attributes) == ["jobs", "exports"]
+    assert spec.policy.attributes["exports"].protection.is_close(0, 1)
+    assert not spec.policy.attributes["jobs"].protection.is_close(0, 1)
+    assert warnings(spec, gedp.check(spec).total) == []
+    again = gedp.draft_spec(tmp_path / kind, ["nuts3"], attributes=["jobs"], yes_no="exports")
+    assert again.replace(str(tmp_path / kind), kind) == text
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
@@ -188,6 +203,12 @@ def test_what_was_decided_is_in_the_draft(tmp_path: Path) -> None:
         ({"public": ["nuts3", "nace", "jobs", "turnover", "ratio"], "id": "unit"}, "no column is left"),
         ({"public": ["list"]}, "'list' has a type that no code has"),
         ({"public": ["nuts3"], "attributes": ["list"]}, "'list' has a type that no number has"),
+        ({"public": ["nuts3"], "yes_no": ["list"]}, "yes_no: 'list' has a type that no number has"),
+        ({"public": ["nuts3"], "yes_no": ["nuts3"]}, "'nuts3' is named as two things"),
+        (
+            {"public": ["nuts3"], "yes_no": ["jobs"], "protect": {"jobs": gedp.choose(["10:2"])[0]}},
+            "'jobs' is named as",
+        ),
     ],
 )
 def test_columns_that_cannot_be_are_refused(options: dict[str, Any], problem: str, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from itertools import permutations
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -375,3 +376,20 @@ def test_the_package_that_one_stands_in_is_replaced(release: gedp.Release, tmp_p
     assert done.code == 0, done.err
     assert list(tmp_path.iterdir()) == [tmp_path / "p"]
     assert list(tables_of(tmp_path / "p")) == [("cnty",)]
+
+
+def test_nothing_is_called_noise_that_is_near_the_truth(tmp_path: Path) -> None:
+    """The figure of a giant that is alone in its county is within 1% of it, so nobody is told to look elsewhere."""
+    giant = 5_000_000
+    jobs = np.array([giant, *[10] * 59])
+    counties = ["giant", *["others"] * 59]
+    release = gedp.run(spec_of(attributes=JOBS), table=table_of(60, cnty=counties, emp=jobs), out=tmp_path / "out")
+    package = gedp.publish(release, tmp_path / "package")
+    county = next(table.arrow for table in package.tables if table.chosen.by == ("cnty",))
+    figure = dict(zip(county["cnty"].to_pylist(), county["estimate"].to_pylist(), strict=True))["giant"]
+    assert figure == pytest.approx(giant, rel=0.01)
+    pages = (tmp_path / "package" / "README.md", tmp_path / "out" / "report.html")
+    for said in (" ".join(page.read_text(encoding="utf-8").split()) for page in pages):
+        assert "are mostly noise" not in said
+        assert "is mostly noise" not in said
+        assert "reveal little" not in said

@@ -197,7 +197,7 @@ def compose_publishers(first: Promise, *others: Promise) -> Promise:
 
 def _compose_two(a: Promise, b: Promise) -> Promise:
     protections = {**a.protections, **b.protections}
-    for name in a.protections.keys() & b.protections.keys():
+    for name in (name for name in a.protections if name in b.protections):
         if a.protections[name] != b.protections[name]:
             try:
                 protections[name] = narrow(a.protections[name], b.protections[name])

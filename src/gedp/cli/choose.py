@@ -18,7 +18,7 @@ import click
     "p_percent",
     type=click.FloatRange(min=0, max=1000, min_open=True),
     metavar="P",
-    help="Beside it, what the p% rule of cell suppression gives the largest contributor.",
+    help="Beside it, what the p% rule of cell suppression demands, and how likely an estimate within p% stays here.",
 )
 def command(protect: tuple[str, ...], p_percent: float | None) -> None:
     """Find the psi and gamma that protect what must be protected.
@@ -31,7 +31,7 @@ def command(protect: tuple[str, ...], p_percent: float | None) -> None:
     Examples:
       gedp choose --protect 10:+2                        a firm of ten people must be able to be twelve
       gedp choose --protect 10:2 --protect 1000:10%
-      gedp choose --protect 50000:10% --p 10             turnover to within 10%, beside the p% rule
+      gedp choose --protect 50000:10% --p 10             10% more or less is close, beside the p% rule
     """
     from gedp.cli.console import make_console
     from gedp.explain.choosing import print_candidates

@@ -93,9 +93,10 @@ def command(
     from gedp.explain.facts import all_publishers, between_records, protection_groups, warnings
     from gedp.explain.released import explained_promise
     from gedp.explain.series import explained_series
+    from gedp.explain.wording import missing_sentences
     from gedp.policy import for_period, price, require_within_budget
     from gedp.policy.examples import find_spec
-    from gedp.release import read_release
+    from gedp.release import Labels, read_release
     from gedp.release.derived import DERIVED
 
     console = make_console()
@@ -130,6 +131,7 @@ def command(
         terminal.print_records(console, *records, apart)
     terminal.print_sampling(console, groups)
     terminal.print_existence(console, groups, prices.total)
+    terminal.print_missing(console, missing_sentences(Labels(read)))
     terminal.print_series(console, explained_series(read, manifest))
     terminal.print_prices(console, read)
     terminal.print_errors(console, read)

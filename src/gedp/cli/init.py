@@ -27,6 +27,7 @@ _PATH = click.Path(path_type=Path)
     metavar="COLUMN=SIZE:WIDTH",
     help="How far from a size values of a column must count as close, as in gedp choose: jobs=10:2. Repeat it.",
 )
+@click.option("--yes-no", metavar="E,F", default="", help="Confidential columns that hold 0 and 1 alone.")
 @click.option("--encoding", metavar="NAME", help="Of a text, if it is not UTF-8: latin-1, cp1252, utf-16.")
 @click.option("--delimiter", metavar="SIGN", help="Of a text. Default: the usual one that its first line has most of.")
 @click.option("--decimal", metavar="SIGN", help="Decimal sign, if it is a comma.")
@@ -41,6 +42,7 @@ def command(
     id: str | None,  # noqa: A002 - as in the spec
     attributes: str | None,
     protect: tuple[str, ...],
+    yes_no: str,
     out: Path,
     force: bool,
     of_database: str | None,
@@ -55,7 +57,7 @@ def command(
     \b
     Examples:
       gedp init register.csv --public region,nace --id unit --attributes jobs,turnover
-      gedp init register.parquet --public nuts3,nace --protect jobs=10:2 --out my.toml
+      gedp init register.parquet --public nuts3,nace --protect jobs=10:2 --yes-no exports --out my.toml
       gedp init register.xlsx --sheet 2016 --public region
     """
     from gedp.cli.output import require_other
@@ -80,6 +82,7 @@ def command(
             attributes=None if attributes is None else _names(attributes),
             protect=_chosen(protect),
             reading=said,
+            yes_no=_names(yes_no),
         )
     text = draft_spec(shape, _source_from(source, out))
     write_text(out, text)

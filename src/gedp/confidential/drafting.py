@@ -1,5 +1,6 @@
 """What a first spec may know of a table: its columns, and the codes of those that somebody says are public."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -34,38 +35,47 @@ def read_shape(
     attributes: Sequence[str] | None = None,
     protect: Mapping[str, Candidate] | None = None,
     reading: Reading = AS_WRITTEN,
+    yes_no: Sequence[str] = (),
 ) -> TableShape:
     """The shape of a table. Of confidential columns only names and types are read.
 
-    Without `attributes` all other columns of numbers are confidential; of a text, all other columns.
+    Without `attributes` all other columns of numbers are confidential; of a text, all other columns. `yes_no` are
+    further attributes, which hold 0 and 1 alone.
     """
     engine = LocalEngine(source, reading)
     known, faults = engine.columns(), list[Fault]()
-    said = {"public": public, "id": [id] if id else [], "attributes": attributes or [], "protect": list(protect or ())}
+    said = {
+        "public": public,
+        "id": [id] if id else [],
+        "attributes": attributes or [],
+        "protect": list(protect or ()),
+        "yes_no": yes_no,
+    }
     for option, names in said.items():
         for name in names:
             if name not in known:
                 faults.append(Fault(option, f"there is no column {name!r}", hint_at(engine, name)))
             elif option in ("public", "id") and not engine.can_be_public(name):
                 faults.append(Fault(option, f"{name!r} has a type that no code has", "Leave it out"))
-            elif option == "attributes" and not engine.can_be_amount(name):
+            elif option in ("attributes", "yes_no") and not engine.can_be_amount(name):
                 faults.append(Fault(option, f"{name!r} has a type that no number has", "Leave it out"))
     others = [name for name in known if name not in public and name != id and engine.can_be_amount(name)]
     numbers = [name for name in others if engine.is_number(name)] or others  # in a text, any column may be one
-    chosen = numbers if attributes is None else list(attributes)
+    chosen = list(dict.fromkeys([*(numbers if attributes is None else attributes), *yes_no]))
     if attributes is None and not engine.has_schema and any(map(_is_number, chosen)):
         hint = "Give the table a first line with names, or name the attributes"
         faults.append(Fault("attributes", "names of columns are numbers, as if the first line were a record", hint))
-    for name in dict.fromkeys([*public, *([id] if id else [])]):
-        if name in chosen or (name == id and name in public):
-            faults.append(Fault("columns", f"{name!r} is named as two things", "Choose one of them"))
+    decided_twice = [name for name in dict.fromkeys(yes_no) if name in said["protect"]]
+    named = Counter([*dict.fromkeys(public), *said["id"], *chosen, *decided_twice])
+    for name in (name for name, times in named.items() if times > 1):
+        faults.append(Fault("columns", f"{name!r} is named as two things", "Choose one of them"))
     if not chosen and not faults:
         faults.append(Fault("attributes", "no column is left that could be a confidential number", "Name one"))
     if faults:
         raise FaultsError(str(source), faults)
     codes = {name: engine.distinct(name) for name in public}
     decimals = {name: engine.decimals(name) for name in chosen}
-    return TableShape(str(source), codes, decimals, id, protect or {}, reading)
+    return TableShape(str(source), codes, decimals, id, protect or {}, reading, yes_no)
 
 
 def _is_number(name: str) -> bool:

@@ -11,6 +11,7 @@ from gedp.desk.question import Question
 from gedp.desk.source import NONE, ChangeOffer, Facts, FinishedTable, MadeTable, all_keys
 from gedp.errors import DomainError, FaultsError
 from gedp.explain.released import released_promise
+from gedp.explain.wording import missing_sentences
 from gedp.industries import INDUSTRY_LEVELS, NAICS
 from gedp.margins import with_margin
 from gedp.microdata import Microdata
@@ -124,6 +125,7 @@ class Catalogue:
                 f"Protected: {secret}. Not protected, because it is public: {known}.",
                 *map(strength.example, strength.titled_groups(self.labels)),
                 *released_promise(manifest),
+                *missing_sentences(self.labels),
                 *use.constrained(self.microdata),
                 *([] if change is None else [said_of_changes(change.since, has_seeds=sum(seeds) > 1)]),
             ),

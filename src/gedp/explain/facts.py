@@ -270,11 +270,30 @@ def _protects_nothing(attribute: Attribute) -> str | None:
         problem = f"values are multiples of {numbers.size(unit)}, and no interval contains a second one"
     elif np.max(protection.relative_width(sizes[reach >= unit])) < NARROW:
         problem = "at every size, intervals are narrower than 1% of the value or contain no other possible value"
-    elif reach[-1] < 2 * unit and not (attribute.person is not None and attribute.person <= reach[-1]):
-        problem = f"intervals reach no further than {numbers.size(unit)} up or down, at any size"
+    elif reach[-1] < 2 * unit:
+        return _protects_one_unit(attribute, float(reach[-1]))
     else:
         return None
     return f"{attribute.name} is all but unprotected: {problem}. Choose a larger gamma ({protection})."
+
+
+def _protects_one_unit(attribute: Attribute, reach: float) -> str | None:
+    """What to say where no interval reaches beyond one unit; nothing where the spec says that this is enough.
+
+    It is for a person's contribution, and for values of no more than a unit, such as 0 and 1.
+    """
+    unit = numbers.size(float(attribute.unit))
+    enough = attribute.typical if attribute.person is None else attribute.person
+    if enough is not None and enough <= reach:
+        return None
+    reaches = f"{attribute.name}: intervals reach {unit} up or down alone, at any size"
+    larger = f"Choose a larger gamma ({attribute.protection})"
+    if attribute.person is not None:
+        return f"{reaches}, and a person contributes {numbers.size(float(attribute.person))}. {larger}."
+    return (
+        f"{reaches}. So 0 and {unit} count as close, but larger values are hardly hidden. {larger}; or if values are 0 "
+        f"and {unit} alone, say so with typical = {unit}."
+    )
 
 
 def person_table(group: ProtectionGroup, loss: PrivacyLoss) -> TextTable:

@@ -29,6 +29,7 @@ from gedp.explain.released import explained_promise
 from gedp.explain.series import explained_series
 from gedp.explain.wording import (
     existence_sentences,
+    missing_sentences,
     other_accounting_sentences,
     pool_sentence,
     record_sentence,
@@ -70,7 +71,8 @@ def explain_page(
                 *_people(groups, prices),
                 *([_records(*records, between_records(spec, prices.total, *records), words)] if records else []),
                 _existence(groups, prices),
-                _series(explained_series(spec, released)),
+                _section("Missing values", missing_sentences(labels)),
+                _section("Over several periods", explained_series(spec, released)),
                 _prices(spec, prices, words),
                 _errors(spec, words),
                 _other(prices),
@@ -129,13 +131,13 @@ def _records(x: Record, y: Record, apart: RecordDistance, words: Words) -> str:
 
 
 def _existence(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> str:
-    said = existence_sentences(groups, existence_rows(groups, prices.total))
-    return "<h2>Existence</h2>" + "".join(f"<p>{escape(sentence)}</p>" for sentence in said)
+    return _section("Existence", existence_sentences(groups, existence_rows(groups, prices.total)))
 
 
-def _series(sentences: Sequence[str]) -> str:
+def _section(heading: str, sentences: Sequence[str]) -> str:
+    """Sentences under a heading; nothing where there are none."""
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f"<h2>Over several periods</h2>{said}" if said else ""
+    return f"<h2>{heading}</h2>{said}" if said else ""
 
 
 def _prices(spec: Spec, prices: PriceList, words: Words) -> str:

@@ -152,6 +152,15 @@ def print_errors(console: Console, spec: Spec) -> None:
     console.print()
 
 
+def print_missing(console: Console, sentences: Sequence[str]) -> None:
+    """Prints what missing values count as."""
+    if sentences:
+        console.print(Text("Missing values", style="bold"))
+        for sentence in sentences:
+            console.print(Text(sentence))
+        console.print()
+
+
 def print_series(console: Console, sentences: Sequence[str]) -> None:
     """Prints what is promised over several periods of a series."""
     if sentences:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import Decimal
 
 from gedp.accounting.composition import power
 from gedp.accounting.sampling import SampleAlike
@@ -17,6 +18,7 @@ from gedp.folding import listed, named
 from gedp.neighbors import Signed
 from gedp.numbers import bound, chance, percent, short_share, size, strength
 from gedp.policy import PriceList
+from gedp.release import Labels
 from gedp.release.words import AS_WRITTEN, Words
 
 
@@ -37,6 +39,18 @@ def pool_sentence(prices: PriceList, words: Words = AS_WRITTEN) -> str:
         f"Each establishment pays at most this much for all answers about an attribute together: {pooled}. What an "
         "answer gets of it follows from its importance and from the noisy answers before it."
     )
+
+
+def missing_sentences(labels: Labels) -> list[str]:
+    """What nulls count as, where the spec says it. Their number is as confidential as every value."""
+    alike: dict[Decimal, list[str]] = {}
+    for column, number in labels.spec.missing.items():
+        alike.setdefault(number, []).append(labels.title(column))
+    return [
+        f"Missing values of {named(columns)} are counted as {size(float(number))}, before figures are protected. How "
+        "many there are is confidential and not published; errors are about the noise alone and do not allow for them."
+        for number, columns in alike.items()
+    ]
 
 
 def existence_sentences(groups: Sequence[ProtectionGroup], rows: Sequence[ExistenceRow]) -> list[str]:

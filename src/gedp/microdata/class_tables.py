@@ -44,11 +44,10 @@ def asked_by_class(spec: Spec, by: Sequence[str]) -> list[str]:
 
 def possible_by_class(microdata: Microdata, by: Sequence[str]) -> list[str]:
     """What was asked by classes that a grouping with classes can be made for."""
-    public_rows = microdata.public_rows
     return [
         name
-        for name in asked_by_class(public_rows.spec, by)
-        if any(all(map(each.public_rows.knows, by)) for each in _answers(public_rows, name))
+        for name in asked_by_class(microdata.public_rows.spec, by)
+        if any(all(map(each.public_rows.knows, by)) for each in _tables(microdata, name))
     ]
 
 
@@ -72,11 +71,12 @@ def class_totals(
     microdata: Microdata, by: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
     """The keys of every group of a grouping with classes, and what was asked about it, in the same order."""
+    possible = possible_by_class(microdata, by)
+    if refused := [name for name in names if name not in possible]:
+        raise _not_determined(microdata, by, refused, possible)
     keys, totals = dict[str, pa.Array](), dict[str, Totals]()
     for name in names:
         fit = fit_classes(microdata, name)
-        if fit is None or fit.groups(by) is None:
-            raise _not_determined(microdata, by, name)
         table = fit.table(by)
         values, kind = table.totals, _kind(microdata, name)
         if microdata.constraints.named:
@@ -87,19 +87,25 @@ def class_totals(
     return keys, totals
 
 
-def fit_classes(microdata: Microdata, name: str) -> ClassFit | None:
-    """All tables by classes of one thing, fitted once; None where there are none."""
+def fit_classes(microdata: Microdata, name: str) -> ClassFit:
+    """All tables by classes of one thing that was asked by classes, fitted once."""
     if name not in microdata.class_fits:
         microdata.class_fits[name] = _fit(microdata, name)
     return microdata.class_fits[name]
 
 
-def _fit(microdata: Microdata, name: str) -> ClassFit | None:
+def _tables(microdata: Microdata, name: str) -> Sequence[ClassAnswers]:
+    """The same as `_answers`, read once where they were fitted."""
+    fit = microdata.class_fits.get(name)
+    return _answers(microdata.public_rows, name) if fit is None else fit.tables
+
+
+def _fit(microdata: Microdata, name: str) -> ClassFit:
     tables = _answers(microdata.public_rows, name)
     known = [_known(microdata, each.query.public, name) for each in tables]
     for table, each in zip(tables, known, strict=True):
         require_same_groups(table, each)
-    return ClassFit(tables, known) if tables else None
+    return ClassFit(tables, known)
 
 
 def _answers(public_rows: PublicRows, name: str) -> list[ClassAnswers]:
@@ -168,21 +174,30 @@ def nonnegative(
         positive &= ~below
 
 
-def _not_determined(microdata: Microdata, by: Sequence[str], name: str) -> FaultsError:
+def _not_determined(
+    microdata: Microdata, by: Sequence[str], names: Sequence[str], possible: Sequence[str]
+) -> FaultsError:
+    """Says what can be asked for instead; `possible` is what there is by these very keys."""
+    alike: dict[str, list[str]] = {}
+    for name in names:
+        alike.setdefault(_instead(microdata, by, name, possible), []).append(name)
+    faults = [
+        Fault("by", f"no answers determine {', '.join(of)} by {' x '.join(by)}", hint) for hint, of in alike.items()
+    ]
+    return FaultsError(microdata.public_rows.source.name, faults)
+
+
+def _instead(microdata: Microdata, by: Sequence[str], name: str, possible: Sequence[str]) -> str:
+    """What to ask for in the place of a figure that no answers determine: nothing that would be refused too."""
     spec = microdata.public_rows.spec
-    made = [" x ".join(query.by) for query in spec.class_queries if name in query.asked]
-    problem = f"no answers determine {name} by {' x '.join(by)}"
-    hint = f"Tables can be made by {', '.join(made)}, and by what these add up to" if made else _asked_instead(spec, by)
-    return FaultsError(microdata.public_rows.source.name, [Fault("by", problem, hint)])
-
-
-def _asked_instead(spec: Spec, by: Sequence[str]) -> str:
-    """What can be taken in the place of a figure that nobody asked for by classes."""
-    classes, possible = [key for key in by if key in spec.classes], asked_by_class(spec, by)
-    others = f"leave out {' and '.join(classes)}"
-    if not possible:
-        return f"No query asks for anything by {' x '.join(classes)}: {others}"
-    return f"By {' x '.join(classes)} there are figures of {', '.join(possible)}: choose among these, or {others}"
+    if made := [" x ".join(query.by) for query in spec.class_queries if name in query.asked]:
+        return f"Tables can be made by {', '.join(made)}, and by what these add up to"
+    classes, public = ([key for key in by if (key in spec.classes) is classed] for classed in (True, False))
+    is_known_without = name in microdata.attributes and microdata.allows(public, name)
+    hints = [f"choose among these figures: {', '.join(possible)}"] if possible else []
+    hints += [f"leave out {' and '.join(classes)}"] if is_known_without else []
+    hint = ", or ".join(hints) or "name other keys"
+    return f"{hint[0].upper()}{hint[1:]}"
 
 
 def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:

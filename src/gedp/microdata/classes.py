@@ -122,15 +122,9 @@ class ClassFit:
             y = y - self._lines.T @ (self._inverse @ (self._agreement.matrix @ y))
         return tuple(np.split(y, self.starts[1:-1]))
 
-    def groups(self, by: Sequence[str]) -> Cells | None:
-        """The groups of a grouping, made of entries; None if those of no table make them up."""
-        place = self._place(by)
-        return None if place is None else self.tables[place].public_rows.cells(by)
-
     def table(self, by: Sequence[str]) -> ClassTotalsBy:
-        """The groups of a grouping that `groups` finds."""
+        """The groups of a grouping, which the entries of some table make up."""
         place = self._place(by)
-        assert place is not None
         public_rows = self.tables[place].public_rows
         groups, start = public_rows.cells(by), int(self.starts[place])
         entries = np.arange(start, start + len(groups.of_row))
@@ -139,10 +133,10 @@ class ClassFit:
         totals = sum_by(groups.of_row, self.fitted[place], groups.count)
         return ClassTotalsBy(public_rows, groups, totals, self._variances(gather))
 
-    def _place(self, by: Sequence[str]) -> int | None:
-        """The table with the fewest entries whose entries make up the groups."""
+    def _place(self, by: Sequence[str]) -> int:
+        """The table with the fewest entries among those whose entries make up the groups."""
         possible = [p for p, each in enumerate(self.tables) if all(map(each.public_rows.knows, by))]
-        return min(possible, key=lambda place: len(self.tables[place].answers), default=None)
+        return min(possible, key=lambda place: len(self.tables[place].answers))
 
     def _variances(self, gather: Matrix) -> FloatArray:
         """Of sums of entries."""

@@ -71,7 +71,7 @@ class Microdata:
     constraints: Constraints = field(default_factory=Constraints)
     measured: Mapping[str, MeasuredFit] = field(default_factory=dict)
     is_on_file: bool = False  # whether the values are those in the folder of the release
-    class_fits: "dict[str, ClassFit | None]" = field(default_factory=dict, init=False, compare=False)  # made so far
+    class_fits: "dict[str, ClassFit]" = field(default_factory=dict, init=False, compare=False)  # made so far
 
     def __repr__(self) -> str:
         rows = f"{self.public_rows.listed:,} rows, " if self.fits else ""

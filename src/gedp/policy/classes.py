@@ -100,7 +100,8 @@ def read_classes(section: Section, attributes: Mapping[str, Any], names: set[str
             continue
         attribute = entry.text("attribute")
         if attribute and names is not None and attribute not in names:
-            entry.fault("attribute", f"{attribute!r} is not a confidential attribute", did_you_mean(attribute, names))
+            hint = did_you_mean(attribute, sorted(names))
+            entry.fault("attribute", f"{attribute!r} is not a confidential attribute", hint)
         elif parts := [part.name for part in attributes.values() if attribute == part.column != part.name]:
             entry.fault("attribute", f"{attribute} is split", f"Name one of its parts: {' or '.join(parts)}")
         elif attribute in attributes and attributes[attribute].signed:

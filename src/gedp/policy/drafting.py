@@ -20,6 +20,8 @@ from gedp.policy.reading import AS_WRITTEN, Reading
 MOST_GROUPS = 3_000
 GAMMA, MU = 0.5, 1
 SIZES = (10, 1_000)  # at which comments say what is close
+#: Of a column of 0 and 1: both are close to each other, which they are not under sqrt with a gamma below 1.
+YES_NO = '{ psi = "linear", gamma = 1, unit = 1, typical = 1 }   # yes or no: 0 and 1 are close'
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class TableShape:
     id: str | None = None
     protect: Mapping[str, Candidate] = field(default_factory=dict)  # by attribute, where somebody has decided
     reading: Reading = AS_WRITTEN
+    yes_no: Sequence[str] = ()  # attributes that somebody says hold 0 and 1 alone
 
 
 def draft_spec(shape: TableShape, source: str | None = None) -> str:
@@ -84,11 +87,13 @@ def _lines(shape: TableShape, source: str) -> Iterator[str]:
                 said = f"   # {grouping.family}: {grouping.groups:,} groups"
                 yield f"{_key(grouping.name)} = {{ column = {_text(column)}, prefix = {grouping.prefix} }}{said}"
     yield from ("", "[attributes]   # confidential columns: what must be hidden of each is yours to decide")
-    yield "# Values whose psi differ by at most gamma count as close: nobody can tell them apart well. The comments say"
-    yield "# which these are for two sizes; `gedp choose --protect 10:2` finds psi and gamma for a width of your own."
+    yield "# Values whose psi differ by at most gamma count as close; mu says how hard they are to tell apart. Comments"
+    yield "# say which are close to two sizes; `gedp choose --protect 10:2` finds psi and gamma for your own width."
     yield "# A unit is the step in which values are counted. Remove what is no confidential number."
+    yield "# Under sqrt with gamma = 0.5, 0 and 1 are not close: name columns of yes and no with `gedp init --yes-no`."
     for name, decimals in shape.decimals.items():
-        yield _attribute(name, decimals, shape.protect.get(name))
+        is_yes_no = name in shape.yes_no
+        yield f"{_key(name)} = {YES_NO if is_yes_no else _attribute(decimals, shape.protect.get(name))}"
     yield from (
         "",
         "[budget]   # for all that will ever be published from this table; `gedp explain` says what it means",
@@ -121,13 +126,13 @@ def _coarser(column: str, codes: Sequence[str], shape: TableShape) -> Iterator[_
             return
 
 
-def _attribute(name: str, decimals: int | None, decided: Candidate | None) -> str:
+def _attribute(decimals: int | None, decided: Candidate | None) -> str:
     chosen = decided or Candidate(Protection(Sqrt(), GAMMA), ())
     said = [f"{size:,}: {_span(chosen.protection, size)}" for size in SIZES]
     said += [] if decided else ["decide psi and gamma"]
     said += [] if decimals is not None else ["check the unit: the type does not say it"]
     unit = f"1e-{decimals}" if decimals else "1"
-    return f"{_key(name)} = {chosen.in_spec.removesuffix(' }')}, unit = {unit} }}   # {'; '.join(said)}"
+    return f"{chosen.in_spec.removesuffix(' }')}, unit = {unit} }}   # {'; '.join(said)}"
 
 
 def _span(protection: Protection, size: int) -> str:

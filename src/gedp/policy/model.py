@@ -335,3 +335,9 @@ class Spec:
         """The attributes on which some answer depends: those asked for, and those by whose classes it is grouped."""
         names = {name for query in self.class_queries for name in (*query.sums, *query.classed(self.classes))}
         return [name for name in self.policy.attributes if name in names.union(self.asked)]
+
+    @property
+    def missing(self) -> dict[str, Decimal]:
+        """What a null counts as, by column, where some answer depends on the column."""
+        columns = {self.policy.attributes[name].column for name in self.concerned}
+        return {column: number for column, number in self.data.reading.missing.items() if column in columns}

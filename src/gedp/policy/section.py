@@ -1,6 +1,6 @@
 """One table of a TOML file, read key by key. Faults are collected, never raised, so that all of them show at once."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from difflib import get_close_matches
@@ -11,6 +11,8 @@ from gedp.policy.places import Path, line_of
 
 _MISSING = object()
 T = TypeVar("T")
+#: Names in an order that is the same every time, which that of a set is not.
+InOrder = Sequence[str] | Mapping[str, Any]
 SMALLEST, LARGEST = Decimal("1e-12"), Decimal("1e15")  # of numbers other than 0 in a spec
 
 
@@ -142,14 +144,14 @@ class Section:
         return value
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def nearest(word: str, known: InOrder) -> str | None:
     """The known word that a misspelt one is nearest to, whatever its case; None where it is near to none."""
     by_folded = {name.casefold(): name for name in known}
     return next((by_folded[close] for close in get_close_matches(word.casefold(), by_folded, n=1)), None)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A suggestion for a misspelt word: the nearest known one, or all of them."""
+def did_you_mean(word: str, known: InOrder) -> str:
+    """A suggestion for a misspelt word: the nearest known one, or all of them in their order."""
     known = list(dict.fromkeys(known))
     if meant := nearest(word, known):
         return f"Did you mean {meant!r}?"

@@ -6,6 +6,7 @@ from typing import Any
 
 from gedp._version import __version__
 from gedp.explain.released import released_promise
+from gedp.explain.wording import missing_sentences
 from gedp.microdata import Microdata
 from gedp.microdata.classes import class_names
 from gedp.numbers import counted
@@ -43,7 +44,8 @@ DO_NOT = (
     "Do not take differences between this publication and others of the same data for changes: both carry noise.",
     "Do not rank or compare groups whose intervals overlap as if they differed.",
     "Do not take a figure of 0 or below for a true 0: small figures can be noise.",
-    "Do not look for single establishments in small groups: their figures are mostly noise.",
+    "Do not take the figure of a small group for the true value of an establishment in it: it carries noise, as large "
+    "as its standard error says.",
     "Do not add up rounded figures where a total is published: take the total, which has a smaller error.",
 )
 
@@ -106,6 +108,7 @@ class About:
             ROUNDINGS[self.shown.rounding],
             f"The intervals are {100 * self.confidence:g}% confidence intervals: of a hundred, about "
             f"{100 * self.confidence:g} contain what the confidential table would give.",
+            *missing_sentences(self.labels),
             f"Quality classes: {classes}.",
         ]
         said += [
@@ -150,6 +153,7 @@ class About:
     def described(self, files: Mapping[str, Mapping[str, str]]) -> dict[str, Any]:
         """The package for programs; `files` has those of every table, by format."""
         manifest, labels = self.microdata.release.manifest, self.labels
+        missing = labels.spec.missing
         return {
             "format": FORMAT,
             "gedp": __version__,
@@ -171,6 +175,7 @@ class About:
             "quality": self.flags,
             "withheld_above": self.shown.quality.withheld_above,
             "attributes": {name: {"title": labels.title(name), "unit": labels.unit(name)} for name in self.attributes},
+            **({"missing": {column: float(number) for column, number in missing.items()}} if missing else {}),
             "ratios": dict(self.formulas),
             "keys": {key: labels.title(key) for key in self.keys},
             "classes": {key: names for key in self.keys if (names := class_names(labels.spec, key))},

@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gedp.explain.released import all_releases
+from gedp.explain.wording import missing_sentences
 from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
 from gedp.numbers import counted, in_words
@@ -76,7 +77,7 @@ def report_page(
         tables=_tables(microdata, errors, links),
         check=check.checksums(release, described),
         cite=escape(check.citation(title, release)),
-        constrained=_notes(use.constrained(microdata)),
+        constrained=_notes([*missing_sentences(labels), *use.constrained(microdata)]),
         nav=_NAV[bool(microdata.fits)],
         use=_use(microdata),
         **strength.texts(labels, manifest, microdata.public_rows.lists_establishments),

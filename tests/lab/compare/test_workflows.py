@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from gedp.confidential.measure import rehearse
@@ -18,6 +19,7 @@ from gedp.lab.compare.rehearsals import prepare_replicates, replicate
 from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
 from gedp.release.estimates import ZETA, no_clipping_tau
+from tests.helpers.builder import spec_of, table_of
 from tests.helpers.canaries import CANARY, sings
 from tests.helpers.runs import small_table, write_case
 
@@ -84,6 +86,22 @@ def test_attributes_may_be_left_out_at_unchanged_prices_and_bounds(spec: Spec) -
     plan = make_plan(spec, "t.parquet", attributes=["wage"])
     assert math.isclose(no_clipping_tau(40, 1, plan.zeta), no_clipping_tau(40, 2, ZETA), rel_tol=1e-3)
     assert make_plan(spec, "t.parquet").zeta == ZETA
+
+
+@pytest.mark.parametrize("chosen", ["emp", "wage", "profit", "profit_gain"])
+def test_what_is_about_other_attributes_is_left_out_with_them(chosen: str, tmp_path: Path) -> None:
+    """Gain and loss, classes, combinations, labels and nulls: a replicate is drawn all the same."""
+    spec = spec_of(
+        *("split", "classes", "combinations"),
+        data={"missing": {"profit": 0, "wage": 0}},
+        labels={"profit": {"title": "Profit"}, "size": {"title": "Size"}, "wage": {"title": "Pay"}},
+    )
+    pq.write_table(table_of(), path := tmp_path / "t.parquet")
+    plan = make_plan(spec, str(path), workflows=["psi"], attributes=[chosen], by=[["cnty"]])
+    assert set(plan.attributes) == set(spec.policy.wholes.get(chosen, [chosen]))
+    table = plan.open_table()
+    found = replicate(plan, table, prepare_replicates(plan, table), 0)
+    assert set(found["attribute"].to_pylist()) == set(plan.attributes)
 
 
 def test_clipping_fails_as_rarely_as_the_spec_says(tmp_path: Path) -> None:

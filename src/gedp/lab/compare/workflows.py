@@ -97,7 +97,10 @@ def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spe
 
 
 def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
-    """The spec with some of its attributes, at their prices; queries that ask for none of them are left out."""
+    """The spec with some of its attributes, at their prices, and without all that is about others.
+
+    Left out are queries that ask for none of them, classes, combinations, labels, and how columns of others are read.
+    """
     kept = {name: attribute for name, attribute in spec.policy.attributes.items() if name in attributes}
     asked = [query.asking_only(kept) for query in spec.queries]
     queries = tuple(query for query in asked if query.attributes)
@@ -105,8 +108,23 @@ def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
     if spec.is_individual and len(kept) < len(spec.policy.attributes):
         left = compose(pool for name, pool in pools(spec).items() if name in kept)
         policy = replace(policy, rho=None, year=None, series=None, spend=Decimal(mu_down(left, PLACES)))
-    labels = {name: label for name, label in spec.labels.items() if name in kept or name not in spec.policy.attributes}
-    return replace(spec, policy=policy, queries=queries, labels=labels)
+    classes = {name: each for name, each in spec.classes.items() if each.attribute in kept}
+    combinations = {name: each for name, each in spec.combinations.items() if each.coefficients.keys() <= kept.keys()}
+    fewer = replace(spec, policy=policy, queries=queries, classes=classes, combinations=combinations)
+    others = _named(spec) - _named(fewer)
+    labels = {name: label for name, label in spec.labels.items() if name not in others}
+    reading = spec.data.reading
+    missing = {column: number for column, number in reading.missing.items() if column not in others}
+    parts = {name: part for name, part in reading.parts.items() if part[0] not in others}
+    return replace(
+        fewer, labels=labels, data=replace(spec.data, reading=replace(reading, missing=missing, parts=parts))
+    )
+
+
+def _named(spec: Spec) -> set[str]:
+    """The names of attributes and of what is made of them."""
+    attributes = spec.policy.attributes.values()
+    return {*(n for each in attributes for n in (each.name, each.column)), *spec.classes, *spec.combinations}
 
 
 def _linear(attribute: Attribute, largest: Fraction) -> Attribute:
