@@ -77,6 +77,7 @@ def _lines(shape: TableShape, source: str) -> Iterator[str]:
     if shape.id:
         yield f"id = {_text(shape.id)}   # published: make sure that it is not a tax number"
     yield f"public = {_list(shape.public)}   # everybody may know these of every establishment"
+    yield '# period = "2016Q1"   # if there is such a table every quarter; also "2016" or "2016-03" (docs/series.md)'
     if any(groupings.values()):
         yield from ("", "[groupers]   # larger groups, by the first characters of a code")
         for column, coarser in groupings.items():
@@ -87,6 +88,9 @@ def _lines(shape: TableShape, source: str) -> Iterator[str]:
     yield "# Values whose psi differ by at most gamma count as close: nobody can tell them apart well. The comments say"
     yield "# which these are for two sizes; `gedp choose --protect 10:2` finds psi and gamma for a width of your own."
     yield "# A unit is the step in which values are counted. Remove what is no confidential number."
+    yield "# In a series: does a column repeat values of another period, or add them up (last quarter's, year to date,"
+    yield "# rolling)? Its price counts for those periods, so say which: of_period = -1 for the period before that of"
+    yield '# the table, of_period = [0, -1] for both, or a name, of_period = "2016Q1".'
     for name, decimals in shape.decimals.items():
         yield _attribute(name, decimals, shape.protect.get(name))
     yield from (
