@@ -109,9 +109,7 @@ def test_a_number_of_periods_goes_along_to_another_period_and_a_name_does_not() 
     }
     named = two_columns(["2016Q1", -1])
     assert for_period(named, "2016Q2") == for_period(named) == named
-    with pytest.raises(
-        FaultsError, match=r"emp\.of_period.*2016Q3.*Count from the table's period, like -1"
-    ):
+    with pytest.raises(FaultsError, match=r"emp\.of_period.*2016Q3.*Count from the table's period, like -1"):
         for_period(named, "2016Q3")
     with pytest.raises(FaultsError, match="2016-04"):
         for_period(named, "2016-04")
