@@ -61,6 +61,11 @@ class Period:
         return Period(self.per_year, self.number + periods)
 
     @property
+    def has_name(self) -> bool:
+        """Whether its year has four digits, so that it can be written."""
+        return 1000 <= self.number // self.per_year <= 9999
+
+    @property
     def starts_year(self) -> bool:
         """Whether it is the first of a calendar year."""
         return self.number % self.per_year == 0

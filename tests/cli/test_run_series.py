@@ -348,3 +348,110 @@ def test_the_ledger_of_another_series_does_not_take_a_quarter_of_this_one(folder
     assert release(folder, "2016Q1", "--force").code == 0
     write_spec(folder, *SERIES, (LEDGER, "trade.ledger"))
     refused(folder, release(folder, "2016Q2"), f"{LEDGER} holds a series about the same attributes")
+
+
+# Columns that hold values of other periods.
+
+LAGGED = ("emp = {", 'before = { psi = "sqrt", gamma = 0.5, of_period = -1 }\nemp = {')
+
+
+def lagged(folder: Path, *changes: tuple[str, str]) -> None:
+    """The quarters get a column with the jobs of the quarter before, and the spec declares it."""
+    for quarter in QUARTERS:
+        table = pq.read_table(folder / f"{quarter}.parquet")
+        pq.write_table(table.append_column("before", pa.array(range(len(table)))), folder / f"{quarter}.parquet")
+    write_spec(folder, *SERIES, LAGGED, *changes)
+
+
+def test_what_a_column_of_the_quarter_before_costs_counts_for_that_quarter_everywhere_it_is_said(folder: Path) -> None:
+    lagged(folder)
+    own, before = PRICE, Fraction(1, 100)  # the identity query asks for all columns
+    ended = release(folder, "2016Q2")
+    assert ended.code == 0, ended
+    assert "It spent mu = 0.3 (at most 0.2829 on one period: 2016Q2) of a budget of 0.3 for each quarter." in ended.out
+    assert squares(folder)["period", "2016Q1"] == before
+    assert squares(folder)["period", "2016Q2"] == own
+    counts = "μ = 0.1 for 2016Q1; μ = 0.2829 for 2016Q2."
+    assert f"of 2016Q2 holds values of other periods: {counts}" in " ".join(
+        command("ledger", "show", LEDGER, folder=folder).out.split()
+    )
+    made = read_release(folder / "out" / "2016Q2")
+    content = json.loads((folder / "out" / "2016Q2" / "manifest.json").read_text())
+    assert content["format"] == 6, "no answer counts for several quarters at once"
+    assert content["promise"]["charged"] == [
+        {"periods": ["2016Q1"], "mu_squared": "1/100"},
+        {"periods": ["2016Q2"], "mu_squared": "2/25"},
+    ]
+    assert counts in " ".join(released_promise(made.manifest))
+    for what in ("out/2016Q2", "spec.toml"):
+        period = () if what == "out/2016Q2" else ("--period", "2016Q2")
+        assert counts in " ".join(command("explain", what, *period, folder=folder).out.split())
+    assert command("ledger", "verify", LEDGER, "--release", "out/2016Q2", folder=folder).code == 0
+
+
+def test_columns_of_several_quarters_have_a_format_of_their_own_that_later_releases_keep(folder: Path) -> None:
+    lagged(folder, ("of_period = -1", "of_period = [0, -1]"))
+    assert release(folder, "2016Q2", "--dry-run").code == 0
+    assert release(folder, "2016Q2").code == 0
+    assert squares(folder)["period", "2016Q1"] == Fraction(1, 100)
+    assert squares(folder)["period", "2016Q2"] == squares(folder)["year", "2016Q1 to 2016Q4"] == Fraction(9, 100)
+    write_spec(folder, *SERIES)
+    assert release(folder, "2016Q3").code == 0
+    for quarter, declares in (("2016Q2", True), ("2016Q3", False)):
+        path = folder / "out" / quarter / "manifest.json"
+        content = json.loads(path.read_text())
+        assert content["format"] == 7
+        assert ("charged" in content["promise"]) == declares
+        assert content["together"]["series"]["of_several_periods"] == [
+            {"periods": ["2016Q1", "2016Q2"], "mu_squared": "1/100"}
+        ]
+        made = read_release(path.parent)
+        assert made.manifest.together is not None
+        state = Ledger.open(folder / LEDGER, create=False).state()
+        assert quarter == "2016Q2" or made.manifest.together.series == state.series
+    written = path.read_text()
+    for change, fault in (
+        (["2016Q1"], "they are not several of the periods"),
+        (["2016Q2", "2016Q1"], "they are not several of the periods"),
+        (["2016Q1", "2019Q4"], "they are not several of the periods"),
+        (["2016Q1", "2016Q3"], "it does not follow from the periods"),
+    ):
+        content = json.loads(written)
+        content["together"]["series"]["of_several_periods"][0]["periods"] = change
+        content["together"]["series"]["periods"] = {"2016Q1": "0", "2016Q2": "2/25", "2016Q3": "2/25", "2018Q4": "0"}
+        path.write_text(json.dumps(content))
+        with pytest.raises(FaultsError, match=fault):
+            read_release(path.parent)
+    path.write_text(written.replace('"format": 7', '"format": 6'))
+    with pytest.raises(FaultsError, match="of_several_periods"):
+        read_release(path.parent)
+
+
+def test_what_columns_are_taken_for_is_said_until_the_spec_says_it(folder: Path) -> None:
+    line = "gedp assumes that every confidential column holds values of {} only. Declare others with of_period"
+    for more in (("--dry-run",), ()):
+        ended = release(folder, "2016Q1", *more)
+        assert ended.out.count(line.format("2016Q1")) == 1
+    write_spec(folder, *SERIES, ("emp = {", "emp = { of_period = 0,"))
+    for more in (("--dry-run",), ()):
+        ended = release(folder, "2016Q2", *more)
+        assert ended.code == 0, ended
+        assert "assumes" not in ended.out
+    write_spec(folder, *SERIES[:1], ('period = "2016Q1"\n', ""))
+    plain = command("run", "spec.toml", "--source", "2017Q1.parquet", "--dry-run", folder=folder)
+    assert "assumes" not in plain.out
+
+
+def test_an_answer_about_columns_of_several_quarters_counts_for_all_of_them(folder: Path) -> None:
+    lagged(folder)
+    spec = for_period(read_spec(folder / "spec.toml"), "2016Q2", folder / "2016Q2.parquet")
+    stated: dict[str, Any] = {"sensitivity": "4000", "largest": "1e9", "name": "growth"}
+
+    def growth(columns: Any) -> float:
+        return float(np.clip(columns["emp"], 0, 1000).sum() - np.clip(columns["before"], 0, 1000).sum())
+
+    answer = gedp.ask(spec, growth, attributes=["emp", "before"], mu="0.2", out=folder / "answer.json", **stated)
+    assert squares(folder)["period", "2016Q1"] == squares(folder)["period", "2016Q2"] == Fraction(4, 100)
+    assert squares(folder)["all", "2016Q1 to 2016Q2"] == Fraction(4, 100)
+    assert json.loads((folder / "answer.json").read_text())["format"] == 3
+    assert gedp.read_answer(folder / "answer.json") == answer

@@ -6,6 +6,8 @@ import pytest
 
 import gedp
 from gedp.explain.released import released_promise
+from gedp.explain.series import planned_series
+from tests.helpers.builder import spec_of
 from tests.helpers.desks import catalogue_of
 from tests.helpers.runs import gedp as command
 from tests.helpers.runs import write_case
@@ -53,3 +55,20 @@ def test_explain_says_what_holds_over_all_releases(releases: Path) -> None:
         assert ALONE in words
         assert TOGETHER in words
     assert ALONE not in command("explain", "spec.toml", folder=releases).out
+
+
+def test_a_year_of_tables_with_columns_of_other_quarters_counts_those_of_the_next_year_that_hold_values_of_it() -> None:
+    jobs = {"psi": "sqrt", "gamma": 0.5}
+    columns = {"jobs": jobs, "before": {**jobs, "of_period": -1}, "half": {**jobs, "of_period": [0, -1]}}
+    spec = spec_of(
+        data={"period": "2016Q1"},
+        attributes=columns,
+        budget={"mu": 1},
+        queries=[{"name": "county", "by": ["cnty"], "mu": 0.4}],
+    )
+    counts, _, quarter, year, *_ = planned_series(spec)
+    both = "μ = 0.4 for each of 2015Q4, 2016Q1 and once for them together"
+    assert f"μ = 0.4 for 2015Q4; {both}; μ = 0.4 for 2016Q1." in counts
+    assert "(μ = 0.8, spent on 2016Q1)" in quarter  # by its own table twice, and twice by that of 2016Q2
+    # Four tables with jobs, four with those of the quarter before, five with sums of two quarters: 13 x 0.16.
+    assert "(μ = 1.4423, spent on 2016Q1 to 2016Q4)" in year

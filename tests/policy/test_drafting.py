@@ -276,3 +276,14 @@ def test_on_a_terminal_it_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert said.exit_code == 0, said.output
     assert gedp.read_spec(tmp_path / "n.toml").data.public == ("nuts3", "nace")
     assert gedp.read_spec(tmp_path / "n.toml").data.id == "unit"
+
+
+def test_a_draft_asks_for_columns_with_values_of_other_periods(tmp_path: Path) -> None:
+    text = drafted(tmp_path, *TABLES["nace"])
+    question = " ".join(line.removeprefix("# ") for line in text.splitlines() if line.startswith("#"))
+    assert "does a column repeat values of another period, or add them up" in question
+    in_series = text.replace('# period = "2016Q1"', 'period = "2016Q2"')
+    for example in ("of_period = -1", "of_period = [0, -1]", 'of_period = "2016Q1"'):
+        assert example in question
+        spec = parse_spec(in_series.replace("jobs = {", f"jobs = {{ {example},"))
+        assert spec.policy.attributes["jobs"].of_period

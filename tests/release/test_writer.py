@@ -112,7 +112,7 @@ def changed(folder: Path, path: Sequence[str | int], value: object) -> None:
 
 ABSENT = object()
 WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
-    ("format",): [1, 2, 7, "3", None, ABSENT],
+    ("format",): [1, 2, 8, "3", None, ABSENT],
     ("gedp",): [None, 7, "", ABSENT],
     ("created",): ["yesterday", None, 5, ABSENT],
     ("release",): [7, ABSENT],

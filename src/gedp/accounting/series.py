@@ -1,7 +1,8 @@
 """What a series of releases costs an establishment: in one period, in any year, over all periods.
 
-Values of different periods are different attributes of the same establishment, and a table of one period moves with
-the values of that period alone. So what adds up over periods is μ², exactly. The proof is in docs/series.md.
+Values of different periods are different attributes of the same establishment, and an answer moves with the values of
+the periods that it depends on alone. So for any set of periods, what adds up is μ² of all answers that depend on one of
+them, each once, exactly. The proof is in docs/series.md.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,25 @@ from gedp.periods import Period
 
 ALARMS = 0.05  # the chance of a false alarm that sentences speak of
 _NUMBERS = {4: "four", 12: "twelve"}
+
+
+@dataclass(frozen=True, order=True)
+class Charge:
+    """What answers cost that depend on values of these periods: it counts once wherever one or more of them do."""
+
+    periods: tuple[Period, ...]  # in their order, at least one, all of one kind
+    loss: PrivacyLoss
+
+    def __str__(self) -> str:
+        named = ", ".join(map(str, self.periods))
+        where = named if len(self.periods) == 1 else f"each of {named} and once for them together"
+        return f"μ = {strength(self.loss.mu)} for {where}"
+
+
+def charged_in(charges: Iterable[Charge], periods: Iterable[Period]) -> PrivacyLoss:
+    """What counts for a set of periods: every charge once that is for any of them."""
+    window = set(periods)
+    return compose(charge.loss for charge in charges if not window.isdisjoint(charge.periods))
 
 
 @dataclass(frozen=True)
@@ -36,12 +56,15 @@ class SeriesLoss:
     What was counted, but nobody knows for which period, counts for every one, so that no statement is too good.
     """
 
-    of_period: Mapping[Period, PrivacyLoss]  # in their order, at least one, all of one kind
+    of_period: Mapping[Period, PrivacyLoss]  # on it alone; in their order, at least one, all of one kind
     in_every: PrivacyLoss = NOTHING
+    shared: tuple[Charge, ...] = ()  # on several periods at once, all of which `of_period` has
 
     def of(self, periods: Iterable[Period]) -> PrivacyLoss:
-        """What the tables of these periods cost together."""
-        return compose(self.of_period.get(period, NOTHING) for period in periods) + self.in_every
+        """What is spent on these periods together."""
+        window = set(periods)
+        alone = compose(self.of_period.get(period, NOTHING) for period in window)
+        return alone + charged_in(self.shared, window) + self.in_every
 
     @property
     def kind(self) -> str:
@@ -93,12 +116,21 @@ class SeriesLoss:
         return tuple(told)
 
 
-def series_of(spent: Iterable[tuple[Period, PrivacyLoss]], in_every: PrivacyLoss = NOTHING) -> SeriesLoss | None:
-    """What was spent on each period, by what each release cost; None where there is none."""
-    of_period: dict[Period, PrivacyLoss] = {}
-    for period, loss in spent:
-        of_period[period] = of_period.get(period, NOTHING) + loss
-    return SeriesLoss(dict(sorted(of_period.items())), in_every) if of_period else None
+def series_of(charges: Iterable[Charge], in_every: PrivacyLoss = NOTHING) -> SeriesLoss | None:
+    """What was spent on each period, and on several at once, by all charges; None where there is none."""
+    found = added_up(charges)
+    periods = sorted({period for charge in found for period in charge.periods})
+    alone = {charge.periods[0]: charge.loss for charge in found if len(charge.periods) == 1}
+    shared = tuple(charge for charge in found if len(charge.periods) > 1)
+    return SeriesLoss({period: alone.get(period, NOTHING) for period in periods}, in_every, shared) if periods else None
+
+
+def added_up(charges: Iterable[Charge]) -> tuple[Charge, ...]:
+    """The same charges with one for each set of periods, in their order."""
+    sums: dict[tuple[Period, ...], PrivacyLoss] = {}
+    for charge in charges:
+        sums[charge.periods] = sums.get(charge.periods, NOTHING) + charge.loss
+    return tuple(Charge(periods, loss) for periods, loss in sorted(sums.items()))
 
 
 def _cost(span: Span) -> PrivacyLoss:

@@ -268,6 +268,10 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
         period = [str(reserve.series.period) if reserve.series else ""] if of else []
         table.add_row(when, release.who, reserve.release[:8], *period, queries, mu, release.outcome)
     console.print(table)
+    for reserve in (release.reserve for release in state.releases):
+        if reserve.series and reserve.series.charged:
+            counts = "; ".join(map(str, reserve.series.charged))
+            console.print(f"{reserve.release[:8]} of {reserve.series.period} holds values of other periods: {counts}.")
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1 and not of:
         console.print(f"The data changed between releases ({versions} versions); all of them count together.")

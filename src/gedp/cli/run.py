@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gedp.cli.engines import engine_options
-from gedp.cli.series import series_options
+from gedp.cli.series import assumed, series_options
 
 if TYPE_CHECKING:
     from gedp.confidential.run import RunPlan
@@ -151,6 +151,7 @@ def command(
 def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
     from statistics import median
 
+    from gedp.explain.wording import most_on_a_period
     from gedp.ledger.amounts import mu_down, mu_up
     from gedp.numbers import strength
 
@@ -164,8 +165,8 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
     chosen = manifest.individual.values()
     said = (
         f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}"
-        f"{'' if manifest.is_seeded else promise}. It spent mu = {mu_up(prices.total)} of a budget of "
-        f"{mu_down(prices.budget)}{'' if release.period is None else f' for {release.period}'}."
+        f"{'' if manifest.is_seeded else promise}. It spent mu = {mu_up(prices.total)}{most_on_a_period(prices)} of a "
+        f"budget of {mu_down(prices.budget)}{_of(plan)}."
     )
     if chosen:
         gains = [error / each.floor[query] for each in chosen for query, error in each.errors.items()]
@@ -182,7 +183,15 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
             f"\nEverything released from these data has spent mu = {manifest.together.mu} together"
             f"{_most_in_a_year(manifest.together)}. What that promises: gedp ledger show {plan.ledger}"
         )
-    return said
+    return said + assumed(manifest.spec)
+
+
+def _of(plan: "RunPlan") -> str:
+    """Whose budget it is: that of a period, where the price counts for no other."""
+    period = plan.prepared.spec.data.period
+    if period is None:
+        return ""
+    return f" for each {period.kind}" if plan.prices.charges else f" for {period}"
 
 
 def _most_in_a_year(together: "Together") -> str:
@@ -217,11 +226,13 @@ def _dry_sentence(plan: "RunPlan") -> str:
 
     if plan.ledger is None:
         return "The table is sound. Nothing was spent; synthetic data needs no ledger."
-    period = plan.prepared.spec.data.period
-    left = f"A release would leave mu = {mu_down(plan.left)} {'of the budget' if period is None else f'for {period}'}"
+    spec = plan.prepared.spec
+    left = f"mu = {mu_down(plan.left)} {'of the budget' if spec.data.period is None else f'for {spec.data.period}'}"
+    if plan.prices.charges:
+        left = f"at least mu = {mu_down(plan.left)} of every budget"
     where = (
         f"there is no ledger yet; {plan.ledger} would be created"
         if plan.ledger_is_new
         else f"recorded in {plan.ledger}"
     )
-    return f"The table is sound. {left} ({where}). Nothing was spent."
+    return f"The table is sound. A release would leave {left} ({where}). Nothing was spent.{assumed(spec)}"

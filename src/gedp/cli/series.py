@@ -1,9 +1,12 @@
 """Options of commands that take the same spec for every period of a series."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from gedp.policy import Spec
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -13,6 +16,17 @@ period_option = click.option(
 _source_option = click.option(
     "--source", metavar="FILE", help="The table, in the place of data.source in the spec; seen from here."
 )
+
+
+def assumed(spec: "Spec") -> str:
+    """A line that says of which period all columns are taken to be, until the spec says it of any."""
+    period = spec.data.period
+    if period is None or any(attribute.of_period for attribute in spec.policy.attributes.values()):
+        return ""
+    return (
+        f"\ngedp assumes that every confidential column holds values of {period} only. Declare others with of_period; "
+        "of_period = 0 says that there are none"
+    )
 
 
 def series_options(command: Command) -> Command:

@@ -37,6 +37,7 @@ from gedp.ledger import DecidedBy, Ledger, Request
 from gedp.noise.entropy import Entropy
 from gedp.noise.grid import Grid
 from gedp.policy import Attribute, PriceLine, PriceList, Spec
+from gedp.policy.pricing import charges_of
 from gedp.policy.section import Faults, Section, did_you_mean
 from gedp.release.answer import Answer, answer_text
 
@@ -160,7 +161,8 @@ def _request(spec: Spec, query: OwnQuery, *, seeded: bool) -> Request:
     """One answer over several attributes costs μ once: the ledger has a line for each, the first with the price."""
     mus = [query.mu, *[Decimal(0)] * (len(query.attributes) - 1)]
     lines = (PriceLine(query.name, name, PrivacyLoss.of(mu)) for name, mu in zip(query.attributes, mus, strict=True))
-    return Request.of(spec, seeded=seeded, prices=PriceList(tuple(lines), spec.policy.budget))
+    charges = charges_of(spec, [(query.attributes, PrivacyLoss.of(query.mu))])
+    return Request.of(spec, seeded=seeded, prices=PriceList(tuple(lines), spec.policy.budget, charges=charges))
 
 
 @dataclass(frozen=True, repr=False)

@@ -30,6 +30,7 @@ from gedp.explain.series import explained_series
 from gedp.explain.wording import (
     existence_sentences,
     missing_sentences,
+    most_on_a_period,
     other_accounting_sentences,
     pool_sentence,
     record_sentence,
@@ -141,7 +142,7 @@ def _section(heading: str, sentences: Sequence[str]) -> str:
 
 
 def _prices(spec: Spec, prices: PriceList, words: Words) -> str:
-    in_all = f"{prices.total.mu:.6g} in all, of a budget of {prices.budget.mu:.6g}"
+    in_all = f"{prices.total.mu:.6g} in all{most_on_a_period(prices)}, of a budget of {prices.budget.mu:.6g}"
     asked, whose = "", "each query and attribute"
     if importance := importance_table(spec, words):
         caption = "Importance of each query and attribute"

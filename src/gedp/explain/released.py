@@ -1,6 +1,7 @@
 """What a release promises, and all releases from the same data together, in sentences that whoever shows it shares."""
 
 from gedp.accounting.composition import power
+from gedp.explain.series import charged_sentences
 from gedp.explain.wording import promise_sentence
 from gedp.numbers import bound, counted
 from gedp.policy import Spec, price
@@ -13,7 +14,7 @@ def released_promise(manifest: Manifest) -> list[str]:
     """All that is promised: by a release, and by all releases from the same data where that is less."""
     promise, *others = explained_promise(manifest.spec, manifest)
     series = manifest.together.series if others and manifest.together else None
-    return [promise, *others, *(series.sentences if series else ())]
+    return [promise, *others, *(series.sentences if series else ()), *charged_sentences(manifest.spec)]
 
 
 def explained_promise(spec: Spec, released: Manifest | None = None) -> list[str]:

@@ -26,6 +26,7 @@ from gedp.explain.facts import (
 )
 from gedp.explain.wording import (
     existence_sentences,
+    most_on_a_period,
     other_accounting_sentences,
     pool_sentence,
     record_sentence,
@@ -122,7 +123,8 @@ def print_prices(console: Console, spec: Spec) -> None:
     else:
         _print_numbers(console, "Price: mu of each query and attribute", price_table(prices))
     verdict = "within" if prices.within_budget else "over"
-    console.print(f"Total mu = {prices.total.mu:.6g}, {verdict} the budget of {prices.budget.mu:.6g}.\n")
+    most = most_on_a_period(prices)
+    console.print(f"Total mu = {prices.total.mu:.6g}{most}, {verdict} the budget of {prices.budget.mu:.6g}.\n")
 
 
 def _print_numbers(console: Console, title: str, layout: TextTable) -> None:

@@ -53,6 +53,12 @@ def missing_sentences(labels: Labels) -> list[str]:
     ]
 
 
+def most_on_a_period(prices: PriceList) -> str:
+    """After the total: what counts against the budget of one period, where columns hold values of others."""
+    worst = next((period for period, loss in prices.of_period.items() if loss == prices.most), None)
+    return "" if worst is None else f" (at most {strength(prices.most.mu)} on one period: {worst})"
+
+
 def existence_sentences(groups: Sequence[ProtectionGroup], rows: Sequence[ExistenceRow]) -> list[str]:
     """How well it is hidden that an establishment has anything; one that has nothing is 0 in all attributes at once."""
     public = "That an establishment is in the table is not protected: a release may list it, or a group it is alone in."

@@ -15,6 +15,7 @@ from math import isfinite
 from typing import Any
 
 from gedp.accounting.composition import PrivacyLoss, compose
+from gedp.accounting.series import Charge
 from gedp.errors import DomainError
 from gedp.ledger.amounts import decimal_of, decimal_text, loss_of, loss_text
 from gedp.periods import Period
@@ -36,11 +37,25 @@ class FileMark:
 
 @dataclass(frozen=True)
 class InSeries:
-    """Which period of a series a release is about, and what may be spent on any year and on all periods, if limited."""
+    """Which period of a series a release is about, and what may be spent on any year and on all periods, if limited.
+
+    Where columns hold values of other periods, it also says what of the price counts for which.
+    """
 
     period: Period
     year_budget: PrivacyLoss | None = None
     series_budget: PrivacyLoss | None = None
+    #: The whole price, by the periods that it counts for; none where all of it counts for `period` alone.
+    charged: tuple[Charge, ...] = field(default=(), kw_only=True)
+
+    def charges(self, loss: PrivacyLoss) -> tuple[Charge, ...]:
+        """What a release of this loss costs, by the periods that it counts for."""
+        return self.charged or (Charge((self.period,), loss),)
+
+    @property
+    def periods(self) -> frozenset[Period]:
+        """Those whose values its answers depend on."""
+        return frozenset(period for charge in self.charged for period in charge.periods) or frozenset({self.period})
 
 
 @dataclass(frozen=True)
@@ -238,6 +253,9 @@ def _reserve(content: dict[str, Any]) -> Reserve:
     )
     if {line.attribute for line in prices} != attributes.keys():
         raise ValueError("prices and attributes differ")
+    series = _series(content["series"]) if "series" in content else None
+    if series and series.charged and compose(each.loss for each in series.charged) != compose(p.loss for p in prices):
+        raise ValueError("prices and charges differ")
     return Reserve(
         _release(content["release"]),
         _digest(content["fingerprint"]),
@@ -251,23 +269,35 @@ def _reserve(content: dict[str, Any]) -> Reserve:
         _flag(content["seeded"]),
         tuple(_text(name) for name in content["public"]),
         {name: decimal_of(number) for name, number in content.get("missing", {}).items()},
-        _series(content["series"]) if "series" in content else None,
+        series,
     )
 
 
-def _series_content(series: InSeries) -> dict[str, str]:
+def _series_content(series: InSeries) -> dict[str, Any]:
     budgets = {"year_budget": series.year_budget, "series_budget": series.series_budget}
     stated = {name: loss_text(budget) for name, budget in budgets.items() if budget is not None}
-    return {"period": str(series.period), **stated}
+    charged = [{"periods": list(map(str, each.periods)), "mu_squared": loss_text(each.loss)} for each in series.charged]
+    return {"period": str(series.period), **stated, **({"charged": charged} if charged else {})}
 
 
 def _series(content: dict[str, Any]) -> InSeries:
+    period = _period(content["period"])
+    budgets = [loss_of(content[name]) if name in content else None for name in ("year_budget", "series_budget")]
+    return InSeries(period, *budgets, charged=tuple(_charge(each, period) for each in content.get("charged", ())))
+
+
+def _charge(content: dict[str, Any], period: Period) -> Charge:
+    periods = tuple(_period(name) for name in content["periods"])
+    if not periods or list(periods) != sorted(set(periods)) or any(each.kind != period.kind for each in periods):
+        raise ValueError("not periods of one kind in their order")
+    return Charge(periods, loss_of(content["mu_squared"]))
+
+
+def _period(name: object) -> Period:
     try:
-        period = Period.of(content["period"])
+        return Period.of(name)
     except DomainError as error:
         raise ValueError("not a period") from error
-    budgets = (loss_of(content[name]) if name in content else None for name in ("year_budget", "series_budget"))
-    return InSeries(period, *budgets)
 
 
 def _attribute_content(attribute: Attribute) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from gedp.accounting.composition import PrivacyLoss
+from gedp.accounting.composition import PrivacyLoss, compose
 from gedp.errors import BudgetExceededError, DomainError, Refused
 from gedp.ledger.amounts import mu_down
 from gedp.ledger.entries import Decision, InSeries
@@ -60,15 +60,20 @@ class Request:
             raise DomainError("a release answers at least one query")
         if unknown := sorted({line.attribute for line in self.prices.lines} - self.attributes.keys()):
             raise DomainError(f"priced, but not among the attributes: {', '.join(unknown)}")
+        if self.series and compose(each.loss for each in self.series.charges(self.prices.total)) != self.prices.total:
+            raise DomainError("what is charged to periods is not the price")
 
     @classmethod
     def of(cls, spec: Spec, *, seeded: bool = False, prices: PriceList | None = None) -> "Request":
         """What a release of this spec asks, or another release from its data at other prices."""
         data, policy = spec.data, spec.policy
         public = (*data.public, *([data.id] if data.id else []))
-        budgets = policy.year_budget, policy.series_budget
-        series = None if data.period is None else InSeries(data.period, *budgets)
         prices = price(spec) if prices is None else prices
+        series = None
+        if data.period is not None:
+            if prices.charges is None:
+                raise DomainError("nothing says for which periods the price counts")
+            series = InSeries(data.period, policy.year_budget, policy.series_budget, charged=prices.charges)
         return cls(prices, policy.attributes, public, data.synthetic, seeded, data.reading.missing, series)
 
     @property
@@ -125,7 +130,8 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
             "there is nothing to decide: the release promises what earlier ones did. Leave out --decided-by "
             "(decided_by in Python)"
         )
-    if over := over_budget(request.prices, limits_of(request.prices.budget, request.series, state)):
+    prices = request.prices
+    if over := over_budget(prices, limits_of(prices.budget, request.series, state, prices.total)):
         raise BudgetExceededError(over)
     return less
 
@@ -152,7 +158,7 @@ def _lost(state: LedgerState) -> list[str]:
 def left_after(request: Request, state: LedgerState, decided_by: DecidedBy | None) -> PrivacyLoss:
     """What the release would leave of its budget; refuses it where `judge` does."""
     judge(request, state, decided_by)
-    return limits_of(request.prices.budget, request.series, state)[0].left(request.prices.total)
+    return limits_of(request.prices.budget, request.series, state, request.prices.total)[0].left_after
 
 
 def _narrowed(request: Request, protected: Mapping[str, Protection]) -> list[str]:
@@ -187,16 +193,21 @@ def _split_before(protected: Mapping[str, Protection]) -> set[str]:
 
 def _counted_otherwise(request: Request, state: LedgerState) -> list[str]:
     """The columns whose nulls counted as another number: who has one is told by two answers that disagree."""
-    period = request.series and request.series.period
     before: dict[str, Decimal] = {}
     for reserve in state.counted:
-        if (reserve.series and reserve.series.period) == period:  # values of other periods are other values
+        if _may_be_of_one_period(reserve.series, request.series):  # values of other periods are other values
             before |= reserve.missing
     return [
         f"{name}: a null counted as {before[name]} and would count as {number}, which together reveal who has one"
         for name, number in request.nulls.items()
         if before.get(name, number) != number
     ]
+
+
+def _may_be_of_one_period(one: InSeries | None, other: InSeries | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return not one.periods.isdisjoint(other.periods)
 
 
 def _promises_less(before: Protection, now: Protection) -> bool:

@@ -122,7 +122,7 @@ class Ledger:
                 book.append(Permit(decided_by.name, decided_by.reason, less), book.state.total)
             total = book.state.total + event.loss
             entry = book.append(event, total)
-            left = limits_of(event.budget, event.series, book.state)[0].left(event.loss)
+            left = limits_of(event.budget, event.series, book.state, event.loss)[0].left_after
             state = _state(store.read_stored(book.connection))
         return Reservation(event.release, entry, event.loss, total, left, state)
 

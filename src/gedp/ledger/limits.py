@@ -1,70 +1,93 @@
 """What a release may cost at most: the budget of its dataset, or of its period, of every year that has it, of all."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from gedp.accounting.composition import NOTHING, PrivacyLoss
-from gedp.accounting.series import SeriesLoss, Span
+from gedp.accounting.series import SeriesLoss, Span, charged_in
 from gedp.ledger.amounts import factor_within, left_of, mu_down, mu_up
 from gedp.ledger.entries import InSeries
 from gedp.ledger.state import LedgerState
+from gedp.periods import Period
 from gedp.policy.pricing import PriceList
 
 
 @dataclass(frozen=True)
 class Limit:
-    """A budget, what it is for, and what is spent of it."""
+    """A budget, what it is for, what is spent of it, and what a release asks of it."""
 
     what: str  # it is spent on
     budget: PrivacyLoss
     spent: PrivacyLoss
+    asked: PrivacyLoss = NOTHING
 
-    def left(self, asked: PrivacyLoss = NOTHING) -> PrivacyLoss:
-        """What remains of it, after a release that asks for so much."""
-        return left_of(self.budget, self.spent + asked)
+    def left(self) -> PrivacyLoss:
+        """What remains of it before the release."""
+        return left_of(self.budget, self.spent)
+
+    @property
+    def left_after(self) -> PrivacyLoss:
+        """What the release leaves of it."""
+        return left_of(self.budget, self.spent + self.asked)
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the release asks for more than remains."""
+        return self.asked != NOTHING and self.spent + self.asked > self.budget
+
+    @property
+    def fitting(self) -> Fraction:
+        """By what the squares of a release that breaks it must be multiplied to keep it."""
+        return self.left().mu_squared / self.asked.mu_squared
 
 
-def limits_of(budget: PrivacyLoss, series: InSeries | None, state: LedgerState) -> list[Limit]:
-    """Every budget that a release has to keep; the one with the least left comes first."""
-    limits = [Limit("this dataset", budget, state.total)] if series is None else _in_series(budget, series, state)
-    return sorted(limits, key=Limit.left)
+def limits_of(
+    budget: PrivacyLoss, series: InSeries | None, state: LedgerState, asked: PrivacyLoss = NOTHING
+) -> list[Limit]:
+    """Every budget that a release of this cost has to keep; the one of which it leaves the least comes first."""
+    if series is None:
+        return [Limit("this dataset", budget, state.total, asked)]
+    return sorted(_in_series(budget, series, state, asked), key=lambda limit: (limit.left_after, limit.left()))
 
 
 def over_budget(prices: PriceList, limits: list[Limit]) -> str:
     """Why a release is refused, with the numbers of every budget that it would break; "" where it breaks none."""
-    broken = [limit for limit in limits if limit.spent + prices.total > limit.budget]
+    broken = [limit for limit in limits if limit.is_broken]
     if not broken:
         return ""
-    asked = mu_up(prices.total)
     numbers = [
-        f"mu = {mu_up(limit.spent)} is spent on {limit.what} and the release asks for mu = {asked}, together "
-        f"{mu_up(limit.spent + prices.total)}. The budget is {mu_down(limit.budget)}, so mu = {mu_down(limit.left())} "
-        "remains"
+        f"mu = {mu_up(limit.spent)} is spent on {limit.what} and the release asks for mu = {mu_up(limit.asked)}, "
+        f"together {mu_up(limit.spent + limit.asked)}. The budget is {mu_down(limit.budget)}, so mu = "
+        f"{mu_down(limit.left())} remains"
         for limit in broken
     ]
-    return f"over budget: {'; '.join(numbers)}. {_advice(prices, broken[0].left())}"
+    return f"over budget: {'; '.join(numbers)}. {_advice(prices, min(broken, key=lambda limit: limit.fitting))}"
 
 
-def _in_series(budget: PrivacyLoss, series: InSeries, state: LedgerState) -> list[Limit]:
-    spent, period = state.series or SeriesLoss({}, state.total), series.period
-    limits = [Limit(str(period), budget, spent.of([period]))]
+def _in_series(budget: PrivacyLoss, series: InSeries, state: LedgerState, asked: PrivacyLoss) -> list[Limit]:
+    """The budgets of every period that the release is charged to, of the worst year that has one, and of all."""
+    spent, charges = state.series or SeriesLoss({}, state.total), series.charges(asked)
+    touched = sorted({series.period, *(period for charge in charges for period in charge.periods)})
+
+    def limit(what: str, of: PrivacyLoss, periods: Sequence[Period]) -> Limit:
+        return Limit(what, of, spent.of(periods), charged_in(charges, periods))
+
+    limits = [limit(str(period), budget, [period]) for period in touched]
     if series.year_budget is not None:
-        year = max(_years(spent, series), key=lambda year: (year.loss, year.first.starts_year))
-        limits.append(Limit(f"the year {year.name}", series.year_budget, year.loss))
+        years = sorted({year for period in touched for year in period.years})
+        after = {Span(year[0], year[-1], spent.of(year) + charged_in(charges, year)): year for year in years}
+        worst = max(after, key=lambda year: (year.loss, year.first.starts_year))
+        limits.append(limit(f"the year {worst.name}", series.year_budget, after[worst]))
     if series.series_budget is not None:
-        limits.append(Limit("all periods", series.series_budget, state.total))
+        limits.append(Limit("all periods", series.series_budget, state.total, asked))
     return limits
 
 
-def _years(spent: SeriesLoss, series: InSeries) -> Iterator[Span]:
-    """Every year that has the period of a release; only their sums can change by it."""
-    return (Span(year[0], year[-1], spent.of(year)) for year in series.period.years)
-
-
-def _advice(prices: PriceList, left: PrivacyLoss) -> str:
-    if left == NOTHING:
+def _advice(prices: PriceList, tightest: Limit) -> str:
+    if tightest.left() == NOTHING:
         return "Have the budget raised"
-    smaller = f"Multiply every query's mu by {factor_within(left, prices.total)}, drop a query"
+    smaller = f"Multiply every query's mu by {factor_within(tightest.left(), tightest.asked)}, drop a query"
     if prices.is_individual:
-        smaller = f"Spend at most mu = {mu_down(left)}"
+        smaller = f"Spend at most mu = {mu_down(PrivacyLoss(prices.total.mu_squared * tightest.fitting))}"
     return f"{smaller}, or have the budget raised"

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from gedp.accounting.composition import NOTHING, PrivacyLoss, Promise, compose, compose_publishers
-from gedp.accounting.series import SeriesLoss, series_of
+from gedp.accounting.series import Charge, SeriesLoss, series_of
 from gedp.ledger.amounts import left_of, mu_up
 from gedp.ledger.chain import Head, Verification, running_totals
 from gedp.ledger.entries import Abandon, Commit, Decision, Entry, Permit, Reserve
@@ -70,8 +70,11 @@ class LedgerState:
         What counts although no release says so, such as what somebody decided to add, counts for every period.
         """
         known = compose(reserve.loss for reserve in self.counted)
-        spent = ((reserve.series.period, reserve.loss) for reserve in self.counted if reserve.series)
-        return series_of(spent, left_of(self.total, known))
+        charges: list[Charge] = []
+        for reserve in self.counted:
+            if reserve.series is not None:
+                charges += [Charge((reserve.series.period,), NOTHING), *reserve.series.charges(reserve.loss)]
+        return series_of(charges, left_of(self.total, known))
 
     @property
     def permits(self) -> tuple[tuple[Entry, Permit], ...]:

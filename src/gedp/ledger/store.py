@@ -30,6 +30,8 @@ APPLICATION_ID = LEDGER_MARK
 FORMAT = 3
 #: Once the ledger holds a release with a period, which readers of format 3 do not know.
 FORMAT_OF_SERIES = 4
+#: Once it holds a release that is charged to other periods than that of its table.
+FORMAT_OF_CHARGES = 5
 SYNCHRONOUS = "EXTRA"
 
 TABLES = {
@@ -159,8 +161,8 @@ def append(connection: sqlite3.Connection, entry: Entry) -> None:
     connection.execute(
         "UPDATE head SET sequence = ?, hash = ?, total = ?", (entry.sequence, entry.hash, loss_text(entry.total))
     )
-    if isinstance(entry.event, Reserve) and entry.event.series is not None:
-        connection.execute(f"PRAGMA user_version = {FORMAT_OF_SERIES}")
+    if _format_of(entry) > _format(connection):
+        connection.execute(f"PRAGMA user_version = {_format_of(entry)}")
     *others, last = read_stored(connection).rows  # a damaged page may hand out the place of another entry
     if tuple(others) != before or last.body.decode(errors="replace") != entry_text(entry):
         raise LedgerBrokenError("the ledger's file is damaged, so nothing was written. Restore it from a backup")
@@ -244,13 +246,25 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         empty = " (the file is empty: was it cut off?)" if not path.stat().st_size else ""
         raise NotALedgerError(f"{path} is not a ledger{empty}")
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version > FORMAT_OF_SERIES:
+    version = _format(connection)
+    if version > FORMAT_OF_CHARGES:
         raise LedgerError(
-            f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT_OF_SERIES}). Upgrade gedp"
+            f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT_OF_CHARGES}). Upgrade gedp"
         )
     if version < FORMAT:
         raise LedgerError(f"{path} has no known format ({version})")
+
+
+def _format(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _format_of(entry: Entry) -> int:
+    """The first format that has such an entry."""
+    series = entry.event.series if isinstance(entry.event, Reserve) else None
+    if series is None:
+        return FORMAT
+    return FORMAT_OF_CHARGES if series.charged else FORMAT_OF_SERIES
 
 
 def _identity(connection: sqlite3.Connection) -> tuple[object, object, object]:

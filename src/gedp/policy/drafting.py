@@ -80,6 +80,7 @@ def _lines(shape: TableShape, source: str) -> Iterator[str]:
     if shape.id:
         yield f"id = {_text(shape.id)}   # published: make sure that it is not a tax number"
     yield f"public = {_list(shape.public)}   # everybody may know these of every establishment"
+    yield '# period = "2016Q1"   # if there is such a table every quarter; also "2016" or "2016-03" (docs/series.md)'
     if any(groupings.values()):
         yield from ("", "[groupers]   # larger groups, by the first characters of a code")
         for column, coarser in groupings.items():
@@ -91,6 +92,9 @@ def _lines(shape: TableShape, source: str) -> Iterator[str]:
     yield "# say which are close to two sizes; `gedp choose --protect 10:2` finds psi and gamma for your own width."
     yield "# A unit is the step in which values are counted. Remove what is no confidential number."
     yield "# Under sqrt with gamma = 0.5, 0 and 1 are not close: name columns of yes and no with `gedp init --yes-no`."
+    yield "# In a series: does a column repeat values of another period, or add them up (last quarter's, year to date,"
+    yield "# rolling)? Its price counts for those periods, so say which: of_period = -1 for the period before that of"
+    yield '# the table, of_period = [0, -1] for both, or a name, of_period = "2016Q1".'
     for name, decimals in shape.decimals.items():
         is_yes_no = name in shape.yes_no
         yield f"{_key(name)} = {YES_NO if is_yes_no else _attribute(decimals, shape.protect.get(name))}"

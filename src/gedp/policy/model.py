@@ -83,6 +83,12 @@ class Attribute:
     share: Decimal = Decimal(1)  # of what is spent under individual accounting, relative to other attributes
     typical: Decimal | None = None  # what a typical establishment has, as far as the public knows; for plans only
     part: str | None = None  # of PARTS, where a column of both signs is split
+    of_period: tuple[int | Period, ...] = ()  # whose values it holds, by name or as 0, -1, … from the table's own
+
+    def periods(self, of_table: Period) -> frozenset[Period]:
+        """The periods whose values it holds in the table of a period; that period where it does not say."""
+        named = (of_table.moved(each) if isinstance(each, int) else each for each in self.of_period)
+        return frozenset(named) or frozenset({of_table})
 
     @property
     def column(self) -> str:

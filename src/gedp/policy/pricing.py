@@ -9,8 +9,10 @@ from functools import cached_property
 
 from gedp import web
 from gedp.accounting.composition import NOTHING, PrivacyLoss, compose
+from gedp.accounting.series import Charge, added_up, charged_in
 from gedp.errors import BudgetExceededError
 from gedp.numbers import percent
+from gedp.periods import Period
 from gedp.policy.classes import ClassQuery
 from gedp.policy.combinations import CombinationQuery
 from gedp.policy.model import Spec
@@ -47,6 +49,8 @@ class PriceList:
     lines: tuple[PriceLine, ...]
     budget: PrivacyLoss
     shared_by: int = 0  # answers that draw on the lines by individual accounting; 0 where each has its own line
+    #: The total by the periods whose values answers depend on; none where that is the table's own, None if unknown.
+    charges: tuple[Charge, ...] | None = None
 
     @property
     def is_individual(self) -> bool:
@@ -77,10 +81,21 @@ class PriceList:
         """What all lines cost together, composed exactly."""
         return compose(line.loss for line in self.lines)
 
+    @cached_property
+    def of_period(self) -> dict[Period, PrivacyLoss]:
+        """What it costs each period, where that is not all of it for the table's own."""
+        periods = sorted({period for charge in self.charges or () for period in charge.periods})
+        return {period: charged_in(self.charges or (), [period]) for period in periods}
+
+    @property
+    def most(self) -> PrivacyLoss:
+        """What counts against one budget: the total, or in a series, what it costs the period that pays most."""
+        return max(self.of_period.values(), default=self.total)
+
     @property
     def within_budget(self) -> bool:
-        """Whether the total is at most the budget; exactly equal is within."""
-        return self.total <= self.budget
+        """Whether it costs no period more than the budget; exactly equal is within."""
+        return self.most <= self.budget
 
     def of_query(self, query: str) -> PrivacyLoss:
         """What one query costs over its attributes."""
@@ -112,11 +127,44 @@ def price(spec: Spec) -> PriceList:
         pooled = tuple(PriceLine(ALL_ANSWERS, attribute, pool) for attribute, pool in whole_pools(spec).items())
         answers = [len(q.attributes) for q in spec.queries]
         answers += [len(q.asked) for q in spec.other_queries]
-        return PriceList(pooled, spec.policy.budget, shared_by=sum(answers))
+        return PriceList(pooled, spec.policy.budget, sum(answers), charges_of(spec, _answers(spec)))
     lines = [PriceLine(q.name, attribute, PrivacyLoss.of(mu)) for q in spec.queries for attribute, mu in q.mu.items()]
     by_class = (line for query in spec.class_queries for line in _by_class(query, spec))
     combined = (line for query in spec.combination_queries for line in _combined(query, spec))
-    return PriceList((*lines, *by_class, *combined), spec.policy.budget)
+    return PriceList((*lines, *by_class, *combined), spec.policy.budget, charges=charges_of(spec, _answers(spec)))
+
+
+def charges_of(spec: Spec, answers: Iterable[tuple[Iterable[str], PrivacyLoss]]) -> tuple[Charge, ...]:
+    """The cost of answers, each with all attributes that it depends on, by the periods whose values these are.
+
+    Nothing where all of them are of the table's own period, or the table is not one of a series.
+    """
+    own = spec.data.period
+    if own is None:
+        return ()
+    periods = {name: attribute.periods(own) for name, attribute in spec.policy.attributes.items()}
+    charges = added_up(
+        Charge(tuple(sorted({period for name in names for period in periods[name]})), loss) for names, loss in answers
+    )
+    elsewhere = any(charge.periods != (own,) for charge in charges)
+    return tuple(charge for charge in charges if charge.loss != NOTHING) if elsewhere else ()
+
+
+def _answers(spec: Spec) -> Iterator[tuple[Iterable[str], PrivacyLoss]]:
+    """What is paid for the answers of a spec, each part once, with all attributes that these answers depend on."""
+    depends: dict[tuple[str, str], Iterable[str]] = {}
+    for query in spec.class_queries:
+        classed = query.classed(spec.classes)
+        depends |= {(query.name, asked): (query.payer(asked, spec.classes), *classed) for asked in query.asked}
+    for combined in spec.combination_queries:
+        depends |= {(combined.name, asked): spec.combinations[asked].coefficients for asked in combined.asked}
+    if spec.is_individual:
+        yield from (((name,), pool) for name, pool in pools(spec).items())
+        yield from ((depends[name, asked], part) for (name, asked, _), part in _set_aside(spec).items())
+        return
+    yield from (((name,), PrivacyLoss.of(mu)) for sums in spec.queries for name, mu in sums.mu.items())
+    for other in spec.other_queries:
+        yield from ((depends[other.name, asked], PrivacyLoss.of(mu)) for asked, mu in other.mu.items())
 
 
 def _by_class(query: ClassQuery, spec: Spec) -> Iterator[PriceLine]:
@@ -206,14 +254,15 @@ def require_within_budget(prices: PriceList) -> None:
     """Refuses a workload that costs more than the budget."""
     if prices.within_budget:
         return
-    total, budget = prices.total.mu, prices.budget.mu
+    total, budget = prices.most.mu, prices.budget.mu
+    where = next((f"for {period}" for period, loss in prices.of_period.items() if loss == prices.most), "in all")
     digits = next((n for n in (6, 9, 12) if f"{total:.{n}g}" != f"{budget:.{n}g}"), 17)
     factor = _fitting_factor(prices)
     advice = f"Multiply every query's mu by {factor}, or its rho by {_ROUGHLY.multiply(factor, factor)}, drop a query"
     if prices.is_individual:
         advice = "Spend at most the budget"
     raise BudgetExceededError(
-        f"over budget: the queries cost mu = {total:.{digits}g} in all and the budget is {budget:.{digits}g}. "
+        f"over budget: the queries cost mu = {total:.{digits}g} {where} and the budget is {budget:.{digits}g}. "
         f"{advice}, or have the budget raised"
     )
 
@@ -223,7 +272,7 @@ _ROUGHLY = Context(prec=4, rounding=ROUND_DOWN)
 
 def _fitting_factor(prices: PriceList) -> Decimal:
     """The largest factor of four digits that brings the total into the budget."""
-    squared = prices.budget.mu_squared / prices.total.mu_squared
+    squared = prices.budget.mu_squared / prices.most.mu_squared
     nearest = Decimal(math.sqrt(squared))
     unit = Decimal(1).scaleb(nearest.adjusted() - 3)
     factor = nearest.quantize(unit)

@@ -39,7 +39,7 @@ from gedp.policy.places import lines_of
 from gedp.policy.queries import read_accounting, read_queries
 from gedp.policy.reading import read_reading, read_source
 from gedp.policy.section import Faults, Section, did_you_mean
-from gedp.policy.series import check_spans, read_period
+from gedp.policy.series import check_of_period, check_spans, read_of_period, read_period
 
 LARGEST_LOG_GAMMA = Decimal(50)
 MOST_CHARACTERS = 10_000_000  # of a spec; a device never ends
@@ -174,6 +174,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     data = replace(data, reading=replace(data.reading, parts=parts, joined=joined))
     policy = read_policy(root.table("budget"), attributes, individual)
     check_spans(root.faults, data.period, policy)
+    check_of_period(root.faults, data.period, policy)
     groupings = None if public is None else {*public, *groupers}
     queries, by_class, combined = read_queries(
         asked, attributes, names, groupings, classes, combinations, individual=individual
@@ -234,14 +235,14 @@ def _attributes(section: Section, taken: set[str], individual: bool | None) -> d
             entry.fault("split", "gain and loss have no sign, and signed says that it has", "Remove one of the two")
         at_least = _at_least(entry)
         person, typical = (entry.number(key) if entry.has(key) else None for key in ("person", "typical"))
-        share = entry.number("share", Decimal(1))
+        share, of_period = entry.number("share", Decimal(1)), read_of_period(entry)
         if entry.has("share") and individual is False:
             entry.fault("share", "every query has a mu, so nothing is shared out", "Remove it, or every query's mu")
         entry.finish()
         for key in (key for key, given in (("signed", signed), ("split", split)) if given):
             if any(part.psi == "log" and not part.shift for part in (closeness, *at_least)):
                 entry.fault(key, "log without a shift has no value at 0", "Give it a shift, like shift = 1")
-        attribute = Attribute(name, closeness, unit, signed, at_least, person, share, typical)
+        attribute = Attribute(name, closeness, unit, signed, at_least, person, share, typical, of_period=of_period)
         for each in attribute.split() if split else (attribute,):
             if split and each.name in {*taken, *section.content}:
                 section.fault(name, f"its part would be called {each.name!r}, which is taken", "Rename the column")

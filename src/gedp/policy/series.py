@@ -13,6 +13,7 @@ from gedp.policy.section import Faults, Section
 
 #: Budgets over several periods, keys of `[budget]`.
 SPANS = ("year", "series")
+_HINT = 'Give -1 for the period before that of the table, a list like [0, -1], or a name like "2016Q1"'
 
 
 def read_period(section: Section) -> Period | None:
@@ -48,6 +49,55 @@ def check_spans(faults: Faults, period: Period | None, policy: Policy) -> None:
         faults.add(("budget", "series"), "it is less than the budget of a single year", "Give at least that much")
 
 
+def read_of_period(section: Section) -> tuple[int | Period, ...]:
+    """The periods whose values a column holds, where it says so: by name, or as 0, -1, … from that of the table."""
+    if not section.has("of_period"):
+        return ()
+    given = section.content["of_period"]
+    found: list[int | Period] = []
+    for each in given if isinstance(given, list) else [given]:
+        try:
+            found.append(each if type(each) is int else Period.of(each))
+        except DomainError:
+            hint = meant(each)
+            hint = hint if hint.startswith("Did you mean") else _HINT
+            section.fault("of_period", "it is neither a period nor a number of periods", hint)
+            return ()
+    if not found or len(set(found)) < len(found):
+        section.fault("of_period", "it names no period, or one twice", _HINT)
+    elif later := [each for each in found if isinstance(each, int) and each > 0]:
+        hint = f"Give {-later[0]} for {later[0]} before it"
+        section.fault("of_period", f"{later[0]} is after the period of the table", hint)
+    return tuple(found)
+
+
+def check_of_period(faults: Faults, period: Period | None, policy: Policy) -> None:
+    """Columns have periods only in a table that has one: of the same kind, and none after it."""
+    for column, attribute in {a.column: a for a in policy.attributes.values() if a.of_period}.items():
+        path = ("attributes", column, "of_period")
+        if path in faults.by_path or ("data", "period") in faults.by_path:
+            continue
+        if period is None:
+            faults.add(path, "the table is not one of a series", f"Give data.period, {WANTED}, or remove it")
+            continue
+        for each in sorted(attribute.periods(period)):
+            if each.kind != period.kind:
+                hint = f"Name a {period.kind}, or give a number like -1"
+                faults.add(path, f"{each} is a {each.kind}, and the table is of a {period.kind}", hint)
+            elif each > period:
+                faults.add(path, f"{each} is after {period}, the period of the table", _HINT)
+            elif not each.has_name:
+                faults.add(path, "it is too long before the period of the table", _HINT)
+
+
+def _check_carried(faults: Faults, spec: Spec, period: Period | None) -> None:
+    """What a column holds by name is known for the table of one period alone."""
+    for column, attribute in {a.column: a for a in spec.policy.attributes.values()}.items():
+        if period != spec.data.period and any(isinstance(each, Period) for each in attribute.of_period):
+            problem = f"it names a period for the table of {spec.data.period}, and this is that of {period}"
+            faults.add(("attributes", column, "of_period"), problem, "Count from the table's period, like -1")
+
+
 def for_period(spec: Spec, period: str | Period | None = None, source: str | Path | None = None) -> Spec:
     """The same spec for another period, or about another source, which starts from where Python runs.
 
@@ -65,6 +115,9 @@ def for_period(spec: Spec, period: str | Period | None = None, source: str | Pat
     chosen = read_period(section) if "period" in given else spec.data.period
     if not faults.found:
         check_spans(faults, chosen, spec.policy)
+        _check_carried(faults, spec, chosen)
+    if not faults.found:
+        check_of_period(faults, chosen, spec.policy)
     if faults.found:
         raise FaultsError("the period", faults.found)
     named = spec.data.source if source is None else _seen_from(spec.folder, str(source))

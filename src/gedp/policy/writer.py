@@ -104,9 +104,16 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
                 "person": _optional(attribute.person),
                 "share": None if attribute.share == 1 else _number(attribute.share),
                 "typical": _optional(attribute.typical),
+                "of_period": _of_period(attribute),
             }
         ),
     }
+
+
+def _of_period(attribute: Attribute) -> Any:
+    """One period, or a list of them; as a number or by name, as it was given."""
+    given = [each if isinstance(each, int) else str(each) for each in attribute.of_period]
+    return given if len(given) > 1 else next(iter(given), None)
 
 
 def _query(query: Query, spec: Spec) -> dict[str, Any]:

@@ -26,6 +26,8 @@ from gedp.tables import Table
 FORMAT = 1
 #: With what the periods of a series cost.
 FORMAT_OF_SERIES = 2
+#: The same where answers count for several periods at once.
+FORMAT_OF_SEVERAL = 3
 KIND = "answer to a query of one's own"
 
 
@@ -73,9 +75,8 @@ class Answer:
 
 def answer_text(answer: Answer) -> str:
     """The answer as the JSON text that `read_answer` reads."""
-    in_series = answer.together is not None and answer.together.series is not None
     content = {
-        "format": FORMAT_OF_SERIES if in_series else FORMAT,
+        "format": _format_of(answer.together),
         "kind": KIND,
         "gedp": answer.gedp,
         "created": answer.created.isoformat(timespec="seconds"),
@@ -101,14 +102,20 @@ def read_answer(path: str | Path) -> Answer:
     except (OSError, ValueError, RecursionError):
         problem = Fault("the file", "it is missing or not an answer", "Name a file that `gedp.ask` wrote")
         raise FaultsError(str(path), [problem]) from None
-    if content.get("format") not in (FORMAT, FORMAT_OF_SERIES):
-        readable = f"This version reads formats {FORMAT} and {FORMAT_OF_SERIES}"
+    if content.get("format") not in (FORMAT, FORMAT_OF_SERIES, FORMAT_OF_SEVERAL):
+        readable = f"This version reads formats {FORMAT}, {FORMAT_OF_SERIES} and {FORMAT_OF_SEVERAL}"
         raise FaultsError(str(path), [Fault("format", "it is another one", readable)])
     faults = Faults({})
     answer = _read(Section(faults, (), content))
     if answer is None or faults.found:
         raise FaultsError(str(path), faults.found)
     return answer
+
+
+def _format_of(together: Together | None) -> int:
+    if together is None or together.series is None:
+        return FORMAT
+    return FORMAT_OF_SEVERAL if together.of_several else FORMAT_OF_SERIES
 
 
 def _read(root: Section) -> Answer | None:
@@ -130,8 +137,9 @@ def _read(root: Section) -> Answer | None:
         labels.append(entry.text("label"))
         values.append(entry.converted("value", _finite, "a number"))
         entry.finish()
-    may_be_series = root.content["format"] == FORMAT_OF_SERIES
-    together = None if is_null(root, "together") else together_in(root.table("together"), may_be_series=may_be_series)
+    number = root.content["format"]
+    in_series = {"may_be_series": number >= FORMAT_OF_SERIES, "of_several": number == FORMAT_OF_SEVERAL}
+    together = None if is_null(root, "together") else together_in(root.table("together"), **in_series)
     root.finish()
     if created is None or mu is None or sensitivity is None or largest is None or std_error is None:
         return None

@@ -23,8 +23,16 @@ from gedp.policy.section import Faults, Section
 from gedp.release.answered import FRESH, IDENTITY, TABLES, Answered, query_content, read_queries, require_stated
 from gedp.release.classes import ClassesAnswered, classes_content, read_class_tables
 from gedp.release.combinations import CombinationsAnswered, combinations_content, read_combination_tables
-from gedp.release.formats import FORMAT_IN_PARTS, FORMAT_WITH_ALL, FORMAT_WITH_CLASSES, FORMATS, format_of
+from gedp.release.formats import (
+    FORMAT_IN_PARTS,
+    FORMAT_OF_SEVERAL,
+    FORMAT_WITH_ALL,
+    FORMAT_WITH_CLASSES,
+    FORMATS,
+    format_of,
+)
 from gedp.release.individual import Individual, individual_content, read_individual
+from gedp.release.series import charges_content
 from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"
@@ -151,6 +159,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
     combined = {"combination_tables": [combinations_content(each) for each in manifest.combination_tables]}
     return {
         "format": format_of(
+            of_several=manifest.together is not None and manifest.together.of_several,
             in_series=manifest.together is not None and manifest.together.series is not None,
             combined=bool(manifest.combination_tables),
             by_class=bool(manifest.class_tables),
@@ -177,7 +186,8 @@ def _content(manifest: Manifest) -> dict[str, Any]:
 
 
 def _promise(spec: Spec) -> dict[str, Any]:
-    total = price(spec).total
+    prices = price(spec)
+    total = prices.total
     translated = translations(total)
     return {
         "mu": total.mu,
@@ -188,6 +198,7 @@ def _promise(spec: Spec) -> dict[str, Any]:
         "missed_by_false_alarms": {f"{alarms:g}": least for alarms, least in translated.trade_off},
         "budget_mu": str(spec.policy.mu),
         "attributes": {name: str(spec.policy.attributes[name].protection) for name in spec.concerned},
+        **({"charged": charges_content(prices.charges)} if prices.charges else {}),
     }
 
 
@@ -213,8 +224,10 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         zeta = clipping.converted("zeta", _chance, "a chance like 1/100")
         clipping.finish()
     number = root.content["format"]
-    may_have_all = number == FORMAT_WITH_ALL
-    together = None if is_null(root, "together") else together_in(root.table("together"), may_be_series=may_have_all)
+    may_have_all = number >= FORMAT_WITH_ALL
+    of_several = number == FORMAT_OF_SEVERAL
+    in_series = {"may_be_series": may_have_all, "of_several": of_several}
+    together = None if is_null(root, "together") else together_in(root.table("together"), **in_series)
     files = texts(root.table("files"))
     entries = [] if root.content.get("queries") == [] and root.has("queries") else root.tables("queries")
     has_classes = number == FORMAT_WITH_CLASSES or (may_have_all and "class_tables" in root.content)

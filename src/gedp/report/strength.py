@@ -17,7 +17,7 @@ from gedp.explain.facts import (
     without_existence,
 )
 from gedp.explain.released import FALSE_ALARMS, released_promise
-from gedp.explain.wording import existence_sentence, pool_sentence
+from gedp.explain.wording import existence_sentence, most_on_a_period, pool_sentence
 from gedp.numbers import bound, chance, interval, size, strength
 from gedp.policy import PriceList
 from gedp.release import Labels, Manifest
@@ -54,8 +54,8 @@ def texts(labels: Labels, manifest: Manifest, lists_establishments: bool) -> dic
         "promise": escape(promise),
         "together": "".join(f'<p class="note">{escape(part)}</p>' for part in all_together),
         "spent": escape(
-            f"This release spent μ = {strength(mu)} of a budget of {prices.budget.mu:.6g}, which is for everything "
-            "ever published from these data."
+            f"This release spent μ = {strength(mu)}{most_on_a_period(prices)} of a budget of {prices.budget.mu:.6g}, "
+            "which is for everything ever published from these data."
             + (f" {pool_sentence(prices, in_titles(labels))}" if prices.is_individual else "")
         ),
     }
