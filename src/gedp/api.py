@@ -40,6 +40,8 @@ from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import DomainError
 from gedp.ledger import DecidedBy, Ledger
+from gedp.ledger.finishing import Closed
+from gedp.ledger.finishing import finish as finish_in
 from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.kinds import need_all_rows
@@ -204,6 +206,17 @@ def publish(
 
 def _read(release: ReleaseFolder | str | Path) -> ReleaseFolder:
     return release if isinstance(release, ReleaseFolder) else read_folder(release)
+
+
+def finish(ledger: Ledger | str | Path, folder: str | Path | None = None) -> list[Closed]:
+    """Finishes releases that were interrupted after their first draw, or records in their ledger that they are lost.
+
+    A release that is whole gets its name, never over something that is there, and its last entry. Any other is recorded
+    as abandoned. The price of each was set aside before its first draw and stays spent. `folder` is where one release
+    was to go, or the file of an answer; without it, every release of which the ledger knows no end is looked at.
+    """
+    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger, create=False)
+    return finish_in(opened, None if folder is None else Path(folder))
 
 
 @sealed

@@ -25,7 +25,7 @@ from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.made_up import made_up_values, neighbors_of
 from gedp.confidential.mechanisms import estab_gaussian
 from gedp.confidential.preparing import noise_for, require_sound
-from gedp.confidential.recording import Record, known_by, record, released_at
+from gedp.confidential.recording import Record, known_by, paid_by, record, released_at
 from gedp.confidential.run import ledger_for, left_in
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
@@ -125,8 +125,9 @@ def ask(
         if found is not None:
             note = f"a query of one's own; sensitivity {query.sensitivity} as stated by whoever asked"
             own = Ledger.open(found, create=not found.exists())
-            recorded = record(own, engine, request, spec, decided_by, note)
-        noisy = grid.noisy(_true_answer(query, opened, attributes, public, entries, grid, entropy), entropy)
+            recorded = record(own, engine, request, spec, out, decided_by, note)
+        paid = paid_by(recorded, entropy)
+        noisy = grid.noisy(_true_answer(query, opened, attributes, public, entries, grid, paid), paid)
         answer = _answer(query, attributes, grid, noisy, entropy, recorded)
         write_text(out, answer_text(answer))
         if recorded is not None:
@@ -263,7 +264,7 @@ def _true_answer(
     if any(len(column) != public.rows for column in amounts.values()):
         raise TableChangedError
     table.engine.require_unchanged()
-    order = public.order(entropy.words(public.rows))
+    order = public.order(entropy.words(public.rows))  # whose price is on disk before the function sees the table
     shuffled = {name: column[order] for name, column in amounts.items()}
     failed = f"{query.name}: the function failed on the confidential table, or its answer has another form there"
     try:
@@ -301,7 +302,7 @@ def _answer(
     return Answer(
         gedp=__version__,
         created=released_at(),
-        release=recorded.reservation.release_id if recorded else None,
+        release=recorded.release if recorded else None,
         entropy=entropy.kind,
         query=query.name,
         attributes={name: str(attribute.protection) for name, attribute in attributes.items()},
