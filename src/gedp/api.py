@@ -138,9 +138,10 @@ def run(
     The table is the file that the spec names, another `source`, or a DataFrame or table of pandas, polars, pyarrow or
     DuckDB. `period` says which of a series it is, such as "2016Q2", in the place of the spec's. `out` is the folder of
     the release, by default as the spec says. The price is in the ledger before any noise is drawn: beside a
-    confidential file one is found or made; for a confidential `table` one must be named. `seed` makes noise that can be
-    repeated and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value,
-    replaces that of the spec. `answers_only` leaves out microdata and report.
+    confidential file one is found or made; for a confidential `table` one must be named. What ends before the first
+    draw costs nothing; what is interrupted later, `finish` brings to its end. `seed` makes noise that can be repeated
+    and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value, replaces that
+    of the spec. `answers_only` leaves out microdata and report.
 
     With a `session` of Spark, or a DataFrame of Spark as the table, its workers read the table and draw the noise of
     establishments, and those of the microdata fit where its rows can stay on file (see the page on large tables). Where

@@ -226,7 +226,7 @@ class Ledger:
 
     def _marked(self, files: Sequence[Path]) -> list[FileMark]:
         key, folder = self.key(), self.path.resolve().parent
-        return [FileMark(_seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
+        return [FileMark(seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
 
     def _marked_tables(self, tables: Iterable[str]) -> list[FileMark]:
         """Tables of a database, which are known by their names alone."""
@@ -348,7 +348,7 @@ def _require_sound(state: LedgerState, path: Path) -> None:
         )
 
 
-def _seen_from(folder: Path, file: Path) -> str:
+def seen_from(folder: Path, file: Path) -> str:
     """The path of a file, relative where that is possible: a folder that is moved takes its ledger along."""
     try:
         return Path(os.path.relpath(file.resolve(), folder)).as_posix()

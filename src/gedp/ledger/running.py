@@ -10,12 +10,12 @@ from pathlib import Path
 
 from gedp.files import real
 from gedp.folders import Hold, is_held
-from gedp.ledger.ledger import Ledger
+from gedp.ledger.ledger import Ledger, seen_from
 
 
 def hold_place(ledger: Ledger, release: str, place: Path) -> Hold:
-    """Notes where a release goes, before its price is recorded."""
-    return Hold(_note_of(ledger, release), str(real(place)))
+    """Notes where a release goes, seen from the ledger, before its price is recorded."""
+    return Hold(_note_of(ledger, release), seen_from(real(ledger.path).parent, place))
 
 
 def place_of(ledger: Ledger, release: str) -> Path | None:
@@ -24,7 +24,7 @@ def place_of(ledger: Ledger, release: str) -> Path | None:
         text = os.fsdecode(_note_of(ledger, release).read_bytes())
     except OSError:
         return None
-    return Path(text) if text else None
+    return real(real(ledger.path).parent / text) if text else None
 
 
 def is_running(ledger: Ledger, release: str) -> bool:
