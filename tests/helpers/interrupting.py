@@ -33,7 +33,7 @@ STEPS: Mapping[str, tuple[Any, str]] = {
     "name": (Path, "replace"),
     "commit": (Ledger, "commit"),
 }
-CONFIDENTIAL = {"data": {"synthetic": False}, "budget": {"mu": 10}}
+CONFIDENTIAL: dict[str, Any] = {"data": {"synthetic": False}, "budget": {"mu": 10}}
 TABLES = ["county", "cells"]
 LEDGER, OUT = "x.ledger", "out"
 
@@ -71,10 +71,13 @@ def divided(folder: Path, out: str = OUT) -> None:
 
 def asked(folder: Path, out: str = OUT) -> None:
     stated: Any = {"name": "sum", "attributes": ["emp"], "mu": 0.5, "sensitivity": 1, "largest": 1e7}
-    spec, options = spec_of(**CONFIDENTIAL), {"out": folder / out, "ledger": folder / LEDGER}
-    gedp.ask(
-        spec, lambda columns: float(np.minimum(columns["emp"], 1).sum()) / 1e3, table=table_of(), **stated, **options
-    )
+    places: Any = {"out": folder / out, "ledger": folder / LEDGER}
+    gedp.ask(spec_of(**CONFIDENTIAL), with_jobs, table=table_of(), **stated, **places)
+
+
+def with_jobs(columns: Mapping[str, Any]) -> float:
+    """A thousandth of the number of establishments that have any jobs."""
+    return float(np.minimum(columns["emp"], 1).sum()) / 1e3
 
 
 def _run(spec: gedp.Spec, folder: Path, out: str) -> None:

@@ -17,7 +17,7 @@ from gedp.folders import Claim, private_folder
 from gedp.ledger.amounts import mu_up
 from gedp.ledger.finding import near
 from gedp.ledger.ledger import Ledger
-from gedp.ledger.running import forget_place, is_running, place_of
+from gedp.ledger.running import forget_places, is_running, place_of
 from gedp.ledger.state import RecordedRelease
 from gedp.release import MANIFEST, ReleaseExistsError, TamperedReleaseError, read_release
 from gedp.release.answer import read_answer
@@ -71,8 +71,11 @@ def finish(ledger: Ledger, at: Path | None = None) -> list[Closed]:
     """
     if at is not None:
         found = _meant(ledger, at)
-        return [found if isinstance(found, Closed) else _closed(ledger, found)]
-    return [_closed_or_open(ledger, each) for each in unfinished(ledger)]
+        closed = [found if isinstance(found, Closed) else _closed(ledger, found)]
+    else:
+        closed = [_closed_or_open(ledger, each) for each in unfinished(ledger)]
+    forget_places(ledger, still=(each.id for each in unfinished(ledger)))
+    return closed
 
 
 def seal(ledger: Ledger, release: str, out: Path) -> None:
@@ -142,7 +145,6 @@ def _closed(ledger: Ledger, each: Unfinished) -> Closed:
             f"{each.name} cannot be finished: {problem}. Its noise was drawn, and parts of it may have been seen, so "
             f"mu = {mu_up(each.release.reserve.loss)} stays spent. It is recorded as abandoned."
         )
-    forget_place(ledger, each.id)
     return Closed(each.id, "finished" if whole else "abandoned", said)
 
 

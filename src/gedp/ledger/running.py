@@ -6,6 +6,9 @@ without these files; whoever removes one only loses the hint.
 """
 
 import os
+from collections.abc import Iterable
+from contextlib import suppress
+from glob import escape
 from pathlib import Path
 
 from gedp.files import real
@@ -32,9 +35,14 @@ def is_running(ledger: Ledger, release: str) -> bool:
     return is_held(_note_of(ledger, release))
 
 
-def forget_place(ledger: Ledger, release: str) -> None:
-    """Removes the note of a release that has come to its end."""
-    _note_of(ledger, release).unlink(missing_ok=True)
+def forget_places(ledger: Ledger, still: Iterable[str] = ()) -> None:
+    """Removes every note that nobody holds, but for those of releases that `still` have no end."""
+    kept = {_note_of(ledger, release) for release in still}
+    path = real(ledger.path)
+    for note in path.parent.glob(f".{escape(path.name)}.????????.open"):
+        if note not in kept and not is_held(note):
+            with suppress(OSError):
+                note.unlink()
 
 
 def _note_of(ledger: Ledger, release: str) -> Path:
