@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from fractions import Fraction
 from pathlib import Path
@@ -12,6 +12,7 @@ from unittest.mock import patch
 import numpy as np
 
 import gedp
+from gedp.confidential import asking
 from gedp.confidential.engines.part import Part
 from gedp.confidential.table import open_table_of
 from gedp.ledger import Ledger, PreparedReservation
@@ -31,6 +32,8 @@ STEPS: Mapping[str, tuple[Any, str]] = {
     "manifest": (writer, "manifest_text"),
     "sync": (writer, "_sync"),
     "name": (Path, "replace"),
+    "written": (asking, "write_answer"),
+    "link": (asking, "name_answer"),
     "commit": (Ledger, "commit"),
 }
 CONFIDENTIAL: dict[str, Any] = {"data": {"synthetic": False}, "budget": {"mu": 10}}
@@ -137,6 +140,16 @@ def kill_at(world: str, folder: Path, number: int) -> None:
     """In a process of its own: kills it at a step."""
     with watched(Ending(number, lambda: os.kill(os.getpid(), signal.SIGKILL))):
         WORLDS[world](folder)
+
+
+def is_whole(seen: Sequence[str]) -> bool:
+    """Whether all of a release is on disk after these steps."""
+    return "before sync" in seen or "after written" in seen
+
+
+def is_named(seen: Sequence[str]) -> bool:
+    """Whether a release has its name after these steps."""
+    return "after name" in seen or "after link" in seen
 
 
 def told(folder: Path) -> tuple[Fraction, list[str]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,15 @@ from gedp.confidential.run import ledger_for, left_in
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, GedpError, Refused, TableChangedError
-from gedp.files import WriteError, require_writable, write_text, writing
+from gedp.files import real, require_writable, writing
+from gedp.folders import Claim
 from gedp.ledger import DecidedBy, Ledger, Request
+from gedp.ledger.finishing import release_in, require_nothing_left
 from gedp.noise.entropy import Entropy
 from gedp.noise.grid import Grid
 from gedp.policy import Attribute, PriceLine, PriceList, Spec
 from gedp.policy.section import Faults, Section, did_you_mean
-from gedp.release.answer import Answer, answer_text
+from gedp.release.answer import Answer, name_answer, write_answer
 
 Values = Mapping[str, npt.NDArray[Any]]  # by name of the column
 MOST_ENTRIES = 1_000_000
@@ -119,23 +122,31 @@ def ask(
     entries = _rehearsed(query, attributes, public)
     grid = estab_gaussian(entries, query.sensitivity, query.mu, largest=float(query.largest), relative_error=ROUNDING)
     engine.require_unchanged()
-    recorded = None
-    _claim(out)
+    own = None if found is None else Ledger.open(found, create=not found.exists())
+    claim, recorded = Claim(real(out), consequence="nothing was spent"), None
     try:
-        if found is not None:
+        with writing(out):
+            claim.take(partial(require_nothing_left, own))
+        _require_free(out)  # of two who want it, the second is refused before it spends anything
+        if own is not None:
             note = f"a query of one's own; sensitivity {query.sensitivity} as stated by whoever asked"
-            own = Ledger.open(found, create=not found.exists())
             recorded = record(own, engine, request, spec, out, decided_by, note)
         paid = paid_by(recorded, entropy)
         noisy = grid.noisy(_true_answer(query, opened, attributes, public, entries, grid, paid), paid)
         answer = _answer(query, attributes, grid, noisy, entropy, recorded)
-        write_text(out, answer_text(answer))
+        with writing(out):
+            write_answer(answer, claim.folder)
+        name_answer(claim.folder, out)
+        claim.give_up()
         if recorded is not None:
             recorded.finish(out)
     except BaseException as failure:
-        if recorded is None or not recorded.fail(out, failure):
-            out.unlink(missing_ok=True)
+        left = claim.folder if recorded is not None and release_in(claim.folder) == recorded.release else None
+        if recorded is not None and recorded.fail(out, failure, left) and left is not None:
+            claim.leave()
         raise
+    finally:
+        claim.give_up()
     return answer
 
 
@@ -143,16 +154,6 @@ def _require_free(out: Path) -> None:
     if os.path.lexists(out):
         raise Refused(f"{out} already exists and nothing was spent. Choose another file")
     require_writable(out)
-
-
-def _claim(out: Path) -> None:
-    """Takes the name of the file, so that of two who want it the second is refused before it spends anything."""
-    try:
-        with writing(out):
-            out.touch(exist_ok=False)
-    except WriteError:
-        _require_free(out)
-        raise
 
 
 def _request(spec: Spec, query: OwnQuery, *, seeded: bool) -> Request:

@@ -13,14 +13,14 @@ from typing import Literal
 
 from gedp.errors import GedpError, Refused
 from gedp.files import real, sha256
-from gedp.folders import Claim, private_folder
+from gedp.folders import Claim, held, private_folder
 from gedp.ledger.amounts import mu_up
 from gedp.ledger.finding import near
 from gedp.ledger.ledger import Ledger
 from gedp.ledger.running import forget_places, is_running, place_of
 from gedp.ledger.state import RecordedRelease
 from gedp.release import MANIFEST, ReleaseExistsError, TamperedReleaseError, read_release
-from gedp.release.answer import read_answer
+from gedp.release.answer import ANSWER, Answer, name_answer, read_answer
 from gedp.release.writer import give_name
 
 _PRIVATE = re.compile(re.escape(private_folder(Path("NAME")).name).replace("NAME", "(.+)"))
@@ -86,7 +86,9 @@ def seal(ledger: Ledger, release: str, out: Path) -> None:
 def release_in(out: Path) -> str | None:
     """Under which name a ledger knows what is in a folder or file, as its manifest has it; None for anything else."""
     with suppress(GedpError):
-        return read_release(out, check=False).manifest.release if out.is_dir() else read_answer(out).release
+        if out.is_dir() and not (out / ANSWER).exists():
+            return read_release(out, check=False).manifest.release
+        return _answer_in(out).release
     return None
 
 
@@ -136,6 +138,8 @@ def _closed(ledger: Ledger, each: Unfinished) -> Closed:
     whole = _is_whole(each, each.place)
     if whole:
         seal(ledger, each.id, each.place)
+        with suppress(OSError):
+            private_folder(each.place).rmdir()  # where it is empty
         said = f"{each.name} is finished: {near(each.place)} is whole. Nothing more was spent."
     else:
         problem = _problem(each.id, each.place)
@@ -158,7 +162,7 @@ def _is_whole(each: Unfinished, place: Path) -> bool:
         return False
     try:
         _require_paid(each, left)
-        give_name(left, place)
+        _give_name(left, place)
     except TamperedReleaseError:
         return False
     return True
@@ -166,9 +170,24 @@ def _is_whole(each: Unfinished, place: Path) -> bool:
 
 def _require_paid(each: Unfinished, out: Path) -> None:
     """Refuses what is not as its manifest says, or costs something else than was set aside for it."""
-    stated = read_release(out).manifest.prices.total if out.is_dir() else read_answer(out).loss
+    is_release = (out / MANIFEST).exists()
+    stated = read_release(out).manifest.prices.total if is_release else _answer_in(out).loss
     if stated != each.release.reserve.loss:
         raise Refused(f"{near(out)} has another price than was set aside for it, so it was altered")
+
+
+def _give_name(left: Path, place: Path) -> None:
+    """Gives a release or an answer in its private folder its name."""
+    if (left / MANIFEST).exists():
+        give_name(left, place)
+        return
+    with held(left):
+        name_answer(left, place)
+
+
+def _answer_in(out: Path) -> Answer:
+    """The answer in a file, or in a private folder."""
+    return read_answer(out / ANSWER if out.is_dir() else out)
 
 
 def _problem(release: str, place: Path) -> str:
@@ -179,7 +198,7 @@ def _problem(release: str, place: Path) -> str:
 
 
 def _clear(ledger: Ledger, place: Path) -> None:
-    """Removes what a release left that cannot be finished: its private folder, or the empty file of an answer."""
+    """Removes the private folder of a release that cannot be finished."""
     if any(other.place == place for other in unfinished(ledger)):
         return  # it may be another's
     with suppress(OSError, GedpError):
@@ -187,5 +206,3 @@ def _clear(ledger: Ledger, place: Path) -> None:
             claim = Claim(place)
             claim.take()
             claim.give_up()
-        if place.is_file() and not place.stat().st_size:
-            place.unlink()
