@@ -46,7 +46,8 @@ def no_disk_waits() -> Iterator[None]:
 def processes() -> Any:
     """Children start from a server that has everything imported, so that a signal hits the work and not an import."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.helpers.run_processes", "tests.helpers.ledger_processes"])
+    helpers = ("run_processes", "ledger_processes", "interrupting")
+    context.set_forkserver_preload([f"tests.helpers.{name}" for name in helpers])
     return context
 
 

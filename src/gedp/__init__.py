@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gedp.accounting.composition import PrivacyLoss, Promise, compose, compose_publishers
     from gedp.accounting.sampling import SampleAlike, gamma_for_sampling, sampling_fraction
     from gedp.accounting.semantics import RecordDistance, chance_within, mu_for_chance, record_distance
-    from gedp.api import Release, ask, check, draft_spec, measure, open_table, plan, publish, read_release, run
+    from gedp.api import Release, ask, check, draft_spec, finish, measure, open_table, plan, publish, read_release, run
     from gedp.confidential.table import ConfidentialTable
     from gedp.errors import BudgetExceededError, FaultsError, GedpError
     from gedp.ledger import DecidedBy, Ledger
@@ -89,6 +89,7 @@ __all__ = [
     "compose",
     "compose_publishers",
     "draft_spec",
+    "finish",
     "fit_microdata",
     "for_period",
     "gamma_for_sampling",
@@ -120,8 +121,8 @@ _HOME = {
     "gedp.accounting.sampling": ("SampleAlike", "gamma_for_sampling", "sampling_fraction"),
     "gedp.accounting.semantics": ("RecordDistance", "chance_within", "mu_for_chance", "record_distance"),
     "gedp.api": (
-        *("Release", "ask", "check", "draft_spec", "measure", "open_table", "plan", "publish", "read_release"),
-        "run",
+        *("Release", "ask", "check", "draft_spec", "finish", "measure", "open_table", "plan", "publish"),
+        *("read_release", "run"),
     ),
     "gedp.confidential.table": ("ConfidentialTable",),
     "gedp.errors": ("BudgetExceededError", "FaultsError", "GedpError"),

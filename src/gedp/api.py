@@ -40,6 +40,8 @@ from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import DomainError
 from gedp.ledger import DecidedBy, Ledger
+from gedp.ledger.finishing import Closed
+from gedp.ledger.finishing import finish as finish_in
 from gedp.microdata import Microdata
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.kinds import need_all_rows
@@ -136,9 +138,10 @@ def run(
     The table is the file that the spec names, another `source`, or a DataFrame or table of pandas, polars, pyarrow or
     DuckDB. `period` says which of a series it is, such as "2016Q2", in the place of the spec's. `out` is the folder of
     the release, by default as the spec says. The price is in the ledger before any noise is drawn: beside a
-    confidential file one is found or made; for a confidential `table` one must be named. `seed` makes noise that can be
-    repeated and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value,
-    replaces that of the spec. `answers_only` leaves out microdata and report.
+    confidential file one is found or made; for a confidential `table` one must be named. What ends before the first
+    draw costs nothing; what is interrupted later, `finish` brings to its end. `seed` makes noise that can be repeated
+    and protects nothing; it is for synthetic data. `zeta`, the chance that clipping cuts off any value, replaces that
+    of the spec. `answers_only` leaves out microdata and report.
 
     With a `session` of Spark, or a DataFrame of Spark as the table, its workers read the table and draw the noise of
     establishments, and those of the microdata fit where its rows can stay on file (see the page on large tables). Where
@@ -204,6 +207,17 @@ def publish(
 
 def _read(release: ReleaseFolder | str | Path) -> ReleaseFolder:
     return release if isinstance(release, ReleaseFolder) else read_folder(release)
+
+
+def finish(ledger: Ledger | str | Path, folder: str | Path | None = None) -> list[Closed]:
+    """Finishes releases that were interrupted after their first draw, or records in their ledger that they are lost.
+
+    A release that is whole gets its name, never over something that is there, and its last entry. Any other is recorded
+    as abandoned. The price of each was set aside before its first draw and stays spent. `folder` is where one release
+    was to go, or the file of an answer; without it, every release of which the ledger knows no end is looked at.
+    """
+    opened = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger, create=False)
+    return finish_in(opened, None if folder is None else Path(folder))
 
 
 @sealed

@@ -1,12 +1,13 @@
 """Folders that are whole or absent, each filled by one process at a time.
 
 What is being written is collected in a private folder and gets its name at the end. The lock is the operating system's,
-on the folder itself: a process that was killed holds nothing, and what it left behind is cleared away by the next one.
+on the folder itself: a process that was killed holds nothing, and what it left behind is cleared away by the next one,
+unless whoever comes to clear it refuses.
 """
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -34,15 +35,24 @@ class Claim:
 
     def __init__(self, target: Path, folder: Path | None = None, *, consequence: str = "nothing was written") -> None:
         self.target = target
-        self.folder = folder or target.with_name(f".{target.name}.gedp-partial")
+        self.folder = folder or private_folder(target)
         self._consequence = consequence
         self._descriptors: list[int] = []
         self._fulfilled = False
 
-    def take(self) -> None:
-        """Makes the folder, or empties what a killed process left there; refused while another process holds it."""
+    def take(self, look: Callable[[Path], None] | None = None) -> None:
+        """Makes the folder, or empties what a killed process left there; refused while another process holds it.
+
+        Before it is emptied, `look` sees it, and may refuse: then it stays as it is.
+        """
         while not self._try():
             pass  # the one before has just given its folder another name
+        if look is not None:
+            try:
+                look(self.folder)
+            except BaseException:
+                self.leave()
+                raise
         for entry in self.folder.iterdir():
             shutil.rmtree(entry) if entry.is_dir() and not entry.is_symlink() else entry.unlink()
 
@@ -69,6 +79,10 @@ class Claim:
         self._fulfilled = True
         self._release()
 
+    def leave(self) -> None:
+        """Lets go of the folder and leaves it where it is, with what is in it."""
+        self.fulfilled()
+
     def give_up(self) -> None:
         """Removes the folder, unless it has come to its target or another process holds it."""
         if self._fulfilled:
@@ -90,6 +104,52 @@ class Claim:
         for descriptor in self._descriptors:
             os.close(descriptor)
         self._descriptors.clear()
+
+
+def private_folder(target: Path) -> Path:
+    """Where what will come to a target is collected."""
+    return target.with_name(f".{target.name}.gedp-partial")
+
+
+class Hold:
+    """A file that a process holds while it lives, and that tells others so; what is in it stays when the process dies.
+
+    Where there are no locks, nobody is seen to hold it.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        with writing(path):
+            self._descriptor: int | None = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            try:
+                _lock(self._descriptor, path, "nothing was written")
+                os.write(self._descriptor, os.fsencode(text))
+            except BaseException:
+                self.remove()
+                raise
+
+    def leave(self) -> None:
+        """Lets go of it, and leaves it where it is."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = None
+
+    def remove(self) -> None:
+        """Removes it, where the file system lets us, and lets go of it."""
+        with suppress(OSError):
+            self.path.unlink()
+        self.leave()
+
+
+def is_held(path: Path) -> bool:
+    """Whether a process that lives holds a file or a folder; where there are no locks, nobody is seen to."""
+    try:
+        with held(path):
+            return False
+    except PlaceTakenError:
+        return True
+    except OSError:  # it is gone
+        return False
 
 
 @contextmanager
@@ -119,7 +179,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Keeps other processes out of a folder that is there already and filled bit by bit."""
+    """Keeps other processes out of a folder, or a file, that is there already and filled bit by bit."""
     if not HAS_LOCKS:
         yield
         return
@@ -147,6 +207,8 @@ def make_private(folder: Path) -> None:
 
 
 def _lock(descriptor: int, target: Path, consequence: str) -> None:
+    if not HAS_LOCKS:
+        return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import signal
 import time
 from collections import Counter
@@ -47,7 +48,7 @@ def check_what_is_left(folder: Path) -> dict[str, str]:
     state = Ledger.open(folder / LEDGER, create=False).state()
     assert state.verification.ok, state.verification.breaks
     outcomes = {release.reserve.release: release.outcome for release in state.releases}
-    assert state.total.mu_squared == PRICE * len(outcomes)
+    assert state.total.mu_squared == PRICE * sum(outcome != "unspent" for outcome in outcomes.values())
     visible = [path for path in (folder / "out").iterdir() if not path.name.startswith(".")]
     found = [whole(path) for path in visible]
     assert None not in found, "a folder with its name is a whole release"
@@ -57,6 +58,21 @@ def check_what_is_left(folder: Path) -> dict[str, str]:
         if path.name.startswith("."):  # was never given its name; whole or not, it was paid for
             assert whole(path) in {None, *outcomes}
     return outcomes
+
+
+def bring_to_an_end(folder: Path) -> None:
+    """Whatever was killed is finished or lost, and was paid already. If an old release is in the way, it is lost."""
+    before = Ledger.open(folder / LEDGER, create=False).state().total
+    ended = gedp("ledger", "finish", LEDGER, folder=folder)
+    if ended.code == 1:
+        assert "out/same already exists" in ended.err, ended
+        shutil.rmtree(folder / "out" / ".same.gedp-partial")
+        assert gedp("ledger", "finish", LEDGER, folder=folder).code == 0
+    outcomes = check_what_is_left(folder)
+    assert set(outcomes.values()) <= {"finished", "abandoned"}
+    assert Ledger.open(folder / LEDGER, create=False).state().total == before
+    for path in (folder / "out").iterdir():
+        assert path.name.startswith(".") or outcomes[str(whole(path))] == "finished"
 
 
 @pytest.mark.parametrize("kills", [12, pytest.param(40, marks=pytest.mark.slow)])
@@ -86,8 +102,9 @@ def test_kill_at_random_moments(kills: int, tmp_path: Path, processes: Any) -> N
         finished += sum(step == "finished" for step, _ in told)
         assert list(outcomes.values()).count("finished") >= finished + 1
         assert whole(tmp_path / "out" / "same"), "--force leaves the old release or the new one, never neither"
-        unfinished = list(outcomes.values()).count("reserved")
-        left_behind = sum(path.name.startswith(".") for path in (tmp_path / "out").iterdir())
+        unfinished += list(outcomes.values()).count("reserved")
+        left_behind += sum(path.name.startswith(".") for path in (tmp_path / "out").iterdir())
+        bring_to_an_end(tmp_path)
     print(f"{kills} kills, {finished} releases, {unfinished} reservations and {left_behind} folders left behind")
     assert gedp("run", "spec.toml", "--answers-only", "--out", "out/last", folder=tmp_path).code == 0
     assert gedp("run", "spec.toml", "--answers-only", "--out", "out/last", "--force", folder=tmp_path).code == 0
@@ -132,10 +149,11 @@ def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_pa
                 assert new == ["abandoned"]
             elif new == ["reserved"]:  # while the ledger was being written
                 assert "may be set aside already" in said or "is whole and paid for" in said
-            else:  # before the reservation, or after the release
-                assert new in ([], ["finished"])
+            else:  # before the first draw, while its price was recorded, or after the release
+                assert new in ([], ["unspent"], ["finished"])
         seen[f"{child.exitcode} {new}"] += 1
         check_what_is_left(tmp_path)
+    assert gedp("ledger", "finish", LEDGER, folder=tmp_path).code == 0
     hidden = [name for name in names(tmp_path / "out") if name.startswith(".")]
     assert len(hidden) <= 1, "cleaned up, unless the signal came right between making and remembering a folder"
     print(dict(seen))
@@ -145,7 +163,7 @@ def test_interrupts_at_random_moments(number: signal.Signals, times: int, tmp_pa
 @pytest.mark.parametrize(
     ("number", "word"), [(signal.SIGINT, "interrupted"), (signal.SIGTERM, "terminated"), (signal.SIGHUP, "terminated")]
 )
-def test_a_signal_after_the_reservation(number: signal.Signals, word: str, tmp_path: Path) -> None:
+def test_a_signal_after_the_first_draw(number: signal.Signals, word: str, tmp_path: Path) -> None:
     """A process of its own, with a table large enough to be interrupted while noise is drawn."""
     write_case(tmp_path, table=small_table(400_000))
     process = start("run", "spec.toml", "--answers-only", folder=tmp_path)
@@ -159,13 +177,10 @@ def test_a_signal_after_the_reservation(number: signal.Signals, word: str, tmp_p
     assert process.returncode == 128 + number
     assert "\n" not in err.strip()
     assert names(tmp_path) == ["spec.toml", "t.parquet", LEDGER]
-    if reservations(tmp_path) == ["reserved"]:  # the signal came before the ledger had given its answer
-        assert err.strip().startswith(f"gedp: {word}. Its price may be set aside already")
-    else:
-        assert err.strip().startswith(
-            f"gedp: {word}. Noise may have been drawn, so mu = 0.282843 counts as spent (release "
-        )
-        assert reservations(tmp_path) == ["abandoned"]
+    assert err.strip().startswith(
+        f"gedp: {word}. Noise was drawn and the release is not whole, so it is lost and mu = 0.282843 counts as spent"
+    )
+    assert reservations(tmp_path) == ["abandoned"]
 
 
 def test_what_nohup_ignores_stays_ignored(tmp_path: Path) -> None:

@@ -202,18 +202,19 @@ def test_a_corrected_table_counts_again_for_its_period(folder: Path) -> None:
     refused(folder, release(folder, "2016Q2", "--dry-run", *decided), "nothing to decide")
 
 
-def test_a_run_that_fails_after_noise_counts_in_its_period_and_year(
+def test_a_run_that_fails_counts_in_its_period_and_year_from_its_first_draw_on(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*arguments: object) -> None:
         raise MemoryError
 
-    with monkeypatch.context() as patch:
-        patch.setattr("gedp.confidential.measure.draw_answers", fails)
-        with pytest.raises(UnexpectedError):
-            gedp.run(folder / "spec.toml", out=folder / "out", answers_only=True)
-    assert not (folder / "out").exists()
-    assert squares(folder)["year", "2016Q1 to 2016Q4"] == PRICE
+    for step, costs in {"measure.draw_answers": 0, "answering.answer_table": PRICE}.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(f"gedp.confidential.{step}", fails)
+            with pytest.raises(UnexpectedError):
+                gedp.run(folder / "spec.toml", out=folder / "out", answers_only=True)
+        assert not (folder / "out").exists()
+        assert squares(folder).get(("year", "2016Q1 to 2016Q4"), 0) == costs
 
 
 # From Python.

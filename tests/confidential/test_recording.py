@@ -10,10 +10,9 @@ import pytest
 from gedp.accounting.composition import PrivacyLoss
 from gedp.confidential import recording
 from gedp.confidential.recording import _made
-from gedp.ledger import Ledger
+from gedp.ledger import Ledger, Request
 from gedp.ledger.entries import Break, Decision
 from gedp.policy import parse_spec
-from tests.helpers.ledgers import price_list
 from tests.policy.test_spec import GOOD
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
@@ -40,10 +39,11 @@ def test_a_link_to_the_ledger_is_left_beside_files_that_nothing_else_reads_as_a_
     monkeypatch.setattr(recording, "leave_pointer", lambda ledger, files: left.append(files))
     monkeypatch.setattr(recording, "known_by", lambda engine, spec: {"files": [Path(name) for name in meant]})
     engine: Any = SimpleNamespace(files=lambda: read, origins=lambda: origins)
-    state = Ledger.open(tmp_path / "ledger").state()
-    ledger: Any = SimpleNamespace(reserve=lambda request, **known: SimpleNamespace(state=state))
-    request: Any = price_list("1", "0.5")
-    recording.record(ledger, engine, request, parse_spec(GOOD))
+    ledger, spec = Ledger.open(tmp_path / "ledger"), parse_spec(GOOD)
+    monkeypatch.setattr(Ledger, "_marks", lambda *_: [])
+    record = recording.record(ledger, engine, Request.of(spec), spec, tmp_path / "out")
+    assert left == []
+    record.pay()
     assert left == ([[Path("t.csv")]] if is_left else [])
 
 

@@ -36,6 +36,7 @@ def prepared() -> Iterator[tuple[Path, Path]]:
     with tempfile.TemporaryDirectory(prefix="gedp-faults-") as scratch:
         start = Path(scratch) / "world"
         in_a_child(lambda: world.make(start, SPEC))
+        in_a_child(lambda: scenarios.leave_whole(start))
         yield start, Path(scratch) / "case"
 
 

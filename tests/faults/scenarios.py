@@ -1,10 +1,12 @@
 """The commands, the folder in which each starts, and what must hold whatever fails."""
 
+import errno
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from unittest.mock import patch
 
 import pyarrow.parquet as pq
 
@@ -12,10 +14,10 @@ from gedp.cli.streams import BROKEN_PIPE, LOST
 from gedp.errors import GedpError
 from gedp.ledger import Ledger
 from gedp.policy import price, read_spec
-from gedp.release import read_release
+from gedp.release import read_release, writer
 from tests.faults.inject import Ended, Fault, calls, hit_a_reader, run
 from tests.fuzz.judge import SAYS_SPENT, regular_files, shows
-from tests.helpers.runs import LEDGER
+from tests.helpers.runs import LEDGER, gedp
 
 KILLED = -9
 CODES = {0, 1, 2, LOST, BROKEN_PIPE, KILLED}
@@ -34,8 +36,16 @@ class Scenario:
     def is_run(self) -> bool:
         return self.command[0] == "run"
 
+    @property
+    def finishes(self) -> bool:
+        """Whether it starts with a release that is whole, paid for, and has no name yet."""
+        return self.command == FINISH
+
 
 NOTHING = Fraction(0)
+FINISH = ("ledger", "finish", LEDGER)
+#: What a message says about a release that is whole and not in its place.
+LEFT = "only lacks its name"
 SCENARIOS: tuple[Scenario, ...] = (
     Scenario("run", ("run", "spec.toml", "--out", "new", "--answers-only")),
     Scenario("run --force", ("run", "spec.toml", "--force")),
@@ -43,6 +53,7 @@ SCENARIOS: tuple[Scenario, ...] = (
     Scenario("report", ("report", "out"), ("out/report.html",), NOTHING),
     Scenario("tabulate --out", ("tabulate", "out", "--by", "cnty", "--out", "table.csv"), ("table.csv",), NOTHING),
     Scenario("ledger export", ("ledger", "export", LEDGER, "--out", "ledger.csv"), ("ledger.csv",), NOTHING),
+    Scenario("ledger finish", FINISH, (), NOTHING),
     Scenario("ledger decide", ("ledger", "decide", LEDGER, "--note", "x", "--add-mu", "0.1"), (), Fraction(1, 100)),
 )
 
@@ -76,29 +87,39 @@ class Outcome:
 
 def faults_of(scenario: Scenario, world: Path, folder: Path) -> list[Fault]:
     """Every fault that there can be, by counting the calls of a run without any."""
-    start(world, folder)
+    start(world, folder, scenario)
     found = calls(scenario.command, folder)
     hows = ("disk full", "disk error", "kill -9")
     return [Fault(call, number, how) for call, numbers in found.items() for number in numbers for how in hows]
 
 
-def start(world: Path, folder: Path) -> None:
+def leave_whole(world: Path) -> None:
+    """Beside a world, one in which a release was interrupted once it was whole."""
+    left = world.with_name("left")
+    shutil.copytree(world, left)
+    with patch.object(writer, "_sync", side_effect=OSError(errno.EIO, "injected")):
+        ended = gedp(*SCENARIOS[0].command, folder=left)
+    assert (ended.code, LEFT in ended.err) == (2, True), ended
+
+
+def start(world: Path, folder: Path, scenario: Scenario) -> None:
     """A fresh copy, in which every file that the scenarios make is there from before."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(world, folder)
+    shutil.copytree(world.with_name("left") if scenario.finishes else world, folder)
     for name in ("table.csv", "ledger.csv"):
         (folder / name).write_text("from before\n", encoding="utf-8")
 
 
 def try_case(case: Case, world: Path, folder: Path) -> Outcome:
     """The command with the fault, and what it leaves; then the command once more, without."""
-    start(world, folder)
+    start(world, folder, case.scenario)
     before = _State(folder)
     log = folder.with_name("log")
     ended = run(case.scenario.command, folder, case.fault.options, log)
     if hit_a_reader(case.fault, log):  # of the machine's own files too, which is no fault of a disk
         return Outcome(case, ended, [])
     violations = [*_ends_badly(case, ended), *_leaves_badly(case, ended, before, folder)]
+    violations += _finishes_badly(case, run(FINISH, folder), folder)
     again = run(case.scenario.command, folder)
     violations += _goes_on_badly(case, again, folder)
     return Outcome(case, ended, violations)
@@ -148,12 +169,20 @@ def _leaves_badly(case: Case, ended: Ended, before: _State, folder: Path) -> Ite
     if ended.code in {1, 2} and risen and not silenced and not any(text in ended.err for text in SAYS_SPENT):
         yield "spent without a word"
     drawn = [*folder.glob(".*/tables/*"), *folder.glob(".*/identity.parquet")]
-    if drawn and not risen and not (ended.code != KILLED and case.fault.call in ("unlinkat", "rmdir")):
+    if (
+        drawn
+        and not risen
+        and not case.scenario.finishes
+        and not (ended.code != KILLED and case.fault.call in ("unlinkat", "rmdir"))
+    ):
         yield "noise was drawn and not counted"
-    yield from _releases_badly(case, ended, before, folder, bool(risen))
+    yield from _releases_badly(case, ended, before, folder, bool(risen) or case.scenario.finishes)
     yield from _files_badly(case, before, folder)
-    if ended.code != KILLED and case.fault.call not in ("unlink", "unlinkat", "rmdir"):
+    to_be_finished = case.scenario.finishes or LEFT in ended.err or "gedp ledger finish" in ended.err
+    if ended.code != KILLED and not to_be_finished and case.fault.call not in ("unlink", "unlinkat", "rmdir"):
+        noted = any(text in ended.err for text in SAYS_SPENT)  # then a note beside the ledger is for `finish`
         left = [path for path in folder.rglob(".*") if path.is_file() or any(path.iterdir())]
+        left = [path for path in left if not (noted and path.suffix == ".open")]
         yield from (f"left behind: {'.'.join(path.name.split('.')[:2])}" for path in left)
 
 
@@ -202,8 +231,24 @@ def _is_whole(path: Path) -> bool:
     return text.endswith("\n") and text.strip().endswith(ends[path.suffix])
 
 
+def _finishes_badly(case: Case, ended: Ended, folder: Path) -> Iterator[str]:
+    """Whatever failed, `gedp ledger finish` brings every release to its end, at no price; not over another release."""
+    state = Ledger.open(folder / LEDGER, create=False, wait=5).state()
+    if ended.code != 0 and not ("--force" in case.scenario.command and "already exists" in ended.err):
+        yield f"cannot be finished: exit code {ended.code}: {ended.err.strip()[:100]}"
+    if ended.code == 0 and any(release.outcome == "reserved" for release in state.releases):
+        yield "finished, and a release has no end"
+    if ended.code == 0 and list(folder.glob(".*.open")):
+        yield "finished, and a note is left"
+    for release in state.releases:
+        if release.outcome == "unspent" and (folder / "new").exists():
+            manifest = read_release(folder / "new").manifest
+            if manifest.release == release.reserve.release:
+                yield "given back, and published"
+
+
 def _goes_on_badly(case: Case, again: Ended, folder: Path) -> Iterator[str]:
-    taken = case.scenario.is_run and again.code == 1 and "already exists" in again.err
+    taken = case.scenario.is_run and again.code == 1 and ("already exists" in again.err or LEFT in again.err)
     if again.code != 0 and not taken:
         yield f"cannot be repeated: exit code {again.code}: {again.err.strip()[:100]}"
     try:

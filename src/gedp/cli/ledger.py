@@ -29,6 +29,7 @@ def command() -> None:
       gedp ledger verify ri.parquet.ledger
       gedp ledger remaining ri.parquet.ledger --budget 2.31
       gedp ledger export ri.parquet.ledger --out ledger.csv
+      gedp ledger finish ri.parquet.ledger
 
     Exit codes: 0 done, 1 the ledger is broken or the request is refused, 2 bad input or usage.
     """
@@ -54,6 +55,7 @@ def show(path: Path) -> None:
     console = make_console()
     state = _open(path).state()
     _print_releases(console, state)
+    _echo_unfinished(path)
     for entry in state.verification.entries:
         _print_decision(entry)
     for entry, permit in state.permits:
@@ -187,6 +189,39 @@ def export(path: Path, out: Path, series: bool) -> None:
 
 @command.command()
 @_LEDGER
+@click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path(path_type=Path))
+def finish(path: Path, folder: Path | None) -> None:
+    """Finish releases that were interrupted, or record that they are lost.
+
+    A release counts from its first draw on. If its process ended before the ledger had its last entry, this looks at
+    what is on disk. A release that is whole, with every file as its manifest says, gets its name (never over something
+    that is there) and its last entry. One that is not whole cannot be made again: its noise was drawn and parts of it
+    may have been seen, so its price stays spent, and it is recorded as abandoned. Nothing is spent or given back.
+
+    FOLDER is where the release was to go, its private folder beside that (.NAME.gedp-partial), or the file of an answer
+    to a query of one's own. Without it, every release that has no end is looked at.
+
+    \b
+    Examples:
+      gedp ledger finish ri.parquet.ledger
+      gedp ledger finish ri.parquet.ledger out
+
+    Exit codes: 0 every release has its end, 1 one is still being made, cannot be found, or its place is taken.
+    """
+    from gedp.ledger.finishing import finish
+
+    closed = finish(_open(path), folder)
+    for each in closed:
+        left = each.outcome == "open"
+        click.echo(f"gedp: {each.sentence}" if left else each.sentence, err=left)
+    if not closed:
+        click.echo("There is nothing to finish: every release in the ledger has its end.")
+    if any(each.outcome == "open" for each in closed):
+        raise SystemExit(1)
+
+
+@command.command()
+@_LEDGER
 @click.option("--note", required=True, help="Who looked into it and what they found; kept for ever.")
 @click.option(
     "--add-mu", metavar="MU", help="Also count this much as spent, for releases that the ledger no longer shows."
@@ -275,6 +310,20 @@ def _print_releases(console: "Console", state: "LedgerState") -> None:
     versions = len({release.reserve.fingerprint for release in state.releases})
     if versions > 1 and not of:
         console.print(f"The data changed between releases ({versions} versions); all of them count together.")
+
+
+def _echo_unfinished(path: Path) -> None:
+    """Releases without an end: where they go, and how they come to their end if their process has ended."""
+    from gedp.ledger.finding import near
+    from gedp.ledger.finishing import unfinished
+
+    for each in unfinished(_open(path)):
+        place = "" if each.place is None else f" in {near(each.place)}"
+        if each.running:
+            click.echo(f"{each.name} is still being made{place}.")
+        else:
+            folder = " FOLDER" if each.place is None else ""
+            click.echo(f"{each.name}{place} was interrupted. Finish it: gedp ledger finish {path}{folder}")
 
 
 def _asked(line: "PriceLine") -> str:

@@ -70,7 +70,8 @@ def command(
     Then fit the microdata to the answers and write the report for the public, both from the release alone.
 
     The table is checked first, and every fault is reported at once. The price is recorded in the ledger before any
-    noise is drawn; everything ever published from the table counts against the budget in the spec. A release with
+    noise is drawn; a run that ends before its first draw costs nothing, and one that ends after it may be finished with
+    `gedp ledger finish`. Everything ever published from the table counts against the budget in the spec. A release with
     narrower intervals or a larger budget than an earlier one from the same data needs a decision: --decided-by and
     --reason. If fitting fails or is interrupted, the release is still complete, and the message says how to go on.
 

@@ -319,7 +319,7 @@ def _manifest(
     return Manifest(
         gedp=__version__,
         created=released_at(),
-        release=recorded.reservation.release_id if recorded else None,
+        release=recorded.release if recorded else None,
         entropy=entropy.kind,
         establishments=prepared.cells.rows,
         spec=spec,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from itertools import combinations, islice
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,21 @@ from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.made_up import MadeUp
 from gedp.confidential.mechanisms import estab_gaussian
 from gedp.confidential.preparing import noise_for, require_sound
-from gedp.confidential.recording import Record, known_by, record, released_at
+from gedp.confidential.recording import Record, known_by, paid_by, record, released_at
 from gedp.confidential.run import ledger_for, left_in
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, GedpError, Refused, TableChangedError
-from gedp.files import WriteError, require_writable, write_text, writing
+from gedp.files import real, require_writable, writing
+from gedp.folders import Claim
 from gedp.ledger import DecidedBy, Ledger, Request
+from gedp.ledger.finishing import release_in, require_nothing_left
 from gedp.noise.entropy import Entropy
 from gedp.noise.grid import Grid
 from gedp.policy import Attribute, PriceLine, PriceList, Spec
 from gedp.policy.pricing import charges_of
 from gedp.policy.section import Faults, Section, did_you_mean
-from gedp.release.answer import Answer, answer_text
+from gedp.release.answer import Answer, name_answer, write_answer
 
 Values = Mapping[str, npt.NDArray[Any]]  # by name of the column
 MOST_ENTRIES = 1_000_000
@@ -122,22 +125,31 @@ def ask(
     entries = _rehearsed(query, attributes, public)
     grid = estab_gaussian(entries, query.sensitivity, query.mu, largest=float(query.largest), relative_error=ROUNDING)
     engine.require_unchanged()
-    recorded = None
-    _claim(out)
+    own = None if found is None else Ledger.open(found, create=not found.exists())
+    claim, recorded = Claim(real(out), consequence="nothing was spent"), None
     try:
-        if found is not None:
+        with writing(out):
+            claim.take(partial(require_nothing_left, own))
+        _require_free(out)  # of two who want it, the second is refused before it spends anything
+        if own is not None:
             note = f"a query of one's own; sensitivity {query.sensitivity} as stated by whoever asked"
-            own = Ledger.open(found, create=not found.exists())
-            recorded = record(own, engine, request, spec, decided_by, note)
-        noisy = grid.noisy(_true_answer(query, opened, attributes, public, entries, grid, entropy), entropy)
+            recorded = record(own, engine, request, spec, out, decided_by, note)
+        paid = paid_by(recorded, entropy)
+        noisy = grid.noisy(_true_answer(query, opened, attributes, public, entries, grid, paid), paid)
         answer = _answer(query, attributes, grid, noisy, entropy, recorded)
-        write_text(out, answer_text(answer))
+        with writing(out):
+            write_answer(answer, claim.folder)
+        name_answer(claim.folder, out)
+        claim.give_up()
         if recorded is not None:
             recorded.finish(out)
     except BaseException as failure:
-        if recorded is None or not recorded.fail(out, failure):
-            out.unlink(missing_ok=True)
+        left = claim.folder if recorded is not None and release_in(claim.folder) == recorded.release else None
+        if recorded is not None and recorded.fail(out, failure, left) and left is not None:
+            claim.leave()
         raise
+    finally:
+        claim.give_up()
     return answer
 
 
@@ -145,16 +157,6 @@ def _require_free(out: Path) -> None:
     if os.path.lexists(out):
         raise Refused(f"{out} already exists and nothing was spent. Choose another file")
     require_writable(out)
-
-
-def _claim(out: Path) -> None:
-    """Takes the name of the file, so that of two who want it the second is refused before it spends anything."""
-    try:
-        with writing(out):
-            out.touch(exist_ok=False)
-    except WriteError:
-        _require_free(out)
-        raise
 
 
 def _request(spec: Spec, query: OwnQuery, *, seeded: bool) -> Request:
@@ -279,7 +281,7 @@ def _true_answer(
     if any(len(column) != public.rows for column in amounts.values()):
         raise TableChangedError
     table.engine.require_unchanged()
-    order = public.order(entropy.words(public.rows))
+    order = public.order(entropy.words(public.rows))  # whose price is on disk before the function sees the table
     shuffled = {name: column[order] for name, column in amounts.items()}
     failed = f"{query.name}: the function failed on the confidential table, or its answer has another form there"
     try:
@@ -321,7 +323,7 @@ def _answer(
     return Answer(
         gedp=__version__,
         created=released_at(),
-        release=recorded.reservation.release_id if recorded else None,
+        release=recorded.release if recorded else None,
         entropy=entropy.kind,
         query=query.name,
         attributes={name: str(attribute.protection) for name, attribute in attributes.items()},

@@ -1,19 +1,21 @@
-"""Confidential table in, protected answers out: validate → price → record in the ledger → draw → write."""
+"""Confidential table in, protected answers out: validate → price → draw, once the ledger has recorded it → write."""
 
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 from gedp.accounting.composition import exact
 from gedp.confidential.answering import draw_answers, write_maps
 from gedp.confidential.individual import Shares
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import files_meant, record
+from gedp.confidential.recording import files_meant, paid_by, record
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Refused
 from gedp.files import require_space
 from gedp.ledger import DecidedBy, Ledger, Request, require_one_series, require_own_ledger
+from gedp.ledger.finishing import require_nothing_left
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
 from gedp.policy.codelists import read_code_lists
@@ -40,9 +42,10 @@ def answer(
 ) -> ReleaseFolder:
     """Answers what was prepared and writes the release to the folder `out`: this spends budget.
 
-    The price is on disk in `ledger` before the first draw. Only a table declared synthetic can do without a ledger or
-    with another source of randomness than the system's. `decided_by` names who decided that the release may promise
-    less than earlier ones from the same data. Paths to `keep` are never replaced.
+    The price is on disk in `ledger` before the first draw, and a run that ends before it costs nothing. Only a table
+    declared synthetic can do without a ledger or with another source of randomness than the system's. `decided_by`
+    names who decided that the release may promise less than earlier ones from the same data. Paths to `keep` are never
+    replaced.
     """
     spec, engine = prepared.spec, prepared.table.engine
     if ledger is None and not spec.data.synthetic:
@@ -55,7 +58,7 @@ def answer(
     entropy, zeta = noise_for(spec, entropy), _chance(zeta, spec)
     code_lists = read_code_lists(spec)
     keep = [*keep, *engine.files(), *([ledger.path] if ledger else [])]
-    with ReleaseWriter(out, replace=replace, keep=keep) as writer:
+    with ReleaseWriter(out, replace=replace, keep=keep, look=partial(require_nothing_left, ledger)) as writer:
         write_maps(prepared.table, writer)
         for codes in code_lists.values():
             writer.write_code_list(codes)
@@ -63,14 +66,15 @@ def answer(
             require_space(writer.folder, _bytes_of_rows(prepared))
             engine.require_place(writer)
         request = Request.of(spec, seeded=entropy.kind != "system")
-        recorded = None if ledger is None else record(ledger, engine, request, spec, decided_by)
+        recorded = None if ledger is None else record(ledger, engine, request, spec, out, decided_by)
         try:
-            release = writer.finish(draw_answers(prepared, writer, entropy, zeta, progress, recorded))
+            paid = paid_by(recorded, entropy)
+            release = writer.finish(draw_answers(prepared, writer, paid, zeta, progress, recorded))
             if recorded is not None:
                 recorded.finish(release.folder)
         except BaseException as failure:
             if recorded is not None:
-                recorded.fail(writer.target, failure)
+                recorded.fail(writer.target, failure, writer.left)
             raise
     return release
 

@@ -1,8 +1,8 @@
 """The ledger's part in a release: the price on disk before noise is drawn, and afterwards what became of it."""
 
+import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
@@ -10,8 +10,8 @@ from typing import TypedDict
 from gedp.accounting.composition import exact
 from gedp.confidential.engines import Engine
 from gedp.confidential.engines.sources.files import files_at
-from gedp.errors import GedpError
-from gedp.files import sha256
+from gedp.errors import GedpError, Refused
+from gedp.folders import Hold
 from gedp.ledger import (
     DecidedBy,
     Decision,
@@ -19,44 +19,133 @@ from gedp.ledger import (
     Ledger,
     LedgerState,
     Permit,
+    PreparedReservation,
     Request,
     Reservation,
     spec_digest,
 )
 from gedp.ledger.amounts import mu_up
 from gedp.ledger.finding import leave_pointer
+from gedp.ledger.finishing import release_in, seal, unfinished
+from gedp.ledger.running import hold_place
+from gedp.noise.entropy import Entropy, PaidEntropy
 from gedp.policy import Spec
-from gedp.release import MANIFEST, DecisionMade, Together, read_release
-from gedp.release.answer import read_answer
+from gedp.release import DecisionMade, Together
 
 
-@dataclass(frozen=True)
 class Record:
-    """A release that the ledger knows of."""
+    """A release and its ledger, which sets its price aside once, before the first word of randomness is given out.
 
-    ledger: Ledger
-    reservation: Reservation
-    together: Together
+    Whatever ends before that costs nothing. From then on the price counts, and the release is finished or abandoned.
+    """
+
+    def __init__(self, prepared: PreparedReservation, place: Path, point: Callable[[], None]) -> None:
+        self.ledger, self.release = prepared.ledger, prepared.event.release
+        self._prepared, self._place, self._point = prepared, place, point
+        self._lock = threading.Lock()
+        self._paid: Reservation | None = None
+        self._refused: BaseException | None = None  # why nothing is drawn
+        self._doubtful = False
+        self._hold: Hold | None = None
+
+    def pay(self) -> Reservation:
+        """The price is on disk when this returns, whichever thread was first; what is refused once stays refused."""
+        with self._lock:
+            if self._refused is not None:
+                raise self._refused
+            if self._paid is None:
+                try:
+                    self._paid = self._set_aside()
+                except BaseException as failure:
+                    self._refused = failure
+                    raise
+            return self._paid
+
+    def _set_aside(self) -> Reservation:
+        self._point()
+        self._hold = hold_place(self.ledger, self.release, self._place)
+        try:
+            return self._prepared.reserve()
+        except BaseException as failure:
+            self._take_back(self._hold, failure)
+            raise
+
+    def _take_back(self, hold: Hold, failure: BaseException) -> None:
+        """Gives the price back if it came to the disk all the same: no word was given out, and none will be."""
+        with suppress(GedpError):
+            if not isinstance(failure, Refused) and self._is_open():
+                self.ledger.abandon(self.release, type(failure).__name__, before_noise=True)
+            hold.remove()
+            return
+        self._doubtful = True
+        failure.add_note(f"Its price may be set aside already: gedp ledger show {self.ledger.path}")
+        hold.leave()
+
+    def _is_open(self) -> bool:
+        """Whether the ledger has it, and not its end."""
+        return any(each.id == self.release for each in unfinished(self.ledger))
+
+    @property
+    def together(self) -> Together:
+        """What holds for all releases up to this one."""
+        return _together(self.pay().state)
 
     def finish(self, out: Path) -> None:
-        """Records that it is whole, by the digest of a release's manifest or of an answer's file."""
-        self.ledger.commit(self.reservation.release_id, sha256(out / MANIFEST if out.is_dir() else out))
+        """Records that it is whole."""
+        seal(self.ledger, self.release, out)
+        self._let_go(forget=True)
 
-    def fail(self, out: Path, failure: BaseException) -> bool:
-        """Something went wrong: says what counts, and tells the ledger. Returns whether it is whole all the same."""
-        release = self.reservation.release_id
-        if _release_in(out) == release:
-            what = f"The release in {out}" if out.is_dir() else f"The answer in {out}"
-            failure.add_note(f"{what} is whole and paid for; the ledger may not show it as finished")
+    def fail(self, out: Path, failure: BaseException, left: Path | None = None) -> bool:
+        """Something went wrong: says what counts, and tells the ledger. Returns whether it is whole all the same.
+
+        It may be whole in its place `out`, or be `left` in its private folder.
+        """
+        with self._lock:  # a thread may still be at it; none begins any more
+            if self._paid is None and self._refused is None:
+                self._refused = Refused("the release has ended, so nothing is drawn")
+        if self._paid is None:
+            if not self._doubtful and not isinstance(failure, Refused):
+                failure.add_note("No noise was drawn, so nothing was spent")
+            return False
+        how = f"Finish it with: gedp ledger finish {self.ledger.path}"
+        if release_in(out) == self.release:
+            what = f"The {'release' if out.is_dir() else 'answer'} in {out} is whole and paid for"
             if not isinstance(failure, GedpError):  # an interrupt, and not the ledger's own refusal
                 with suppress(GedpError):
-                    self.finish(out)
-            return True
-        spent = mu_up(self.reservation.loss)
-        failure.add_note(f"Noise may have been drawn, so mu = {spent} counts as spent (release {release})")
-        with suppress(GedpError):  # then it stays a reservation, which counts as well
-            self.ledger.abandon(release, type(failure).__name__)
+                    if self._is_open():
+                        seal(self.ledger, self.release, out)
+                    failure.add_note(what)
+                    self._let_go(forget=True)
+                    return True
+            failure.add_note(f"{what}; the ledger does not show it as finished. {how}")
+        elif left is not None:
+            failure.add_note(f"The release is whole and paid for, and only lacks its name. {how}")
+        else:
+            return self._abandon(failure)
+        self._let_go(forget=False)
+        return True
+
+    def _abandon(self, failure: BaseException) -> bool:
+        """What was drawn is gone. It stays a reservation, which counts as well, where the ledger cannot be written."""
+        spent, done = mu_up(self.pay().loss), False
+        failure.add_note(
+            f"Noise was drawn and the release is not whole, so it is lost and mu = {spent} counts as spent (release "
+            f"{self.release})"
+        )
+        with suppress(GedpError):
+            self.ledger.abandon(self.release, type(failure).__name__)
+            done = True
+        self._let_go(forget=done)
         return False
+
+    def _let_go(self, *, forget: bool) -> None:
+        if self._hold is not None:
+            self._hold.remove() if forget else self._hold.leave()
+
+
+def paid_by(recorded: Record | None, entropy: Entropy) -> Entropy:
+    """The source of randomness of a release: not a word of it before the price is on disk. None needs no ledger."""
+    return entropy if recorded is None else PaidEntropy(entropy, recorded.pay)
 
 
 def files_meant(engine: Engine, spec: Spec) -> list[Path]:
@@ -90,20 +179,21 @@ def record(
     engine: Engine,
     request: Request,
     spec: Spec,
+    place: Path,
     decided_by: DecidedBy | None = None,
     note: str = "",
 ) -> Record:
-    """Sets the price aside, on disk when this returns, or refuses."""
+    """What records the price of a release that goes to `place`, or a refusal. Nothing is set aside yet."""
     known = known_by(engine, spec)
-    # Beside the files of a DataFrame nothing is left: Spark would take it for a part of the table.
-    if engine.files() or (known["files"] and not engine.origins()):
-        leave_pointer(ledger, known["files"])
-    try:
-        reservation = ledger.reserve(request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by)
-        return Record(ledger, reservation, _together(reservation.state))
-    except KeyboardInterrupt as interrupt:
-        interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")
-        raise
+    files = known["files"]
+
+    def point() -> None:
+        # Beside the files of a DataFrame nothing is left: Spark would take it for a part of the table.
+        if engine.files() or (files and not engine.origins()):
+            leave_pointer(ledger, files)
+
+    prepared = ledger.prepare(request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by)
+    return Record(prepared, place, point)
 
 
 def released_at() -> datetime:
@@ -130,10 +220,3 @@ def _made(entry: Entry) -> DecisionMade:
     assert isinstance(entry.event, Decision)
     broken = [f"the ledger was damaged: {found}" for found in entry.event.breaks]
     return DecisionMade(entry.time[:10], entry.who, entry.event.note, tuple(broken) or ("budget counted in addition",))
-
-
-def _release_in(out: Path) -> str | None:
-    """Under which name the ledger knows what is in a folder or file."""
-    with suppress(GedpError):
-        return read_release(out, check=False).manifest.release if out.is_dir() else read_answer(out).release
-    return None

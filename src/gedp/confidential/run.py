@@ -16,7 +16,9 @@ from gedp.confidential.recording import KnownBy, files_meant, known_by
 from gedp.confidential.table import open_table_of
 from gedp.errors import Refused
 from gedp.files import real
+from gedp.folders import private_folder
 from gedp.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger, require_one_series
+from gedp.ledger.finishing import require_nothing_left
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
 from gedp.policy.codelists import read_code_lists
@@ -73,6 +75,8 @@ def plan_run(
     is_new = found is not None and not found.exists()
     keep = (*keep, *files, *([found] if found else []))
     require_free(out, replace=replace, keep=keep)
+    if found is not None and not is_new:
+        require_nothing_left(Ledger.open(found, create=False), private_folder(real(out)))
     prepared = prepare(open_table_of(spec, engine), spec)
     entropy = noise_for(spec, entropy)
     left = left_in(found, Request.of(spec), known_by(engine, spec), decided_by)

@@ -13,6 +13,8 @@ drawn.
     judging      whether a release may be recorded
     ledger       reserve, commit, abandon, decide
     finding      which ledger is a dataset's
+    running      releases that are being made, and where they go
+    finishing    releases that were interrupted: finished, or recorded as lost
 """
 
 from gedp.ledger.chain import Verification
@@ -20,7 +22,7 @@ from gedp.ledger.digests import fingerprint, spec_digest
 from gedp.ledger.entries import Abandon, Break, Commit, Decision, Entry, InSeries, Permit, Reserve
 from gedp.ledger.finding import find_ledger, ledgers_of, new_ledger, require_one_series, require_own_ledger
 from gedp.ledger.judging import DecidedBy, LessPromisedError, Request, left_after
-from gedp.ledger.ledger import Ledger, Reservation
+from gedp.ledger.ledger import Ledger, PreparedReservation, Reservation
 from gedp.ledger.state import EMPTY, CombinedPromise, LedgerState, RecordedRelease
 from gedp.ledger.store import LedgerBrokenError, LedgerError, LedgerLockedError, NotALedgerError
 
@@ -42,6 +44,7 @@ __all__ = [
     "LessPromisedError",
     "NotALedgerError",
     "Permit",
+    "PreparedReservation",
     "RecordedRelease",
     "Request",
     "Reservation",

@@ -98,8 +98,33 @@ class Ledger:
         the decision is an entry of its own. In a series, data that were released as one period are refused as another;
         a table in memory is known again by the digest of its `content`.
         """
-        self._sound_state()
+        prepared = self.prepare(
+            request,
+            files=files,
+            tables=tables,
+            spec_digest=spec_digest,
+            note=note,
+            decided_by=decided_by,
+            content=content,
+        )
+        return prepared.reserve()
+
+    def prepare(
+        self,
+        request: Request,
+        *,
+        files: Iterable[Path] = (),
+        tables: Iterable[str] = (),
+        spec_digest: str,
+        note: str = "",
+        decided_by: DecidedBy | None = None,
+        content: Content | None = None,
+    ) -> "PreparedReservation":
+        """What `reserve` would record, with everything that reads the data done, or a refusal. Nothing is recorded."""
+        state = self._sound_state()
         marks = self._marks([Path(path) for path in files], tables, content if request.series else None)
+        judge(request, state, decided_by)
+        self._require_one_period(request, marks, state)
         event = Reserve(
             uuid4().hex,
             combined_digest([mark.digest for mark in marks], self.key()),
@@ -115,16 +140,7 @@ class Ledger:
             request.nulls,
             request.series,
         )
-        with self._writing() as book:
-            less = judge(request, book.state, decided_by)
-            self._require_one_period(request, marks, book.state)
-            if less and decided_by:
-                book.append(Permit(decided_by.name, decided_by.reason, less), book.state.total)
-            total = book.state.total + event.loss
-            entry = book.append(event, total)
-            left = limits_of(event.budget, event.series, book.state, event.loss)[0].left_after
-            state = _state(store.read_stored(book.connection))
-        return Reservation(event.release, entry, event.loss, total, left, state)
+        return PreparedReservation(self, request, event, decided_by)
 
     def require_possible(
         self,
@@ -210,7 +226,7 @@ class Ledger:
 
     def _marked(self, files: Sequence[Path]) -> list[FileMark]:
         key, folder = self.key(), self.path.resolve().parent
-        return [FileMark(_seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
+        return [FileMark(seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
 
     def _marked_tables(self, tables: Iterable[str]) -> list[FileMark]:
         """Tables of a database, which are known by their names alone."""
@@ -247,6 +263,30 @@ class Ledger:
         state = self.state()
         _require_sound(state, self.path)
         return state
+
+
+@dataclass(frozen=True)
+class PreparedReservation:
+    """A release that the ledger would have recorded when it was asked; nothing is set aside yet."""
+
+    ledger: Ledger
+    request: Request
+    event: Reserve
+    decided_by: DecidedBy | None
+
+    def reserve(self) -> Reservation:
+        """Records it, judged again by everything counted by now. From here on it counts."""
+        event, request = self.event, self.request
+        with self.ledger._writing() as book:
+            less = judge(request, book.state, self.decided_by)
+            self.ledger._require_one_period(request, event.files, book.state)
+            if less and self.decided_by:
+                book.append(Permit(self.decided_by.name, self.decided_by.reason, less), book.state.total)
+            total = book.state.total + event.loss
+            entry = book.append(event, total)
+            left = limits_of(event.budget, event.series, book.state, event.loss)[0].left_after
+            state = _state(store.read_stored(book.connection))
+        return Reservation(event.release, entry, event.loss, total, left, state)
 
 
 @dataclass
@@ -308,7 +348,7 @@ def _require_sound(state: LedgerState, path: Path) -> None:
         )
 
 
-def _seen_from(folder: Path, file: Path) -> str:
+def seen_from(folder: Path, file: Path) -> str:
     """The path of a file, relative where that is possible: a folder that is moved takes its ledger along."""
     try:
         return Path(os.path.relpath(file.resolve(), folder)).as_posix()

@@ -14,7 +14,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import ClassVar, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +67,7 @@ class Entropy(ABC):
     """
 
     #: What a release records about the noise in it.
-    kind: ClassVar[Literal["system", "seeded"]]
+    kind: Literal["system", "seeded"]
 
     @abstractmethod
     def words(self, n: int) -> Words:
@@ -156,6 +156,31 @@ class SeededEntropy(Entropy):
     def elsewhere(self) -> Callable[[], Entropy]:
         """The words of another seed, which follows from this one; each time the next, for one process alone."""
         return partial(SeededEntropy, int.from_bytes(self._others()))
+
+
+class PaidEntropy(Entropy):
+    """The words of another source, none of which is given out before `pay` has returned: the price is then on disk.
+
+    It is asked each time, also before words are drawn elsewhere, so it must know that it has paid.
+    """
+
+    def __init__(self, source: Entropy, pay: Callable[[], object]) -> None:
+        self.kind, self._source, self._pay = source.kind, source, pay
+
+    def words(self, n: int) -> Words:
+        """The next n words of the source."""
+        self._pay()
+        return self._source.words(n)
+
+    def spare(self) -> int:
+        """The next word of the source's second stream."""
+        self._pay()
+        return self._source.spare()
+
+    def elsewhere(self) -> Callable[[], Entropy]:
+        """As the source has it."""
+        self._pay()
+        return self._source.elsewhere()
 
 
 def _keys_from(seed: int, stream: str) -> Callable[[], bytes]:

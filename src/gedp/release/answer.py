@@ -6,6 +6,7 @@ no other.
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from gedp.accounting.composition import PrivacyLoss
-from gedp.errors import Fault, FaultsError
-from gedp.files import regular
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.files import regular, writing
 from gedp.policy.section import Faults, Section
 from gedp.release.manifest import ENTROPIES, is_null
 from gedp.release.together import Together, texts, together_content, together_in
@@ -28,6 +29,7 @@ FORMAT = 1
 FORMAT_OF_SERIES = 2
 #: The same where answers count for several periods at once.
 FORMAT_OF_SEVERAL = 3
+ANSWER = "answer.json"  # in its private folder
 KIND = "answer to a query of one's own"
 
 
@@ -91,6 +93,21 @@ def answer_text(answer: Answer) -> str:
         "together": None if answer.together is None else together_content(answer.together),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_answer(answer: Answer, folder: Path) -> None:
+    """Writes an answer into a private folder, where `name_answer` takes it from."""
+    (folder / ANSWER).write_text(answer_text(answer), encoding="utf-8")
+
+
+def name_answer(folder: Path, target: Path) -> None:
+    """Gives an answer that is in a private folder its name; refused where there is anything."""
+    with writing(target):
+        try:
+            os.link(folder / ANSWER, target)  # unlike a rename, never takes the place of a file that is there
+        except FileExistsError:
+            raise Refused(f"{target} already exists. Move it away; then the answer can get its name") from None
+        (folder / ANSWER).unlink()
 
 
 def read_answer(path: str | Path) -> Answer:

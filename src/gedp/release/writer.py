@@ -1,7 +1,7 @@
 """Writing a release: collected in a private folder beside its place, which gets its name at the end, all at once."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace as with_changes
@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 from gedp.csvfiles import write_csv, write_rows
 from gedp.errors import FaultsError, Refused
 from gedp.files import WriteError, real, sha256, swap, writing
-from gedp.folders import Claim
+from gedp.folders import Claim, held
 from gedp.policy.codelists import CodeList
 from gedp.release.answered import IDENTITY, TABLES
 from gedp.release.derived import derived_names
 from gedp.release.manifest import LABELS, MANIFEST, MAPS, Manifest, manifest_text, read_manifest
-from gedp.release.reader import ReleaseFolder, foreign_files, wrong_files
+from gedp.release.reader import ReleaseFolder, foreign_files, read_release, wrong_files
 from gedp.release.rows import SortedRows, Ties
 
 
@@ -52,11 +52,20 @@ def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = 
 class ReleaseWriter:
     """Collects the files of a release in a temporary folder; `finish` gives it its name, all at once.
 
-    The place is claimed first: of two processes that want it one is refused before it has spent anything. Files are
-    written by threads of its own while the caller works on what comes next; `finish` waits for them.
+    The place is claimed first: of two processes that want it one is refused before it has spent anything. `look` sees
+    what a killed process left there before it is cleared away, and may refuse. Files are written by threads of its own
+    while the caller works on what comes next; `finish` waits for them. A release that a ledger knows of and that is
+    whole, but could not get its name, is left in the temporary folder.
     """
 
-    def __init__(self, target: Path, *, replace: bool = False, keep: Sequence[Path] = ()) -> None:
+    def __init__(
+        self,
+        target: Path,
+        *,
+        replace: bool = False,
+        keep: Sequence[Path] = (),
+        look: Callable[[Path], None] | None = None,
+    ) -> None:
         require_free(target, replace=replace, keep=keep)
         self.target = target
         self.replace = replace
@@ -66,7 +75,7 @@ class ReleaseWriter:
         try:
             with writing(target):
                 self._place.parent.mkdir(parents=True, exist_ok=True)
-                self._claim.take()
+                self._claim.take(look)
                 if self._place.exists():
                     self._claim.also(self._place)  # it must be free at the end too
             require_free(target, replace=replace, keep=keep)  # another process may have finished before the claim
@@ -78,6 +87,7 @@ class ReleaseWriter:
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="gedp-write")
         self._rows: SortedRows | None = None
         self._written: list[Future[None]] = []
+        self._release: str | None = None  # its name in a ledger, once the manifest is there
 
     def __enter__(self) -> "ReleaseWriter":
         return self
@@ -89,7 +99,16 @@ class ReleaseWriter:
         if self._rows:
             with suppress(OSError):
                 self._rows.close()
-        self._claim.give_up()
+        self._claim.give_up() if self.left is None else self._claim.leave()
+
+    @property
+    def left(self) -> Path | None:
+        """The temporary folder, if it holds the release with its manifest, and a ledger knows of it."""
+        if self._release is None:
+            return None
+        with suppress(FaultsError):
+            return self.folder if read_manifest(self.folder).release == self._release else None
+        return None
 
     def write_identity(self, batch: pa.Table, public: Sequence[str], keys: Sequence[str], ties: Sequence[Ties]) -> None:
         """Adds establishments, in any order; they are published sorted by the `keys` and, where equal, by `ties`.
@@ -145,11 +164,9 @@ class ReleaseWriter:
             digests = self._threads.map(sha256, paths)
             files = {path.relative_to(self.folder).as_posix(): d for path, d in zip(paths, digests, strict=True)}
             whole = with_changes(manifest, files=files)
+            self._release = manifest.release
             (self.folder / MANIFEST).write_text(manifest_text(whole), encoding="utf-8")
-            folders = sorted({path.parent for path in paths} | {self.folder}, reverse=True)
-            for path in (*paths, self.folder / MANIFEST, *folders):
-                _sync(path)
-            self.folder.chmod(0o755)
+            _sync_all(self.folder, whole)
             if self.replace and self._place.exists():
                 self._take_the_place()
             else:
@@ -171,6 +188,23 @@ class ReleaseWriter:
         with suppress(OSError):  # where somebody has put something since it was looked at
             self.folder.rename(self._place.with_name(f"{self._place.name}.kept-{uuid4().hex[:8]}"))
         self._claim.fulfilled()
+
+
+def give_name(left: Path, target: Path) -> None:
+    """Gives a whole release that was left in its temporary folder its name; refused where there is anything.
+
+    Refused too while another process holds the temporary folder.
+    """
+    place = _followed(target)
+    with writing(target), held(left):
+        manifest = read_release(left).manifest
+        if foreign := foreign_files(left, manifest):
+            raise Refused(f"{left} holds {foreign[0]}, which is not part of a release. Move it away")
+        if os.path.lexists(place) and (not place.is_dir() or any(place.iterdir())):
+            raise ReleaseExistsError(f"{target} already exists. Move it away; then the release can get its name")
+        _sync_all(left, manifest)
+        left.replace(place)  # fails if somebody else put a release there
+        _sync(place.parent)
 
 
 def _obstacle(folder: Path, keep: Sequence[Path]) -> str | None:
@@ -216,6 +250,15 @@ def _require_writable_name(target: Path) -> None:
         raise WriteError("cannot write the release: the name of its folder is not UTF-8") from None
     if not _followed(target).name:
         raise WriteError(f"cannot write {target}: it has no name")
+
+
+def _sync_all(folder: Path, manifest: Manifest) -> None:
+    """Puts every file of a release on disk, and opens its folder to others."""
+    paths = [folder / name for name in (*manifest.files, MANIFEST)]
+    folders = sorted({path.parent for path in paths} | {folder}, reverse=True)
+    for path in (*paths, *folders):
+        _sync(path)
+    folder.chmod(0o755)
 
 
 def _sync(path: Path) -> None:

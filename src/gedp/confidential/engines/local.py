@@ -158,9 +158,13 @@ def _mapped(function: Callable[[S], T], items: Iterable[S], most: int = MOST_WOR
     workers = min(most, os.cpu_count() or 1)
     with ThreadPoolExecutor(workers, thread_name_prefix="gedp-batch") as threads:
         waiting: deque[Future[T]] = deque()
-        for item in items:
-            waiting.append(threads.submit(function, item))
-            if len(waiting) > workers:
+        try:
+            for item in items:
+                waiting.append(threads.submit(function, item))
+                if len(waiting) > workers:
+                    yield waiting.popleft().result()
+            while waiting:
                 yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
+        finally:  # what has not begun when something fails is not begun any more
+            for future in waiting:
+                future.cancel()
