@@ -1,13 +1,12 @@
 """The ledger's part in a release: the price on disk before noise is drawn, and afterwards what became of it."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
 
-from gedp.accounting.composition import exact
+from gedp.confidential.content import content_of
 from gedp.confidential.engines import Engine
 from gedp.confidential.engines.sources.files import files_at
 from gedp.errors import GedpError
@@ -24,7 +23,8 @@ from gedp.ledger import (
     spec_digest,
 )
 from gedp.ledger.amounts import mu_up
-from gedp.ledger.finding import leave_pointer
+from gedp.ledger.contents import Contents
+from gedp.ledger.finding import doubts_about, leave_pointer
 from gedp.policy import Spec
 from gedp.release import MANIFEST, DecisionMade, Together, read_release
 from gedp.release.answer import read_answer
@@ -70,19 +70,13 @@ class KnownBy(TypedDict):
 
     files: list[Path]
     tables: list[str]
-    content: Callable[[bytes], str | None]
+    content: Contents
 
 
 def known_by(engine: Engine, spec: Spec) -> KnownBy:
-    """By what a ledger knows the table again. One in memory also takes the name of the spec's file."""
-    attributes = spec.policy.attributes.values()
-    texts = sorted({*spec.data.public, *([spec.data.id] if spec.data.id else [])})
-    amounts = dict(sorted({(a.column, exact(a.unit)) for a in attributes}))
-
-    def content(key: bytes) -> str | None:
-        return engine.content_digest(key, texts, amounts)
-
-    return KnownBy(files=files_meant(engine, spec), tables=engine.identities(), content=content)
+    """By what a ledger knows a sound table again. One in memory also takes the name of the spec's file."""
+    files, tables = files_meant(engine, spec), engine.identities()
+    return KnownBy(files=files, tables=tables, content=lambda: content_of(engine, spec))
 
 
 def record(
@@ -98,8 +92,11 @@ def record(
     # Beside the files of a DataFrame nothing is left: Spark would take it for a part of the table.
     if engine.files() or (known["files"] and not engine.origins()):
         leave_pointer(ledger, known["files"])
+    doubts = doubts_about(ledger.path, request, **known)
     try:
-        reservation = ledger.reserve(request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by)
+        reservation = ledger.reserve(
+            request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by, doubts=doubts
+        )
         return Record(ledger, reservation, _together(reservation.state))
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"Its price may be set aside already: gedp ledger show {ledger.path}")

@@ -60,6 +60,7 @@ class Reserve:
     public: tuple[str, ...] = ()  # columns that were published as they are
     missing: Mapping[str, Decimal] = field(default_factory=dict)  # what a null counted as, by column
     series: InSeries | None = None
+    content: str | None = None  # the digest of what its table is known again by, which is stored beside the entries
 
     @cached_property
     def loss(self) -> PrivacyLoss:
@@ -199,6 +200,7 @@ def _event_content(event: Event) -> dict[str, Any]:
                 "public": list(event.public),
                 **({"missing": {n: decimal_text(v) for n, v in event.missing.items()}} if event.missing else {}),
                 **({} if event.series is None else {"series": _series_content(event.series)}),
+                **({} if event.content is None else {"content": event.content}),
             }
         case Commit():
             return {"release": event.release, "manifest_digest": event.manifest_digest}
@@ -252,6 +254,7 @@ def _reserve(content: dict[str, Any]) -> Reserve:
         tuple(_text(name) for name in content["public"]),
         {name: decimal_of(number) for name, number in content.get("missing", {}).items()},
         _series(content["series"]) if "series" in content else None,
+        _digest(content["content"]) if "content" in content else None,
     )
 
 

@@ -35,6 +35,7 @@ _COLUMNS = (
     "period",
     "year_budget",
     "series_budget",
+    "content",
     "by",
     "reason",
     "what",
