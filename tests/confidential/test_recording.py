@@ -39,9 +39,10 @@ def test_a_link_to_the_ledger_is_left_beside_files_that_nothing_else_reads_as_a_
     left: list[list[Path]] = []
     monkeypatch.setattr(recording, "leave_pointer", lambda ledger, files: left.append(files))
     monkeypatch.setattr(recording, "known_by", lambda engine, spec: {"files": [Path(name) for name in meant]})
+    monkeypatch.setattr(recording, "doubts_about", lambda path, request, **known: ())
     engine: Any = SimpleNamespace(files=lambda: read, origins=lambda: origins)
     state = Ledger.open(tmp_path / "ledger").state()
-    ledger: Any = SimpleNamespace(reserve=lambda request, **known: SimpleNamespace(state=state))
+    ledger: Any = SimpleNamespace(path=tmp_path, reserve=lambda request, **known: SimpleNamespace(state=state))
     request: Any = price_list("1", "0.5")
     recording.record(ledger, engine, request, parse_spec(GOOD))
     assert left == ([[Path("t.csv")]] if is_left else [])

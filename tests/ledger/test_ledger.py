@@ -297,9 +297,9 @@ def test_opening_what_is_no_ledger(tmp_path: Path) -> None:
 def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     book = history(tmp_path / "ledger")
     with closing(sqlite3.connect(book.path)) as connection:
-        connection.execute("PRAGMA user_version = 5")
+        connection.execute("PRAGMA user_version = 6")
     for attempt in (book.verify, lambda: Ledger.open(book.path), lambda: spend(book, "9", "0.1")):
-        with pytest.raises(LedgerError, match=r"newer gedp \(format 5; this one knows 4\)"):
+        with pytest.raises(LedgerError, match=r"newer gedp \(format 6; this one knows 5\)"):
             attempt()
 
 

@@ -6,6 +6,7 @@ docs/ledger.md has the table. Every way starts from a budget for one release, wh
 import os
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
@@ -206,6 +207,10 @@ def test_what_is_out_of_reach_or_another_attribute_is_not_noticed(tmp_path: Path
     renamed = [(old, new) for old, new in NAMED_OTHERWISE if "jobs" in new or "pay" in new]
     write_spec(tmp_path / "a", source_is("again.parquet"), *renamed)
     assert "new ledger" in gedp("run", "spec.toml", "--answers-only", "--out", "again", folder=tmp_path / "a").out
+    write_case(tmp_path / "c", table=small_table(2000))
+    assert gedp("run", "spec.toml", "--answers-only", folder=tmp_path / "c").code == 0
+    write_case(tmp_path / "c" / "few", table=small_table(2000).slice(700, 4))
+    assert "new ledger" in gedp("run", "spec.toml", "--answers-only", folder=tmp_path / "c" / "few").out
 
 
 def test_ledgers_elsewhere_are_in_reach_if_the_environment_names_them(
@@ -284,27 +289,49 @@ def test_synthetic_data_are_neither_asked_about_nor_forgotten(released: Path) ->
     assert (ended.code, "releases from them as confidential data" in ended.err) == (1, True), ended
 
 
-@pytest.fixture
-def mounted(tmp_path: Path, released: Path) -> Iterator[Path]:
-    """The file in a folder without a ledger, as a container has one that is given with -v."""
-    place = tmp_path.parent / f"{tmp_path.name} mounted" / "t.parquet"
-    place.parent.mkdir()
-    place.touch()
-    done = subprocess.run(["mount", "--bind", released / "t.parquet", place], capture_output=True, check=False)
+@contextmanager
+def mounted(source: Path, place: Path) -> Iterator[None]:
+    """A file or folder at another place too, as a container has one that is given with -v."""
+    done = subprocess.run(["mount", "--bind", source, place], capture_output=True, check=False)
     if done.returncode:
         pytest.skip("mounts are not permitted here")
-    yield place.parent
-    subprocess.run(["umount", place], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", place], check=True)
 
 
-def test_a_file_that_is_mounted_needs_its_ledger_named(mounted: Path, released: Path) -> None:
-    write_spec(mounted, ONE_RELEASE)
+@pytest.fixture
+def container(released: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder without a ledger in which the file is mounted."""
+    place = tmp_path_factory.mktemp("a container") / "t.parquet"
+    place.touch()
+    with mounted(released / "t.parquet", place):
+        yield place.parent
+
+
+def test_a_folder_that_is_mounted_hides_the_ledgers_above_it(tmp_path: Path) -> None:
+    """As docs/ledger.md says."""
+    inside, outside = tmp_path / "a" / "inside", tmp_path / "container"
+    write_case(inside, ONE_RELEASE)
+    outside.mkdir()
+    ended = gedp("run", "spec.toml", "--answers-only", "--ledger", "../above.ledger", folder=inside)
+    assert ended.code == 0
+    (inside / LEDGER).unlink()  # the link to it, which would lead nowhere and be refused
+    with mounted(inside, outside):
+        assert "would be created" in gedp("run", "spec.toml", "--out", "x", "--dry-run", folder=outside).out
+    ended = gedp("run", "spec.toml", "--out", "x", "--dry-run", folder=inside)
+    assert (ended.code, "over budget" in ended.err) == (1, True)
+
+
+def test_a_file_that_is_mounted_needs_its_ledger_named(container: Path, released: Path) -> None:
+    write_spec(container, ONE_RELEASE)
     for more in ([], ["--dry-run"]):
-        ended = gedp("run", "spec.toml", "--answers-only", *more, folder=mounted)
+        ended = gedp("run", "spec.toml", "--answers-only", *more, folder=container)
         assert (ended.code, "it is mounted here" in ended.err) == (1, True), ended
-    ended = gedp("run", "spec.toml", "--answers-only", "--ledger", str(released / LEDGER), folder=mounted)
+    ended = gedp("run", "spec.toml", "--answers-only", "--ledger", str(released / LEDGER), folder=container)
     assert (ended.code, "over budget" in ended.err) == (1, True), ended
-    assert names(mounted) == ["spec.toml", "t.parquet"]
+    assert names(container) == ["spec.toml", "t.parquet"]
 
 
 # One table, one period.
@@ -334,7 +361,10 @@ def test_a_quarter_is_not_had_twice_by_another_text_of_its_table(content: str, f
     for more in ([], ["--dry-run"], DECIDED):
         ended = second(first_quarter, content, *more)
         assert ended.code == 1, ended
-    assert "2016Q2.csv was released as 2016Q1, and would now count as 2016Q2" in second(first_quarter, content).err
+    assert (
+        "a table with these rows was released as 2016Q1, and would now count as 2016Q2"
+        in second(first_quarter, content).err
+    )
     assert spent(first_quarter, "register.ledger") == PRICE
 
 

@@ -50,7 +50,7 @@ def require_one_period(
         known = state.content_of(reserve)
         same = [mark.path for mark in marks for before in reserve.files if _same_data(mark, before, folder)]
         if not same and content and known and same_period(content, known):
-            same = [mark.path for mark in marks] or ["the table in memory"]
+            same = ["a table with these rows"]
         if same:
             raise Refused(
                 f"{same[0]} was released as {other.period}, and would now count as {series.period}. Name the table of "
