@@ -2,7 +2,9 @@
 
 import random
 from collections.abc import Sequence
+from datetime import date, time
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +14,8 @@ from hypothesis import strategies as st
 
 from gedp.confidential.content import content_of
 from gedp.confidential.engines.local import LocalEngine
-from gedp.ledger.contents import Content, ContentMark
+from gedp.ledger.contents import ContentMark, TableContent
+from gedp.passes import ByPlace, Pass
 from tests.helpers.builder import spec_of, table_of
 from tests.helpers.passes import DividedEngine, Row, some_rows
 from tests.helpers.passes import table_of as rows_as_table
@@ -21,7 +24,7 @@ SPEC = spec_of("signed")
 KEY = b"k" * 32
 
 
-def held(table: pa.Table, **sections: object) -> Content:
+def held(table: pa.Table, **sections: Any) -> TableContent:
     spec = spec_of("signed", **sections) if sections else SPEC
     return content_of(LocalEngine(table), spec)
 
@@ -43,7 +46,7 @@ def test_parts_in_any_order_hold_what_the_table_holds(rows: list[Row], cuts: Seq
 def test_types_and_units_do_not_matter() -> None:
     table = table_of()
     cents = [Decimal(str(wage)) for wage in table["wage"].to_pylist()]
-    others = {
+    others: dict[str, Any] = {
         "emp": pa.array([f"{jobs}.0" for jobs in table["emp"].to_pylist()]),
         "wage": pa.array(cents, pa.decimal128(20, 5)),
         "profit": table["profit"].cast(pa.float64()),
@@ -61,7 +64,7 @@ def test_a_value_that_is_changed_by_one_unit_changes_its_column_and_the_whole(co
     table = table_of()
     values = table[column].to_pylist()
     values[17] = round(values[17] + 0.01, 2) if column == "wage" else values[17] + 1
-    before, after = mark(table), mark(table_of(**{column: values}))
+    before, after = mark(table), mark(table.set_column(table.column_names.index(column), column, pa.array(values)))
     assert before.whole != after.whole
     assert {name for name in before.columns if before.columns[name] != after.columns[name]} == {column}
     assert before.sketch == after.sketch
@@ -90,8 +93,8 @@ def test_columns_of_few_values_and_single_rows_have_no_digest() -> None:
 def test_texts_of_any_length_are_told_apart(texts: list[str]) -> None:
     """Each row is known by a text of its own: all are different once blanks and leading zeros are gone."""
     own = [f"x{place}{text}x" for place, text in enumerate(texts)]
-    sections = {"data": {"id": None, "public": ["cnty"]}, "queries": ["county"], "groupers": {}}
-    spec = spec_of(**sections, attributes={"emp": {"psi": "sqrt", "gamma": 1}})
+    attributes, queries = {"emp": {"psi": "sqrt", "gamma": 1}}, ["identity", "county"]
+    spec = spec_of(data={"id": None, "public": ["cnty"]}, queries=queries, groupers={}, attributes=attributes)
     rows = len(own)
     one, other = (
         content_of(LocalEngine(pa.table({"cnty": codes, "emp": np.arange(rows)})), spec).mark(KEY)
@@ -102,8 +105,34 @@ def test_texts_of_any_length_are_told_apart(texts: list[str]) -> None:
 
 
 def test_a_table_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine, passes = LocalEngine(table_of()), list[object]()
+    engine, passes = LocalEngine(table_of()), list[Pass]()
     reduce = engine.reduce
-    monkeypatch.setattr(engine, "reduce", lambda run: passes.append(run) or reduce(run))
+
+    def noted(run: Pass) -> ByPlace:
+        passes.append(run)
+        return reduce(run)
+
+    monkeypatch.setattr(engine, "reduce", noted)
     assert content_of(engine, SPEC) is content_of(engine, SPEC)
     assert len(passes) == 1
+
+
+@pytest.mark.parametrize(
+    ("codes", "texts"),
+    [
+        ([True, False], ["true", "false"]),
+        ([date(2016, 1, 1), date(2016, 4, 1)], ["2016-01-01", "2016-04-01"]),
+        ([7, 12], ["007", "12 "]),
+        ([7.0, 12.0], ["7", "12"]),
+        ([1.5, 2.25], ["1.5", "2.25"]),
+        ([Decimal("1.50"), Decimal("2.25")], ["1.50", "2.25"]),
+    ],
+)
+def test_codes_of_every_type_are_the_texts_that_they_are_written_as(codes: list[Any], texts: list[str]) -> None:
+    one, other = (mark(table_of(cnty=pa.array(values * 30))) for values in (codes, texts))
+    assert one == other
+
+
+def test_moments_and_times_can_be_public() -> None:
+    for codes in (pa.array([time(1, 2, 3)] * 60), pa.array([0] * 60, pa.timestamp("us"))):
+        assert mark(table_of(cnty=codes)).whole

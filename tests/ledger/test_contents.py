@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from gedp.ledger import DecidedBy, Ledger, Request, store
-from gedp.ledger.contents import PLACES, Content, ContentMark, Doubt, read_mark, same_period, same_rows, share_in_common
+from gedp.ledger.contents import (
+    PLACES,
+    ContentMark,
+    Doubt,
+    TableContent,
+    read_mark,
+    same_period,
+    same_rows,
+    share_in_common,
+)
 from gedp.ledger.export import csv_text, json_lines
 from tests.helpers.ledgers import EMP, SPEC, bodies, edit, price_list, spend
 from tests.helpers.runs import gedp
@@ -20,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("no_disk_waits")
 REQUEST = Request(price_list("1", "0.1"), {"emp": EMP})
 
 
-def content(name: str = "a", ids: range = range(10_000), **columns: str) -> Content:
+def content(name: str = "a", ids: range = range(10_000), **columns: str) -> TableContent:
     """A table with these ids; columns that are called alike hold the same."""
     least: list[int | None] = [None] * PLACES
     for number in ids:
@@ -28,7 +37,7 @@ def content(name: str = "a", ids: range = range(10_000), **columns: str) -> Cont
         place, value = hashed % PLACES, hashed // PLACES
         least[place] = min(value, least[place] or value)
     held = {column: text.encode() for column, text in (columns or {"emp": name}).items()}
-    return Content(len(ids), name.encode(), held, least, has_ids=True)
+    return TableContent(len(ids), name.encode(), held, least, has_ids=True)
 
 
 @pytest.fixture
@@ -36,7 +45,7 @@ def ledger(tmp_path: Path) -> Ledger:
     return Ledger.open(tmp_path / "t.ledger")
 
 
-def record(ledger: Ledger, held: Content) -> None:
+def record(ledger: Ledger, held: TableContent) -> None:
     ledger.reserve(REQUEST, spec_digest=SPEC, content=lambda: held)
 
 
@@ -160,6 +169,6 @@ def test_what_is_not_a_mark_is_not_read_as_one(text: str) -> None:
 def test_a_doubt_is_recorded_with_the_decision_about_it(ledger: Ledger) -> None:
     doubt = Doubt("these count as other data", "Record it there.")
     decided = DecidedBy("the registrar", "memo 12")
-    assert ledger.require_possible(REQUEST, decided, doubts=[doubt])
+    ledger.require_possible(REQUEST, decided, doubts=[doubt])
     ledger.reserve(REQUEST, spec_digest=SPEC, decided_by=decided, doubts=[doubt])
     assert bodies(ledger.path)[0]["what"] == ["these count as other data"]

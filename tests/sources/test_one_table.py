@@ -125,7 +125,7 @@ SAME: dict[str, Way] = {
     "a column more": Way(parquet(TABLE.append_column("note", pa.array(["x"] * TABLE.num_rows)))),
     "columns in another order": Way(parquet(TABLE.select(TABLE.column_names[::-1]))),
     "other names": Way(parquet(TABLE.rename_columns(list(RENAMED.values())), *NAMED_OTHERWISE)),
-    "another unit": Way(parquet(TABLE, ("unit = 0.01", "unit = 0.001"))),
+    "another unit": Way(parquet(TABLE.take(ORDER), ("unit = 0.01", "unit = 0.001"))),
     "without ids": Way(parquet(TABLE.drop_columns(["key"]), ('id = "key"\n', ""))),
     "one attribute of two corrected": Way(parquet(TABLE.set_column(3, "emp", pc.add(TABLE["emp"], 1)))),
 }

@@ -8,7 +8,6 @@ rows: whoever has the table need only change a value to get another sum. Nothing
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,7 +18,7 @@ import pyarrow.compute as pc
 from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines import Engine
-from gedp.ledger.contents import PLACES, TELLING, Content
+from gedp.ledger.contents import PLACES, TELLING, TableContent
 from gedp.passes import Batch, ByPlace, Key, Reads
 from gedp.policy import Spec
 
@@ -30,10 +29,10 @@ _LANES = tuple(np.uint64(n) for n in (0x243F6A8885A308D3, 0x13198A2E03707344))  
 _AMOUNT = np.uint64(0xA4093822299F31D0)  # tells a number from a text
 _WORD = 8  # bytes of a text that are hashed at a time
 
-_found: WeakKeyDictionary[Engine, dict["RowHashes", Content]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Engine, dict["RowHashes", TableContent]] = WeakKeyDictionary()
 
 
-def content_of(engine: Engine, spec: Spec) -> Content:
+def content_of(engine: Engine, spec: Spec) -> TableContent:
     """What a sound table holds in the columns of a spec. An engine goes over its rows for that once."""
     known_by = (spec.data.id,) if spec.data.id else tuple(spec.data.public)
     amounts = sorted({(a.column, exact(a.unit)) for a in spec.policy.attributes.values()})
@@ -72,7 +71,7 @@ class RowHashes:
         return ByPlace(added, lowest={"who": _least(who)})
 
 
-def _content(found: ByPlace, run: RowHashes, *, has_ids: bool) -> Content:
+def _content(found: ByPlace, run: RowHashes, *, has_ids: bool) -> TableContent:
     rows = int(found.added["rows"][0])
     enough = max(2, min(TELLING, rows))
 
@@ -82,7 +81,7 @@ def _content(found: ByPlace, run: RowHashes, *, has_ids: bool) -> Content:
 
     sketch = [int(least) if np.isfinite(least) else None for least in found.lowest["who"]]
     columns = {name: column(name) for name, _ in run.amounts}
-    return Content(rows, _bytes(found.added["whole"]), columns, sketch, has_ids)
+    return TableContent(rows, _bytes(found.added["whole"]), columns, sketch, has_ids)
 
 
 def _bytes(sums: IntArray) -> bytes:
@@ -132,11 +131,11 @@ def _numbers(units: IntArray, unit: Fraction) -> Hashes:
 def _hashed(column: pa.Array) -> Hashes:
     """Hashes of texts, taken a word at a time."""
     texts = _texts(column)
-    count, (_, places, content) = len(texts), texts.buffers()
-    ends = np.frombuffer(places, dtype=np.int64)[texts.offset : texts.offset + count + 1] if count else np.zeros(1, int)
+    _, places, content = (buffer.to_pybytes() if buffer else b"" for buffer in texts.buffers())
+    ends = np.frombuffer(places, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
     starts, lengths = ends[:-1], np.diff(ends)
-    padded = np.frombuffer((content.to_pybytes() if content else b"") + bytes(_WORD), dtype=np.uint8)
-    words = np.ndarray((len(padded) - _WORD + 1,), "<u8", padded, strides=(1,))  # one that begins at every byte
+    padded = np.frombuffer(content + bytes(_WORD), dtype=np.uint8)
+    words = np.ndarray((len(content) + 1,), "<u8", padded, strides=(1,))  # one that begins at every byte
     hashes = _mixed(lengths.astype(np.uint64))
     rows = np.flatnonzero(lengths)
     for begin in range(0, int(lengths.max(initial=0)), _WORD):
@@ -151,17 +150,12 @@ def _texts(column: pa.Array) -> pa.Array:
     """A public column as texts, the same for every type that holds the same codes."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if isinstance(column, pa.ExtensionArray):
-        column = column.storage
     if pa.types.is_floating(column.type):
         column = _whole(column)
-    if pa.types.is_fixed_size_binary(column.type):
-        return column.cast(pa.binary()).cast(pa.large_binary())
-    texts = column.cast(pa.large_string())
-    return pc.utf8_ltrim(pc.utf8_trim_whitespace(texts), "0")
+    return pc.utf8_ltrim(pc.utf8_trim_whitespace(column.cast(pa.large_string())), "0")
 
 
-def _whole(column: pa.Array) -> Any:
+def _whole(column: pa.Array) -> pa.Array:
     """Floats as whole numbers, if all of them are."""
     try:
         return column.cast(pa.int64())

@@ -38,7 +38,7 @@ _TOKEN = re.compile(r"[0-9a-f]{12}|-")
 
 
 @dataclass(frozen=True, repr=False)
-class Content:
+class TableContent:
     """What one pass over the rows of a table found. It is confidential: only what `mark` makes of it is stored."""
 
     rows: int
@@ -66,7 +66,7 @@ class Content:
 
 
 #: Goes over the rows when it is first called.
-Contents = Callable[[], Content]
+Contents = Callable[[], TableContent]
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ def require_own_ledger(
     ledger: Ledger | None, files: Sequence[Path], tables: Sequence[str] = (), content: Contents | None = None
 ) -> None:
     """Refuses a release that another ledger would have to know of."""
-    known = _ledgers_knowing(files, ledger and ledger.path, tables, content)
+    known = _ledgers_knowing(files, ledger.path if ledger else None, tables, content)
     others = [path for path in known if ledger is None or not is_same(path, ledger.path)]
     if others:
         raise Refused(f"these data have a ledger, and a release must be recorded in it: {others[0]}")
