@@ -4,6 +4,7 @@ import ctypes
 import errno
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -86,6 +87,17 @@ def is_same(a: Path, b: Path) -> bool:
         return a.samefile(b)
     except OSError:
         return real(a) == real(b)
+
+
+def is_mount_point(path: Path) -> bool:
+    """Whether a file is mounted at its place (Linux): somewhere else the same file has another path."""
+    try:
+        lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
+    except OSError:
+        return False
+    escaped = re.compile(rb"\\([0-7]{3})")  # blanks and the like, in octal digits
+    places = {escaped.sub(lambda found: bytes([int(found[1], 8)]), line.split()[4]) for line in lines}
+    return os.fsencode(real(path)) in places
 
 
 def require_space(folder: Path, needed: int) -> None:

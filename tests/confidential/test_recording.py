@@ -38,6 +38,7 @@ def test_a_link_to_the_ledger_is_left_beside_files_that_nothing_else_reads_as_a_
     left: list[list[Path]] = []
     monkeypatch.setattr(recording, "leave_pointer", lambda ledger, files: left.append(files))
     monkeypatch.setattr(recording, "known_by", lambda engine, spec: {"files": [Path(name) for name in meant]})
+    monkeypatch.setattr(recording, "doubts_about", lambda path, request, **known: ())
     engine: Any = SimpleNamespace(files=lambda: read, origins=lambda: origins)
     ledger, spec = Ledger.open(tmp_path / "ledger"), parse_spec(GOOD)
     monkeypatch.setattr(Ledger, "_marks", lambda *_: [])

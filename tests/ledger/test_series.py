@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import BudgetExceededError, Refused
 from gedp.ledger import EMPTY, DecidedBy, InSeries, Ledger, LessPromisedError, Request, Reservation, store
+from gedp.ledger.contents import PLACES, TableContent
 from gedp.ledger.export import csv_text, json_lines
 from gedp.ledger.judging import judge
 from gedp.ledger.statement import for_next, statement, statement_csv
@@ -217,12 +218,11 @@ def test_a_table_of_a_database_is_of_one_period(ledger: Ledger) -> None:
 
 
 def test_a_table_in_memory_is_of_one_period_and_one_that_cannot_be_known_is_refused(ledger: Ledger) -> None:
-    ledger.reserve(asked("2016Q1"), content=lambda key: "1" * 64, spec_digest=SPEC)
-    with pytest.raises(Refused, match="the table in memory was released as 2016Q1"):
-        ledger.reserve(asked("2016Q2"), content=lambda key: "1" * 64, spec_digest=SPEC)
-    ledger.reserve(asked("2016Q2"), content=lambda key: "2" * 64, spec_digest=SPEC)
-    with pytest.raises(Refused, match="nothing tells the table of 2016Q3"):
-        ledger.reserve(asked("2016Q3"), content=lambda key: None, spec_digest=SPEC)
+    one, other = (TableContent(3, name, {"emp": name}, [None] * PLACES, has_ids=True) for name in (b"1", b"2"))
+    ledger.reserve(asked("2016Q1"), content=lambda: one, spec_digest=SPEC)
+    with pytest.raises(Refused, match="a table with these rows was released as 2016Q1"):
+        ledger.reserve(asked("2016Q2"), content=lambda: one, spec_digest=SPEC)
+    ledger.reserve(asked("2016Q2"), content=lambda: other, spec_digest=SPEC)
     with pytest.raises(Refused, match="nothing tells the table of 2016Q3"):
         ledger.reserve(asked("2016Q3"), spec_digest=SPEC)
 

@@ -9,7 +9,7 @@ from gedp.accounting.composition import exact
 from gedp.confidential.answering import draw_answers, write_maps
 from gedp.confidential.individual import Shares
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import files_meant, paid_by, record
+from gedp.confidential.recording import known_by, paid_by, record
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Refused
@@ -51,10 +51,10 @@ def answer(
     if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     engine.require_unchanged()
-    files = files_meant(engine, spec)
-    require_own_ledger(ledger, files, engine.identities())
+    known = known_by(engine, spec)
+    require_own_ledger(ledger, **known)
     if ledger is not None:
-        require_one_series(ledger.path, files, spec)
+        require_one_series(ledger.path, known["files"], spec)
     entropy, zeta = noise_for(spec, entropy), _chance(zeta, spec)
     code_lists = read_code_lists(spec)
     keep = [*keep, *engine.files(), *([ledger.path] if ledger else [])]

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypedDict
 
-from gedp.accounting.composition import exact
+from gedp.confidential.content import content_of
 from gedp.confidential.engines import Engine
 from gedp.confidential.engines.sources.files import files_at
 from gedp.errors import GedpError, Refused
@@ -25,7 +25,8 @@ from gedp.ledger import (
     spec_digest,
 )
 from gedp.ledger.amounts import mu_up
-from gedp.ledger.finding import leave_pointer
+from gedp.ledger.contents import Contents
+from gedp.ledger.finding import doubts_about, leave_pointer
 from gedp.ledger.finishing import release_in, seal, unfinished
 from gedp.ledger.running import hold_place
 from gedp.noise.entropy import Entropy, PaidEntropy
@@ -159,19 +160,13 @@ class KnownBy(TypedDict):
 
     files: list[Path]
     tables: list[str]
-    content: Callable[[bytes], str | None]
+    content: Contents
 
 
 def known_by(engine: Engine, spec: Spec) -> KnownBy:
-    """By what a ledger knows the table again. One in memory also takes the name of the spec's file."""
-    attributes = spec.policy.attributes.values()
-    texts = sorted({*spec.data.public, *([spec.data.id] if spec.data.id else [])})
-    amounts = dict(sorted({(a.column, exact(a.unit)) for a in attributes}))
-
-    def content(key: bytes) -> str | None:
-        return engine.content_digest(key, texts, amounts)
-
-    return KnownBy(files=files_meant(engine, spec), tables=engine.identities(), content=content)
+    """By what a ledger knows a sound table again. One in memory also takes the name of the spec's file."""
+    files, tables = files_meant(engine, spec), engine.identities()
+    return KnownBy(files=files, tables=tables, content=lambda: content_of(engine, spec))
 
 
 def record(
@@ -192,7 +187,10 @@ def record(
         if engine.files() or (files and not engine.origins()):
             leave_pointer(ledger, files)
 
-    prepared = ledger.prepare(request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by)
+    doubts = doubts_about(ledger.path, request, **known)
+    prepared = ledger.prepare(
+        request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by, doubts=doubts
+    )
     return Record(prepared, place, point)
 
 

@@ -12,12 +12,22 @@ from gedp.confidential.engines import ArrowStream, Engine
 from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import KnownBy, files_meant, known_by
+from gedp.confidential.recording import KnownBy, known_by
 from gedp.confidential.table import open_table_of
 from gedp.errors import Refused
 from gedp.files import real
 from gedp.folders import private_folder
-from gedp.ledger import EMPTY, DecidedBy, Ledger, Request, find_ledger, left_after, new_ledger, require_one_series
+from gedp.ledger import (
+    EMPTY,
+    DecidedBy,
+    Ledger,
+    Request,
+    doubts_about,
+    find_ledger,
+    left_after,
+    new_ledger,
+    require_one_series,
+)
 from gedp.ledger.finishing import require_nothing_left
 from gedp.noise.entropy import Entropy
 from gedp.policy import PriceList, Spec, price, require_within_budget
@@ -70,14 +80,15 @@ def plan_run(
     read_code_lists(spec)
     out = out or spec.folder / spec.output.dir
     engine = engine_of(spec, table, session)
-    files = engine.files()
+    keep = (*keep, *engine.files())
+    require_free(out, replace=replace, keep=keep)
+    prepared = prepare(open_table_of(spec, engine), spec)
     found = ledger_for(engine, spec, ledger)
     is_new = found is not None and not found.exists()
-    keep = (*keep, *files, *([found] if found else []))
+    keep = (*keep, *([found] if found else []))
     require_free(out, replace=replace, keep=keep)
     if found is not None and not is_new:
         require_nothing_left(Ledger.open(found, create=False), private_folder(real(out)))
-    prepared = prepare(open_table_of(spec, engine), spec)
     entropy = noise_for(spec, entropy)
     left = left_in(found, Request.of(spec), known_by(engine, spec), decided_by)
     return RunPlan(prepared, out, found, is_new, left, replace, keep, decided_by, entropy)
@@ -98,12 +109,12 @@ def run(plan: RunPlan, *, progress: Progress | None = None) -> ReleaseFolder:
 
 
 def ledger_for(engine: Engine, spec: Spec, named: Path | None) -> Path | None:
-    """The ledger of a table, which may be still to be made; None for synthetic data that no ledger knows."""
+    """The ledger of a sound table, which may be still to be made; None for synthetic data that no ledger knows."""
     own = spec.ledger_path()
     if named and own and real(named) != real(own):
         raise Refused(f"the spec names another ledger: {own}. Name this one, or none")
-    files = files_meant(engine, spec)
-    found = find_ledger(files, named or own, engine.identities())
+    known = known_by(engine, spec)
+    found = find_ledger(named=named or own, **known)
     if found is None and not spec.data.synthetic:
         if spec.data.period is not None:
             raise Refused(
@@ -114,12 +125,13 @@ def ledger_for(engine: Engine, spec: Spec, named: Path | None) -> Path | None:
             raise Refused("a confidential table in memory needs a ledger. Name the one that belongs to its data")
         found = new_ledger(engine.files())
     if found is not None:
-        require_one_series(found, files, spec)
+        require_one_series(found, known["files"], spec)
     return found
 
 
 def left_in(ledger: Path | None, request: Request, known: KnownBy, decided_by: DecidedBy | None) -> PrivacyLoss:
     """What will remain of the budget; refuses what the ledger would refuse."""
+    doubts = () if ledger is None else doubts_about(ledger, request, **known)
     if ledger is None or not ledger.exists():
-        return left_after(request, EMPTY, decided_by)
-    return Ledger.open(ledger, create=False).require_possible(request, decided_by, **known)
+        return left_after(request, EMPTY, decided_by, doubts)
+    return Ledger.open(ledger, create=False).require_possible(request, decided_by, **known, doubts=doubts)

@@ -3,6 +3,7 @@ drawn.
 
     amounts      exact numbers as text
     digests      fingerprints of data and specs
+    contents     what a table is known again by, whatever its file
     entries      what is written down
     chain        whether it still is what was written
     state        what it says: releases, total, the promise over all of them
@@ -20,7 +21,14 @@ drawn.
 from gedp.ledger.chain import Verification
 from gedp.ledger.digests import fingerprint, spec_digest
 from gedp.ledger.entries import Abandon, Break, Commit, Decision, Entry, InSeries, Permit, Reserve
-from gedp.ledger.finding import find_ledger, ledgers_of, new_ledger, require_one_series, require_own_ledger
+from gedp.ledger.finding import (
+    doubts_about,
+    find_ledger,
+    ledgers_of,
+    new_ledger,
+    require_one_series,
+    require_own_ledger,
+)
 from gedp.ledger.judging import DecidedBy, LessPromisedError, Request, left_after
 from gedp.ledger.ledger import Ledger, PreparedReservation, Reservation
 from gedp.ledger.state import EMPTY, CombinedPromise, LedgerState, RecordedRelease
@@ -50,6 +58,7 @@ __all__ = [
     "Reservation",
     "Reserve",
     "Verification",
+    "doubts_about",
     "find_ledger",
     "fingerprint",
     "ledgers_of",

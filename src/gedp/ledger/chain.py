@@ -4,13 +4,14 @@ Pure functions over what was read from the file, so that they can be tested, and
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 from hashlib import sha256
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.ledger.amounts import loss_of
+from gedp.ledger.contents import ContentMark, read_mark
 from gedp.ledger.entries import (
     Abandon,
     Break,
@@ -70,13 +71,14 @@ class Stored:
     """Everything in the file that the chain is made of.
 
     `genesis` is the hash of the ledger's identity, which the first entry names as its previous; `schema` says how the
-    tables and triggers differ from ours, or nothing.
+    tables and triggers differ from ours, or nothing; `contents` are the texts that entries name by their digests.
     """
 
     genesis: str
     rows: tuple[Row, ...]
     head: Head | None
     schema: str = ""
+    contents: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Verification:
     hashes: tuple[str, ...]  # the genesis and the hash of every row: what a noted head may be
     breaks: tuple[Break, ...]
     decided: tuple[Break, ...]
+    contents: Mapping[str, ContentMark] = field(default_factory=dict)  # that can be read, by their digests
 
     @property
     def ok(self) -> bool:
@@ -113,7 +116,8 @@ def verify(stored: Stored) -> Verification:
     read = [(row, row.entry) for row in stored.rows]
     entries = tuple(entry for _, entry in read if entry)
     found = [*_schema_breaks(stored), *_row_breaks(stored.genesis, read), *_meaning_breaks(entries)]
-    found += _head_breaks(stored)
+    contents = {digest: mark for digest, text in stored.contents.items() if (mark := _content(digest, text))}
+    found += [*_content_breaks(entries, stored, contents), *_head_breaks(stored)]
     broken = {b.sequence for b in found}
     decisions = [e for e in entries if isinstance(e.event, Decision) and e.sequence not in broken]
     decided = {(b.sequence, b.found): b for e in decisions for b in _breaks_of(e)}
@@ -122,7 +126,7 @@ def verify(stored: Stored) -> Verification:
         open_breaks += _total_breaks(entries, decided.values())
     hashes = (stored.genesis, *(row.link for row in stored.rows))
     open_breaks.sort(key=lambda b: b.sequence)
-    return Verification(entries, hashes, tuple(open_breaks), tuple(decided.values()))
+    return Verification(entries, hashes, tuple(open_breaks), tuple(decided.values()), contents)
 
 
 @dataclass(frozen=True)
@@ -217,6 +221,22 @@ def _head_breaks(stored: Stored) -> Iterator[Break]:
     elif head.loss != (last.entry.total if last and last.entry else PrivacyLoss(Fraction(0))):
         problem = "the total beside it is not its own"
         yield _break(number, problem, "head", head.sequence, head.hash.hex(), head.total.hex(), link)
+
+
+def _content(digest: str, text: bytes) -> ContentMark | None:
+    """What a table is known again by, if it still is what the digest says."""
+    try:
+        return read_mark(text.decode("ascii")) if sha256(text).hexdigest() == digest else None
+    except ValueError:
+        return None
+
+
+def _content_breaks(entries: Iterable[Entry], stored: Stored, sound: Mapping[str, ContentMark]) -> Iterator[Break]:
+    for entry in entries:
+        digest = entry.event.content if isinstance(entry.event, Reserve) else None
+        if digest is not None and digest not in sound:
+            problem = "what its table is known by is missing or was changed"
+            yield _break(entry.sequence, problem, "content", stored.contents.get(digest, b"").hex())
 
 
 def _meaning_breaks(entries: Iterable[Entry]) -> Iterator[Break]:

@@ -75,6 +75,7 @@ class Reserve:
     public: tuple[str, ...] = ()  # columns that were published as they are
     missing: Mapping[str, Decimal] = field(default_factory=dict)  # what a null counted as, by column
     series: InSeries | None = None
+    content: str | None = None  # the digest of what its table is known again by, which is stored beside the entries
 
     @cached_property
     def loss(self) -> PrivacyLoss:
@@ -214,6 +215,7 @@ def _event_content(event: Event) -> dict[str, Any]:
                 "public": list(event.public),
                 **({"missing": {n: decimal_text(v) for n, v in event.missing.items()}} if event.missing else {}),
                 **({} if event.series is None else {"series": _series_content(event.series)}),
+                **({} if event.content is None else {"content": event.content}),
             }
         case Commit():
             return {"release": event.release, "manifest_digest": event.manifest_digest}
@@ -270,6 +272,7 @@ def _reserve(content: dict[str, Any]) -> Reserve:
         tuple(_text(name) for name in content["public"]),
         {name: decimal_of(number) for name, number in content.get("missing", {}).items()},
         series,
+        _digest(content["content"]) if "content" in content else None,
     )
 
 

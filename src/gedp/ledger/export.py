@@ -36,6 +36,7 @@ _COLUMNS = (
     "year_budget",
     "series_budget",
     "charged",
+    "content",
     "by",
     "reason",
     "what",

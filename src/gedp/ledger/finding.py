@@ -1,8 +1,9 @@
-"""Which ledger is a dataset's: found by what its files are, not by how they are spelled.
+"""Which ledger is a dataset's: found by what its files are and what they hold, not by how they are spelled.
 
-A ledger knows a file that it has recorded: the same path, another name of the same file, or the same content. It is
-looked for beside the files and in every folder above them, and whatever way the files were named, the same ones lead to
-it. A file is also known to the ledger that is named after it, so that a corrected file keeps its ledger.
+A ledger knows a file that it has recorded: the same path, another name of the same file, or the same bytes. It also
+knows the rows of a table in any other file, by the rule in `contents`. It is looked for beside the files and in every
+folder above them, beside the ledger that is named and above it, and where GEDP_LEDGERS says. A file is also known to
+the ledger that is named after it, so that a corrected file keeps its ledger.
 """
 
 import os
@@ -13,22 +14,29 @@ from pathlib import Path
 
 from gedp.accounting.series import SeriesLoss
 from gedp.errors import Refused
-from gedp.files import is_ledger, is_same, real
+from gedp.files import is_ledger, is_mount_point, is_same, real
+from gedp.ledger.contents import MOST_PART, ContentMark, Contents, Doubt, same_rows, share_in_common
 from gedp.ledger.digests import file_digest
+from gedp.ledger.entries import Reserve
+from gedp.ledger.judging import Request
 from gedp.ledger.ledger import Ledger
 from gedp.ledger.state import LedgerState
 from gedp.ledger.store import NotALedgerError
 from gedp.policy.model import Spec
 
 SUFFIX = ".ledger"
+#: Folders and ledgers to look in as well, separated as in PATH.
+ENVIRONMENT = "GEDP_LEDGERS"
 
 
-def find_ledger(files: Sequence[Path], named: Path | None = None, tables: Sequence[str] = ()) -> Path | None:
-    """The ledger that knows these files, or tables of a database, or `named` if none does; refuses where two would.
+def find_ledger(
+    files: Sequence[Path], named: Path | None = None, tables: Sequence[str] = (), content: Contents | None = None
+) -> Path | None:
+    """The ledger that knows these data, or `named` if none does; refuses where two would.
 
-    None means that there is none yet.
+    Data are known by their files, as tables of a database, and by their `content`. None means that there is none yet.
     """
-    known = [*ledgers_of(files), *(_ledgers_of_tables(tables, named) if named else [])]
+    known = _ledgers_knowing(files, named, tables, content)
     if named is not None:
         others = [path for path in known if not is_same(path, named)]
         if others:
@@ -45,12 +53,13 @@ def find_ledger(files: Sequence[Path], named: Path | None = None, tables: Sequen
 
 def new_ledger(files: Sequence[Path]) -> Path:
     """Where the ledger of these files is made: after the file, or in the folder that holds them all."""
-    linked = [path.name for path in files if path.stat().st_nlink > 1]
-    if linked:
-        raise Refused(
-            f"{linked[0]} has another name somewhere (a hard link), beside which its ledger may lie. Name the ledger "
-            "with --ledger, even if it is to be created"
-        )
+    for path in files:
+        how = "a hard link" if path.stat().st_nlink > 1 else "it is mounted here" if is_mount_point(path) else ""
+        if how:
+            raise Refused(
+                f"{path.name} has another name somewhere ({how}), beside which its ledger may lie. Name the ledger "
+                "with --ledger, even if it is to be created"
+            )
     return near(beside(files))
 
 
@@ -71,12 +80,56 @@ def beside(files: Sequence[Path]) -> Path:
     return folder / f"{start or folder.name or 'data'}{SUFFIX}"
 
 
-def require_own_ledger(ledger: Ledger | None, files: Sequence[Path], tables: Sequence[str] = ()) -> None:
+def require_own_ledger(
+    ledger: Ledger | None, files: Sequence[Path], tables: Sequence[str] = (), content: Contents | None = None
+) -> None:
     """Refuses a release that another ledger would have to know of."""
-    known = [*ledgers_of(files), *(_ledgers_of_tables(tables, ledger.path) if ledger else [])]
+    known = _ledgers_knowing(files, ledger.path if ledger else None, tables, content)
     others = [path for path in known if ledger is None or not is_same(path, ledger.path)]
     if others:
         raise Refused(f"these data have a ledger, and a release must be recorded in it: {others[0]}")
+
+
+def doubts_about(
+    ledger: Path, request: Request, files: Sequence[Path], tables: Sequence[str], content: Contents
+) -> tuple[Doubt, ...]:
+    """What a person has to decide before these data get this ledger, because another one has data that are alike.
+
+    Nothing where the ledger has recorded these data before: then it was decided, or it was the first.
+    """
+    own = Ledger.open(ledger, create=False) if ledger.exists() else None
+    if request.synthetic or (own and _has_recorded(own, files, tables, content)):
+        return ()
+    folders = {real(path).parent for path in files}
+    doubts = {}
+    for candidate in _in_reach([*files, ledger]):
+        opened = None if is_same(candidate, ledger) else _opened(candidate)
+        if opened is not None and (why := _alike(opened, request, content, is_beside=candidate.parent in folders)):
+            doubts[real(candidate)] = Doubt(
+                f"these count as other data than those of {candidate.name}, although {why}",
+                f"If they are data of the same establishments, record the release there: --ledger {near(candidate)}, "
+                "with --period if the table is that of another period (ledger and period in Python).",
+            )
+    return tuple(doubts.values())
+
+
+def _alike(ledger: Ledger, request: Request, content: Contents, *, is_beside: bool) -> str:
+    """In which way the data of a ledger and these are alike; "" if they are not."""
+    confidential = [(reserve, mark) for reserve, mark in ledger.contents() if not reserve.synthetic]
+    if not confidential:
+        return ""
+    held, own = content(), content().mark(ledger.key())
+    share = max((share_in_common(own, mark) for _, mark in confidential if own.shared_with(mark)), default=0)
+    if share >= MOST_PART:
+        who = "establishments" if held.has_ids else "combinations of public columns"
+        return f"about {5 * round(20 * share)}% of the {who} are the same"
+    if is_beside and any(_same_columns(request, own, reserve, mark) for reserve, mark in confidential):
+        return "both tables have the same columns and lie in the same folder"
+    return ""
+
+
+def _same_columns(request: Request, own: ContentMark, reserve: Reserve, mark: ContentMark) -> bool:
+    return own.columns.keys() == mark.columns.keys() and set(request.public) == set(reserve.public)
 
 
 def require_one_series(ledger: Path, files: Sequence[Path], spec: Spec) -> None:
@@ -99,11 +152,9 @@ def require_one_series(ledger: Path, files: Sequence[Path], spec: Spec) -> None:
 
 def _series_in(candidate: Path, spec: Spec) -> SeriesLoss | None:
     """What a ledger spent on each period, if it holds a series about attributes of the spec."""
-    try:
-        state = Ledger.open(candidate, create=False).state()
-    except NotALedgerError:
-        return None  # somebody else's file
-    return state.series if _about(state, spec) else None
+    opened = _opened(candidate)
+    state = opened and opened.state()
+    return state.series if state and _about(state, spec) else None
 
 
 def _about(state: LedgerState, spec: Spec) -> bool:
@@ -124,29 +175,58 @@ def leave_pointer(ledger: Ledger, files: Sequence[Path]) -> None:
 def ledgers_of(files: Sequence[Path]) -> list[Path]:
     """Every ledger that knows one of these files."""
     found_at = [real(path) for path in files]
-    known = [real(candidate) for candidate in _candidates(found_at) if _knows(candidate, found_at)]
+    known = [real(candidate) for candidate in _in_reach(found_at) if _knows(candidate, found_at)]
     return list(dict.fromkeys(known))
 
 
-def _ledgers_of_tables(tables: Sequence[str], named: Path) -> list[Path]:
-    """Every ledger that knows one of these tables of a database, beside the one that is named or above it."""
-    known = [real(candidate) for candidate in _candidates([real(named)]) if tables and _knows_tables(candidate, tables)]
-    return list(dict.fromkeys(known))
+def _ledgers_knowing(
+    files: Sequence[Path], named: Path | None, tables: Sequence[str], content: Contents | None
+) -> list[Path]:
+    """Every ledger in reach that knows these data: by a file, as a table of a database, or by their rows."""
+    reach = _in_reach([*files, *([named] if named else [])])
+    of_tables = [real(candidate) for candidate in reach if tables and _knows_tables(candidate, tables)]
+    of_rows = [real(candidate) for candidate in reach if content is not None and _knows_rows(candidate, content)]
+    return list(dict.fromkeys([*ledgers_of(files), *of_tables, *of_rows]))
 
 
 def _knows_tables(candidate: Path, tables: Sequence[str]) -> bool:
+    opened = _opened(candidate)
+    return opened is not None and any(mark.path in tables for mark in opened.marks())
+
+
+def _knows_rows(candidate: Path, content: Contents) -> bool:
+    opened = _opened(candidate)
+    known = opened.contents() if opened else []
+    return opened is not None and any(same_rows(content().mark(opened.key()), mark) for _, mark in known)
+
+
+def _opened(candidate: Path) -> Ledger | None:
+    """The ledger in a file that is called one; None for somebody else's file."""
     try:
-        marks = Ledger.open(candidate, create=False).marks()
+        return Ledger.open(candidate, create=False)
     except NotALedgerError:
-        return False  # somebody else's file
-    return any(mark.path in tables for mark in marks)
+        return None
+
+
+def _in_reach(paths: Sequence[Path]) -> list[Path]:
+    """Every file that is called a ledger, beside these paths, above them, or where the user says."""
+    named = [Path(name) for name in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if name]
+    if missing := [path for path in named if not path.exists()]:
+        raise Refused(f"{ENVIRONMENT} names {missing[0]}, which is missing. Restore it, or take it out")
+    alone = [path for path in named if not path.is_dir()]
+    folders = [folder for path in map(real, paths) for folder in path.parents]
+    return [*_called_ledgers([*folders, *(real(path) for path in named if path.is_dir())]), *alone]
 
 
 def _candidates(files: Sequence[Path]) -> list[Path]:
     """Every file that is called a ledger, beside the files or above them."""
-    folders = dict.fromkeys(folder for path in files for folder in path.parents)
+    return _called_ledgers([folder for path in files for folder in path.parents])
+
+
+def _called_ledgers(folders: Sequence[Path]) -> list[Path]:
+    """Every file in these folders that is called a ledger."""
     found: list[Path] = []
-    for folder in folders:
+    for folder in dict.fromkeys(folders):
         try:
             called = sorted(folder.glob(f"*{SUFFIX}"))
         except OSError:
@@ -160,12 +240,20 @@ def _candidates(files: Sequence[Path]) -> list[Path]:
 def _knows(candidate: Path, files: Sequence[Path]) -> bool:
     if any(candidate == path.with_name(path.name + SUFFIX) for path in files):
         return True
-    try:
-        ledger = Ledger.open(candidate, create=False)
-    except NotALedgerError:
-        return False  # somebody else's file
+    ledger = _opened(candidate)
+    return ledger is not None and _has_recorded(ledger, files)
+
+
+def _has_recorded(
+    ledger: Ledger, files: Sequence[Path], tables: Sequence[str] = (), content: Contents | None = None
+) -> bool:
+    """Whether a release from these data is in the ledger."""
+    if content is not None and _knows_rows(ledger.path, content):
+        return True
     marks = ledger.marks()
-    folder = real(candidate).parent
+    folder = real(ledger.path).parent
+    if any(mark.path in tables for mark in marks):
+        return True
     if any(is_same(folder / mark.path, path) for mark in marks for path in files):
         return True
     sizes = {mark.size for mark in marks}

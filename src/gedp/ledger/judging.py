@@ -1,12 +1,13 @@
 """Whether a release may be recorded: within the budget, and not promising less than those before it unless decided."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
 from gedp.accounting.composition import PrivacyLoss, compose
 from gedp.errors import BudgetExceededError, DomainError, Refused
 from gedp.ledger.amounts import mu_down
+from gedp.ledger.contents import Doubt
 from gedp.ledger.entries import Decision, InSeries
 from gedp.ledger.limits import limits_of, over_budget
 from gedp.ledger.series import require_fitting
@@ -97,7 +98,9 @@ class Request:
         return {name: number for name, number in self.missing.items() if name in columns}
 
 
-def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) -> tuple[str, ...]:
+def judge(
+    request: Request, state: LedgerState, decided_by: DecidedBy | None, doubts: Sequence[Doubt] = ()
+) -> tuple[str, ...]:
     """Refuses a release, or returns in which ways it promises less than those before it, as `decided_by` allows."""
     require_fitting(request.series, state)
     protected = state.combined.promise.protections
@@ -118,12 +121,14 @@ def judge(request: Request, state: LedgerState, decided_by: DecidedBy | None) ->
         *_narrowed(request, protected),
         *_counted_otherwise(request, state),
         *_raised(request, state),
+        *(doubt.what for doubt in doubts),
     )
     if less and decided_by is None:
+        ways_out = "".join(f"{doubt.way_out} " for doubt in doubts) + ("Otherwise this" if doubts else "This")
         raise LessPromisedError(
             f"nothing was spent, because this release would promise less than earlier ones from these data did: "
-            f"{'; '.join(less)}. This needs a person's decision, which is recorded and published: --decided-by NAME "
-            "--reason TEXT (decided_by in Python)"
+            f"{'; '.join(less)}. {ways_out} needs a person's decision, which is recorded and published: --decided-by "
+            "NAME --reason TEXT (decided_by in Python)"
         )
     if decided_by is not None and not less:
         raise Refused(
@@ -155,9 +160,11 @@ def _lost(state: LedgerState) -> list[str]:
     return ["the ledger was damaged, so what earlier releases promised may be unknown"]
 
 
-def left_after(request: Request, state: LedgerState, decided_by: DecidedBy | None) -> PrivacyLoss:
+def left_after(
+    request: Request, state: LedgerState, decided_by: DecidedBy | None, doubts: Sequence[Doubt] = ()
+) -> PrivacyLoss:
     """What the release would leave of its budget; refuses it where `judge` does."""
-    judge(request, state, decided_by)
+    judge(request, state, decided_by, doubts)
     return limits_of(request.prices.budget, request.series, state, request.prices.total)[0].left_after
 
 

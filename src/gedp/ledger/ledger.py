@@ -3,7 +3,7 @@
 import getpass
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,6 +15,7 @@ from gedp.errors import DomainError, Refused
 from gedp.ledger import store
 from gedp.ledger.amounts import left_of
 from gedp.ledger.chain import Stored, Verification, verify
+from gedp.ledger.contents import ContentMark, Contents, Doubt
 from gedp.ledger.digests import combined_digest, file_digest, text_digest
 from gedp.ledger.entries import (
     Abandon,
@@ -32,13 +33,11 @@ from gedp.ledger.entries import (
 )
 from gedp.ledger.judging import DecidedBy, Request, judge, left_after, require_line
 from gedp.ledger.limits import limits_of
-from gedp.ledger.series import IN_MEMORY, require_one_period
+from gedp.ledger.series import repeated, require_one_period
 from gedp.ledger.state import CombinedPromise, LedgerState, RecordedRelease, state_of
 from gedp.ledger.store import LedgerBrokenError, LedgerError
 
 WAIT = 30.0  # seconds to wait for another process
-#: The keyed digest of a table in memory, by the key; None where its rows are not here.
-Content = Callable[[bytes], str | None]
 
 
 @dataclass(frozen=True)
@@ -88,15 +87,16 @@ class Ledger:
         spec_digest: str,
         note: str = "",
         decided_by: DecidedBy | None = None,
-        content: Content | None = None,
+        content: Contents | None = None,
+        doubts: Sequence[Doubt] = (),
     ) -> Reservation:
         """Records a release before any of its noise is drawn, or refuses it.
 
         In one transaction: the whole chain is verified, the request is judged by everything counted so far, and the
         entry is on disk when this returns. A process that dies afterwards leaves its reservation behind, which counts
         for ever. A release that promises less than those before it is refused unless somebody has decided so, by name;
-        the decision is an entry of its own. In a series, data that were released as one period are refused as another;
-        a table in memory is known again by the digest of its `content`.
+        the decision is an entry of its own; `doubts` are more that a person has to decide. In a series, data that were
+        released as one period are refused as another. A table is known again by its files and by its `content`.
         """
         prepared = self.prepare(
             request,
@@ -106,6 +106,7 @@ class Ledger:
             note=note,
             decided_by=decided_by,
             content=content,
+            doubts=doubts,
         )
         return prepared.reserve()
 
@@ -118,13 +119,13 @@ class Ledger:
         spec_digest: str,
         note: str = "",
         decided_by: DecidedBy | None = None,
-        content: Content | None = None,
+        content: Contents | None = None,
+        doubts: Sequence[Doubt] = (),
     ) -> "PreparedReservation":
         """What `reserve` would record, with everything that reads the data done, or a refusal. Nothing is recorded."""
         state = self._sound_state()
-        marks = self._marks([Path(path) for path in files], tables, content if request.series else None)
-        judge(request, state, decided_by)
-        self._require_one_period(request, marks, state)
+        marks = self._marks([Path(path) for path in files], tables)
+        mark = None if content is None else content().mark(self.key())
         event = Reserve(
             uuid4().hex,
             combined_digest([mark.digest for mark in marks], self.key()),
@@ -139,8 +140,11 @@ class Ledger:
             request.public,
             request.nulls,
             request.series,
+            None if mark is None else mark.digest,
         )
-        return PreparedReservation(self, request, event, decided_by)
+        prepared = PreparedReservation(self, request, event, decided_by, mark, tuple(doubts))
+        prepared.judge(state)
+        return prepared
 
     def require_possible(
         self,
@@ -149,13 +153,16 @@ class Ledger:
         *,
         files: Iterable[Path] = (),
         tables: Iterable[str] = (),
-        content: Content | None = None,
+        content: Contents | None = None,
+        doubts: Sequence[Doubt] = (),
     ) -> PrivacyLoss:
         """Refuses what `reserve` would refuse now, and records nothing; returns what would remain of the budget."""
         state = self._sound_state()
-        left = left_after(request, state, decided_by)
-        if request.series is not None:
-            self._require_one_period(request, self._marks(list(files), tables, content), state)
+        if request.series is None:
+            return left_after(request, state, decided_by, doubts)
+        mark = None if content is None else content().mark(self.key())
+        left = left_after(request, state, decided_by, (*doubts, *repeated(request.series, mark, state)))
+        self._require_one_period(request, self._marks(list(files), tables), mark, state)
         return left
 
     def commit(self, release_id: str, manifest_digest: str) -> Entry:
@@ -224,6 +231,12 @@ class Ledger:
         """Every data file that a release was made from; refused while the ledger is broken."""
         return {mark for release in self._sound_state().releases for mark in release.reserve.files}
 
+    def contents(self) -> list[tuple[Reserve, ContentMark]]:
+        """The releases whose tables are known by what they hold; refused while the ledger is broken."""
+        state = self._sound_state()
+        marked = ((release.reserve, state.content_of(release.reserve)) for release in state.releases)
+        return [(reserve, mark) for reserve, mark in marked if mark is not None]
+
     def _marked(self, files: Sequence[Path]) -> list[FileMark]:
         key, folder = self.key(), self.path.resolve().parent
         return [FileMark(seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
@@ -233,15 +246,15 @@ class Ledger:
         key = self.key()
         return [FileMark(table, 0, text_digest(table, key)) for table in tables]
 
-    def _marks(self, files: Sequence[Path], tables: Iterable[str], content: Content | None) -> list[FileMark]:
-        """Files, tables of a database, and the rows of a table in memory, by their `content`."""
-        digest = None if content is None else content(self.key())
-        in_memory = [] if digest is None else [FileMark(IN_MEMORY, 0, digest)]
-        return [*self._marked(files), *self._marked_tables(tables), *in_memory]
+    def _marks(self, files: Sequence[Path], tables: Iterable[str]) -> list[FileMark]:
+        """Files, and tables of a database."""
+        return [*self._marked(files), *self._marked_tables(tables)]
 
-    def _require_one_period(self, request: Request, marks: Sequence[FileMark], state: LedgerState) -> None:
+    def _require_one_period(
+        self, request: Request, marks: Sequence[FileMark], content: ContentMark | None, state: LedgerState
+    ) -> None:
         if request.series is not None:
-            require_one_period(request.series, marks, state, self.path.resolve().parent)
+            require_one_period(request.series, marks, content, state, self.path.resolve().parent)
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -273,13 +286,23 @@ class PreparedReservation:
     request: Request
     event: Reserve
     decided_by: DecidedBy | None
+    mark: ContentMark | None
+    doubts: tuple[Doubt, ...]
+
+    def judge(self, state: LedgerState) -> tuple[str, ...]:
+        """Refuses it, or returns in which ways it promises less than those before it, as somebody decided."""
+        request, doubts = self.request, (*self.doubts, *repeated(self.request.series, self.mark, state))
+        less = judge(request, state, self.decided_by, doubts)
+        self.ledger._require_one_period(request, self.event.files, self.mark, state)
+        return less
 
     def reserve(self) -> Reservation:
         """Records it, judged again by everything counted by now. From here on it counts."""
-        event, request = self.event, self.request
+        event = self.event
         with self.ledger._writing() as book:
-            less = judge(request, book.state, self.decided_by)
-            self.ledger._require_one_period(request, event.files, book.state)
+            less = self.judge(book.state)
+            if self.mark is not None:
+                store.keep_content(book.connection, self.mark)
             if less and self.decided_by:
                 book.append(Permit(self.decided_by.name, self.decided_by.reason, less), book.state.total)
             total = book.state.total + event.loss

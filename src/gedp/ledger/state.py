@@ -7,6 +7,7 @@ from gedp.accounting.composition import NOTHING, PrivacyLoss, Promise, compose, 
 from gedp.accounting.series import Charge, SeriesLoss, series_of
 from gedp.ledger.amounts import left_of, mu_up
 from gedp.ledger.chain import Head, Verification, running_totals
+from gedp.ledger.contents import ContentMark
 from gedp.ledger.entries import Abandon, Commit, Decision, Entry, Permit, Reserve
 from gedp.neighbors import Protection
 from gedp.neighbors.combine import is_narrower
@@ -80,6 +81,10 @@ class LedgerState:
     def permits(self) -> tuple[tuple[Entry, Permit], ...]:
         """The decisions to promise less than before, with the entries that hold them."""
         return tuple((e, e.event) for e in self.verification.entries if isinstance(e.event, Permit))
+
+    def content_of(self, reserve: Reserve) -> ContentMark | None:
+        """How the table of a release is known by what it holds, if that was recorded."""
+        return None if reserve.content is None else self.verification.contents.get(reserve.content)
 
     def remaining(self, budget: PrivacyLoss) -> PrivacyLoss:
         """What may still be spent of a budget."""

@@ -23,6 +23,7 @@ from gedp.errors import GedpError, Refused
 from gedp.files import LEDGER_MARK
 from gedp.ledger.amounts import loss_text
 from gedp.ledger.chain import Head, Row, Stored
+from gedp.ledger.contents import ContentMark
 from gedp.ledger.entries import Entry, Reserve, canonical, entry_text
 from gedp.sql import quoted_name
 
@@ -30,8 +31,11 @@ APPLICATION_ID = LEDGER_MARK
 FORMAT = 3
 #: Once the ledger holds a release with a period, which readers of format 3 do not know.
 FORMAT_OF_SERIES = 4
+#: Once it knows a table by what it holds, in a table of its own.
+FORMAT_OF_CONTENTS = 5
 #: Once it holds a release that is charged to other periods than that of its table.
-FORMAT_OF_CHARGES = 5
+FORMAT_OF_CHARGES = 6
+NEWEST = FORMAT_OF_CHARGES
 SYNCHRONOUS = "EXTRA"
 
 TABLES = {
@@ -62,6 +66,15 @@ TRIGGERS = dict(
         _forbid("identity_update", "UPDATE ON identity"),
         _forbid("identity_delete", "DELETE ON identity"),
         _forbid("identity_insert", "INSERT ON identity", "(SELECT count(*) FROM identity) > 0"),
+    )
+)
+
+#: What only ledgers of the format for contents have.
+CONTENTS = dict(
+    (
+        ("contents", "CREATE TABLE contents (digest TEXT NOT NULL, body TEXT NOT NULL)"),
+        _forbid("contents_update", "UPDATE ON contents"),
+        _forbid("contents_delete", "DELETE ON contents"),
     )
 )
 
@@ -149,7 +162,7 @@ def read_stored(connection: sqlite3.Connection) -> Stored:
         "SELECT CAST(sequence AS INTEGER), CAST(hash AS BLOB), CAST(total AS BLOB) FROM head"
     ).fetchall()
     head = Head(heads[0][0] or 0, heads[0][1] or b"", heads[0][2] or b"") if len(heads) == 1 else None
-    return Stored(_genesis(connection), stored, head, _schema_changes(connection))
+    return Stored(_genesis(connection), stored, head, _schema_changes(connection), _contents(connection))
 
 
 def append(connection: sqlite3.Connection, entry: Entry) -> None:
@@ -161,11 +174,17 @@ def append(connection: sqlite3.Connection, entry: Entry) -> None:
     connection.execute(
         "UPDATE head SET sequence = ?, hash = ?, total = ?", (entry.sequence, entry.hash, loss_text(entry.total))
     )
-    if _format_of(entry) > _format(connection):
-        connection.execute(f"PRAGMA user_version = {_format_of(entry)}")
+    _raise_format(connection, _format_of(entry))
     *others, last = read_stored(connection).rows  # a damaged page may hand out the place of another entry
     if tuple(others) != before or last.body.decode(errors="replace") != entry_text(entry):
         raise LedgerBrokenError("the ledger's file is damaged, so nothing was written. Restore it from a backup")
+
+
+def keep_content(connection: sqlite3.Connection, mark: ContentMark) -> None:
+    """Writes what a table is known again by, once; the first one raises the format of the ledger."""
+    _raise_format(connection, FORMAT_OF_CONTENTS)
+    if mark.digest not in _contents(connection):
+        connection.execute("INSERT INTO contents (digest, body) VALUES (?, ?)", (mark.digest, mark.text))
 
 
 def repair(connection: sqlite3.Connection, sequence: int, link: str, total: PrivacyLoss) -> None:
@@ -175,8 +194,10 @@ def repair(connection: sqlite3.Connection, sequence: int, link: str, total: Priv
         connection.execute(f"DROP TRIGGER {quoted_name(name)}")
     connection.execute("DELETE FROM head")
     _write_head(connection, sequence, link, loss_text(total))
-    for statement in TRIGGERS.values():
-        connection.execute(statement)
+    kept = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
+    for name, statement in _own_schema(connection).items():
+        if name not in {*kept, *TABLES}:
+            connection.execute(statement)
 
 
 def ledger_id(connection: sqlite3.Connection) -> str:
@@ -247,9 +268,9 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
         empty = " (the file is empty: was it cut off?)" if not path.stat().st_size else ""
         raise NotALedgerError(f"{path} is not a ledger{empty}")
     version = _format(connection)
-    if version > FORMAT_OF_CHARGES:
+    if version > NEWEST:
         raise LedgerError(
-            f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT_OF_CHARGES}). Upgrade gedp"
+            f"{path} was written by a newer gedp (format {version}; this one knows {NEWEST}). Upgrade gedp"
         )
     if version < FORMAT:
         raise LedgerError(f"{path} has no known format ({version})")
@@ -282,9 +303,33 @@ def _write_head(connection: sqlite3.Connection, sequence: int, link: str, total:
     connection.execute("INSERT INTO head (sequence, hash, total) VALUES (?, ?, ?)", (sequence, link, total))
 
 
+def _format(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _raise_format(connection: sqlite3.Connection, version: int) -> None:
+    if _format(connection) < FORMAT_OF_CONTENTS <= version:
+        for statement in CONTENTS.values():
+            connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {max(version, _format(connection))}")
+
+
+def _contents(connection: sqlite3.Connection) -> dict[str, bytes]:
+    """What tables are known again by, as it lies in the file."""
+    if not connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'contents'").fetchone():
+        return {}
+    found = connection.execute("SELECT CAST(digest AS TEXT), CAST(body AS BLOB) FROM contents")
+    return {str(digest): body or b"" for digest, body in found}
+
+
+def _own_schema(connection: sqlite3.Connection) -> dict[str, str]:
+    """The tables and triggers that a ledger of this format has."""
+    return {**TABLES, **TRIGGERS, **(CONTENTS if _format(connection) >= FORMAT_OF_CONTENTS else {})}
+
+
 def _schema_changes(connection: sqlite3.Connection) -> str:
     found = {str(name): sql for name, sql in connection.execute("SELECT name, sql FROM sqlite_master").fetchall()}
-    ours = {**TABLES, **TRIGGERS}
+    ours = _own_schema(connection)
     return ", ".join(sorted(name for name in {*found, *ours} if found.get(name) != ours.get(name)))
 
 

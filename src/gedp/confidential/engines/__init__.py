@@ -128,12 +128,6 @@ class Engine(Protocol):
     def identities(self) -> list[str]:
         """What the table, or each that it is made of, is called in its database, or elsewhere; none for files here."""
 
-    def content_digest(self, key: bytes, texts: Sequence[str], amounts: Mapping[str, Fraction]) -> str | None:
-        """A keyed digest of the rows of a table in memory, which has no other name; None for any other table.
-
-        It is that of these columns alone, whatever the order of the rows and the types of the columns.
-        """
-
     def require_unchanged(self) -> None:
         """Refuses a table whose files are no longer those that were opened."""
 

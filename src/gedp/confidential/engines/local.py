@@ -2,10 +2,9 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from fractions import Fraction
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -60,10 +59,6 @@ class LocalEngine(Part):
     def identities(self) -> list[str]:
         """What the table is called in its database; nothing for files."""
         return self._source.identities()
-
-    def content_digest(self, key: bytes, texts: Sequence[str], amounts: Mapping[str, Fraction]) -> str | None:
-        """A keyed digest of the rows, if they are in memory."""
-        return self.rows_digest(key, texts, amounts) if isinstance(self._source, InMemory) else None
 
     @property
     def has_schema(self) -> bool:

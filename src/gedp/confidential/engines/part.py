@@ -1,11 +1,9 @@
 """Some rows of a table, in DuckDB: the whole of it on one machine, or what a worker of many has at a time."""
 
-import hmac
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from fractions import Fraction
-from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -166,22 +164,6 @@ class Part:
         table: pa.Table = self._censored(lambda: self._connection.sql(sql).to_arrow_table())
         texts = {column: table.column(place).to_pylist() for place, column in enumerate(columns)}
         return texts, table.column(len(columns)).to_numpy().astype(np.int64)
-
-    def rows_digest(self, key: bytes, texts: Sequence[str], amounts: Mapping[str, Fraction]) -> str:
-        """A keyed digest of these columns, as texts and in units, that does not depend on the order of the rows.
-
-        What is added up is a hash of every row with the key. That finds the same rows again; it need not withstand
-        somebody who makes up rows and knows the key, since these are the rows of whoever has both.
-        """
-        columns = [f"{quoted_name(name)}::VARCHAR" for name in texts]
-        columns += [f"({self._whole(name, unit)})::VARCHAR" for name, unit in amounts.items()]
-        texts_of = ", ".join(f"{sql} AS text{place}" for place, sql in enumerate(columns))
-        values = [f"coalesce(length(text{place}) || ':' || text{place}, '-')" for place in range(len(columns))]
-        row = " || ".join([quoted_text(key.hex()), *values])
-        halves = [f"coalesce(sum(md5_number_{half}(row)), 0)" for half in ("upper", "lower")]
-        rows = f"(SELECT {row} AS row FROM (SELECT {texts_of} FROM source))"
-        found = self._numbers(["count(*)", *halves], source=rows)
-        return hmac.new(key, repr(found).encode(), sha256).hexdigest()
 
     def scan(
         self,

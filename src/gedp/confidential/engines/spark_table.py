@@ -4,8 +4,7 @@ import csv
 import errno
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -64,10 +63,6 @@ class SparkTable:
     def identities(self) -> list[str]:
         """The files behind the rows that are elsewhere, by their full addresses."""
         return [address for address in self._inputs if _path_here(address) is None]
-
-    def content_digest(self, key: bytes, texts: Sequence[str], amounts: Mapping[str, Fraction]) -> str | None:
-        """None: rows of a DataFrame are elsewhere."""
-        return None
 
     def require_unchanged(self) -> None:
         """Refuses files that are not the ones that were opened."""
