@@ -57,13 +57,8 @@ class FirstAnswer:
         return self._clipped_at(PsiAnswers(self.psi, omega, self.sigma).upper_bounds(tau))
 
     def reach(self, omega: FloatArray, tau: float) -> FloatArray:
-        """What each can move below its bound, in the attribute's own measure.
-
-        Where the bound had to be cut down, that counts as endless: such a sum is left to ψ, where there is a choice.
-        """
-        bounds = self.bounds(omega, tau)
-        reach = bounds.sensitivity * float(self.attribute.unit)
-        return np.where(bounds.bounds < self.most, reach, np.inf) if self.terms.allows_psi else reach
+        """What each can move below its bound, in the attribute's own measure."""
+        return self.bounds(omega, tau).sensitivity * float(self.attribute.unit)
 
     @property
     def least_reach(self) -> float:
