@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
-from gedp.neighbors.functions import NeighborFunction
+from gedp.neighbors.functions import NeighborFunction, in_full
 
 #: Values and ψ are taken to be this accurate, so the computed end of an interval counts as inside it.
 ROUNDING = 1e-12
@@ -80,4 +80,4 @@ class Protection:
         return ROUNDING * (self.gamma + larger * slope)
 
     def __str__(self) -> str:
-        return f"psi = {self.psi}, gamma = {self.gamma:g}"
+        return f"psi = {self.psi}, gamma = {in_full(self.gamma)}"
