@@ -62,7 +62,7 @@ def test_explain_says_what_holds_over_all_releases(releases: Path) -> None:
 
 
 def test_intervals_that_are_narrower_in_the_seventh_digit_are_said_to_be(tmp_path: Path) -> None:
-    """A release with gamma = 0.5 after one with 0.4999999: what holds for both is narrower than what the second says."""
+    """After a release with gamma = 0.4999999, what holds for all is narrower than what one with 0.5 says."""
     manifests = {}
     for gamma in ("0.4999999", "0.5", "0.50"):
         spec = spec_of(

@@ -77,7 +77,7 @@ def _sum_noise(unit: float) -> tuple[float, float]:
 
 
 def most_noise(attribute: Attribute) -> float:
-    """The most that a clipped sum can have, in the attribute's own measure: a plan keeps below it, or leaves it to ψ."""
+    """The most that a clipped sum can have, in the attribute's own measure; a plan keeps below it."""
     return LARGEST_SCALE * float(attribute.unit) / RAISE
 
 

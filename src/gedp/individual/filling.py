@@ -156,7 +156,9 @@ def fill(
         if partition.count == rows.cells and place == len(ordered) - 1:
             chosen = _fill_cells(rows, partition, terms, left, available, own, cell_fractions)
         else:
-            chosen = _fill_groups(rows, partition, terms, own + portions.fractions.get(partition.query, 0.0) * available)
+            chosen = _fill_groups(
+                rows, partition, terms, own + portions.fractions.get(partition.query, 0.0) * available
+            )
         noise[partition.query] = chosen
         left = left - chosen.charges(rows, partition)
     return Filling(noise, np.maximum(left, least))  # below only by rounding
