@@ -1,13 +1,18 @@
 """Whoever shows the promise of a release says when there are others from the same data, and what holds for all."""
 
+from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import gedp
 from gedp.explain.released import released_promise
 from gedp.explain.series import planned_series
-from tests.helpers.builder import spec_of
+from gedp.neighbors import Log, Protection, Sqrt
+from tests.helpers.builder import spec_of, table_of
 from tests.helpers.desks import catalogue_of
 from tests.helpers.runs import gedp as command
 from tests.helpers.runs import write_case
@@ -72,3 +77,26 @@ def test_a_year_of_tables_with_columns_of_other_quarters_counts_those_of_the_nex
     assert "(μ = 0.8, spent on 2016Q1)" in quarter  # by its own table twice, and twice by that of 2016Q2
     # Four tables with jobs, four with those of the quarter before, five with sums of two quarters: 13 x 0.16.
     assert "(μ = 1.4423, spent on 2016Q1 to 2016Q4)" in year
+
+
+def test_intervals_that_are_narrower_in_the_seventh_digit_are_said_to_be(tmp_path: Path) -> None:
+    """After a release with gamma = 0.4999999, what holds for all is narrower than what one with 0.5 says."""
+    manifests = {}
+    for gamma in ("0.4999999", "0.5", "0.50"):
+        spec = spec_of(
+            attributes={"emp": {"psi": "sqrt", "gamma": Decimal(gamma)}}, queries=[{"name": "all", "by": [], "mu": 1}]
+        )
+        out = tmp_path / gamma
+        gedp.run(spec, table=table_of(), out=out, ledger=tmp_path / "t.ledger", seed=1, answers_only=True)
+        manifests[gamma] = gedp.read_release(out).manifest
+    first, *others = (" ".join(released_promise(manifest)) for manifest in manifests.values())
+    assert "narrower" not in first
+    for said in others:
+        assert "these narrower intervals hold: emp: psi = sqrt(x), gamma = 0.4999999." in said
+
+
+@given(number=st.floats(min_value=1e-300, max_value=1e300))
+def test_protections_that_differ_are_written_differently(number: float) -> None:
+    near = Protection(Sqrt(), float(np.nextafter(number, np.inf)))
+    assert str(near) != str(Protection(Sqrt(), number))
+    assert str(Protection(Log(number), 1)) != str(Protection(Log(near.gamma), 1))

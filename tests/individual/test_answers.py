@@ -17,6 +17,7 @@ from gedp.confidential.engines.twice import _Seen
 from gedp.confidential.measure import rehearse
 from gedp.confidential.table import open_table
 from gedp.errors import GedpError, TableChangedError
+from gedp.individual.bounds import For
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.policy import Attribute, Closeness, Data, Policy, Query, Spec
@@ -125,7 +126,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
         answered = NumbersInMemory(asked.of_row, {"x__psi": omega[rows]})
         plan, described = job._plan("x", answered, groups)
         sigma = plan.second_sigma(asked.of_row, omega[rows])
-        found.append((plan, described, plan.bounds(omega[rows]).bounds, sigma))
+        found.append((plan, described, plan.bounds(omega[rows], For.CLIPPING).bounds, sigma))
     (one, described, bounds, sigma), (two, *others) = found
     assert described == others[0]
     assert np.array_equal(bounds[order], others[1])

@@ -25,6 +25,7 @@ from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.varied import varied_psi
 from gedp.individual import CondensedAnswers
+from gedp.individual.bounds import For
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.noise.gaussian import Steps
 from gedp.passes import Batch, ByPlace
@@ -195,4 +196,6 @@ def bounds_of(asked: Asked, omega: Mapping[str, FloatArray]) -> dict[str, IntArr
     groups = {query.name: job.cells.groups(query.by) for query in asked.queries}
     with np.errstate(over="ignore", invalid="ignore"):
         answered = NumbersInMemory(asked.of_row, {f"{name}{PSI_SUFFIX}": told for name, told in omega.items()})
-        return {name: job._plan(name, answered, groups)[0].bounds(told).bounds for name, told in omega.items()}
+        return {
+            name: job._plan(name, answered, groups)[0].bounds(told, For.CLIPPING).bounds for name, told in omega.items()
+        }

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.microdata.solve import DIRECT_LIMIT, ROUNDING, ConvergenceError, Marginal, fit_cells, pool
+from gedp.microdata.solve import DIRECT_LIMIT, ROUNDING, ConvergenceError, Marginal, MarginalSystem, fit_cells, pool
 from gedp.microdata.weights import least_norm
 
 Direct = list[tuple[FloatArray, FloatArray]]
@@ -80,9 +80,26 @@ def test_cells_are_those_of_dense_least_squares(direct_limit: int, problem: tupl
     assert system.residual < 1e-9
 
 
+def contradictory() -> tuple[Direct, list[Marginal]]:
+    """Two answers for the total that disagree, much more precise than the cells: most of what is added up cancels."""
+    direct, of_cell = [(np.zeros(3), np.array([1.0, 100.0, 300.0]))], np.zeros(3, dtype=np.int32)
+    one = Marginal(of_cell, np.array([-100.0]), np.array([1e-3]))
+    return direct, [one, Marginal(of_cell + 1, np.array([3.0, 100.0]), np.array([1.0, 1e-3]))]
+
+
 @given(problem=problems())
+@example(problem=contradictory())
 def test_a_residual_that_is_rounding_error_is_stated_alike_in_every_run(problem: tuple[Direct, list[Marginal]]) -> None:
     assert fit_cells(*problem, DIRECT_LIMIT).system.residual == ROUNDING
+
+
+def test_a_residual_that_is_more_than_rounding_error_is_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A solver whose steps each leave a ten-thousandth, so that three leave 1e-12."""
+    solved = MarginalSystem._direct
+    monkeypatch.setattr(MarginalSystem, "_direct", lambda system, right: (1 - 1e-4) * solved(system, right))
+    cells, of_cell = [(np.zeros(3), np.ones(3))], np.array([0, 0, 1], dtype=np.int32)
+    fit = fit_cells(cells, [Marginal(of_cell, np.array([5.0, 7.0]), np.array([1.0, 2.0]))])
+    assert fit.system.residual == pytest.approx(1e-12, rel=0.01)
 
 
 @given(problem=problems(least=1), seed=st.integers(0, 99))

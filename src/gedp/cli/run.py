@@ -12,8 +12,10 @@ from gedp.cli.engines import engine_options
 from gedp.cli.series import assumed, series_options
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from gedp.confidential.run import RunPlan
-    from gedp.release import ReleaseFolder, Together
+    from gedp.release import Individual, ReleaseFolder, Together
 
 _PATH = click.Path(path_type=Path)
 
@@ -150,8 +152,6 @@ def command(
 
 
 def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
-    from statistics import median
-
     from gedp.explain.wording import most_on_a_period
     from gedp.ledger.amounts import mu_down, mu_up
     from gedp.numbers import strength
@@ -163,20 +163,13 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
         ": from this release no true value can be told from another inside its uncertainty interval better than N(0,1) "
         f"from N({strength(prices.total.mu)},1)"
     )
-    chosen = manifest.individual.values()
     said = (
         f"Released {queries}, {manifest.establishments:,} establishments, to {release.folder}"
         f"{'' if manifest.is_seeded else promise}. It spent mu = {mu_up(prices.total)}{most_on_a_period(prices)} of a "
         f"budget of {mu_down(prices.budget)}{_of(plan)}."
     )
-    if chosen:
-        gains = [error / each.floor[query] for each in chosen for query, error in each.errors.items()]
-        less = (
-            f"; the tables' errors are predicted {1 - median(gains):.0%} smaller than if all paid alike"
-            if gains
-            else ""
-        )
-        said += f"\nNo establishment pays more than its pool{less}."
+    if manifest.individual:
+        said += f"\nNo establishment pays more than its pool{_gain(manifest.individual.values())}."
     if plan.ledger_is_new:
         said += f"\nA new ledger was created for these data; nothing had been recorded before: {plan.ledger}"
     elif manifest.together is not None:
@@ -193,6 +186,18 @@ def _of(plan: "RunPlan") -> str:
     if period is None:
         return ""
     return f" for each {period.kind}" if plan.prices.charges else f" for {period}"
+
+
+def _gain(individual: "Collection[Individual]") -> str:
+    """What individual accounting gains: for half of the tables as much or more."""
+    from statistics import median
+
+    parts = [error / each.floor[query] for each in individual for query, error in each.errors.items()]
+    if not parts:
+        return ""
+    percent = round(100 * (1 - median(parts)))
+    predicted = f"{percent}% smaller" if percent > 0 else "no larger"
+    return f"; the tables' errors are predicted {predicted} than if all paid alike"
 
 
 def _most_in_a_year(together: "Together") -> str:

@@ -8,6 +8,7 @@ import numpy as np
 from gedp.arrays import FloatArray, IntArray, max_by
 from gedp.confidential.table import Groups
 from gedp.confidential.tally import Units
+from gedp.individual.bounds import For
 from gedp.individual.classes import ClassInterval, ClassTable, Possible, class_of
 from gedp.passes import Batch, ByPlace, Key, Reads
 from gedp.passes.lookup import Lookup
@@ -97,12 +98,13 @@ def possible_classes(
     lowest: Mapping[str, FloatArray],
     highest: Mapping[str, FloatArray],
     count: int,
+    use: For = For.CLIPPING,
 ) -> Possible:
     """The classes that are possible between two answers, for each of `count` groups or establishments."""
     ends = []
     for each in table.classes:
         if each.attribute in intervals:
-            ends.append(intervals[each.attribute](lowest[each.attribute], highest[each.attribute]))
+            ends.append(intervals[each.attribute](lowest[each.attribute], highest[each.attribute], use))
         else:
             ends.append((np.zeros(count, dtype=np.int32), np.full(count, each.count - 1, dtype=np.int32)))
     return Possible(tuple(low for low, _ in ends), tuple(high for _, high in ends))

@@ -46,14 +46,14 @@ class CombinationNoise:
 
     @property
     def most(self) -> float:
-        """What the weighted bounds of one establishment may add up to, half of it, so that noise and sums have a grid.
+        """What the weighted bounds of one establishment may add up to, a third of it: noise and sums must have a grid.
 
         Sums of every attribute are below 2^53 units. Where that is not enough, so many establishments must fit.
         """
-        largest_noise = LARGEST_SCALE * float(self.mu) / 4.01
+        largest_noise = LARGEST_SCALE * float(self.mu) / 6.01
         if self.weights.total * MOST_UNITS <= MOST_STEPS:
             return largest_noise
-        return min(largest_noise, float(MOST_STEPS // (2 * self.rows)))
+        return min(largest_noise, float(MOST_STEPS // (3 * self.rows + 1)))
 
     @property
     def least(self) -> float:
@@ -70,9 +70,12 @@ class CombinationNoise:
             problem = "there is no grid for its noise, since its coefficients and units are too far apart"
             raise DomainError(f"{asked} in query {query!r}: {problem}. Take rounder coefficients, or a larger mu")
 
-    def bounds(self, spec: Spec, upper: Mapping[str, FloatArray]) -> CombinedBounds:
+    def bounds(
+        self, spec: Spec, upper: Mapping[str, FloatArray], crowded_by: Mapping[str, FloatArray] | None = None
+    ) -> CombinedBounds:
         """Where values are cut off, from upper bounds on them in units, and what the combination can then move."""
-        return combined_bounds(self.weights, spec.policy.attributes, upper, most=self.most, least=self.least)
+        attributes, most, least = spec.policy.attributes, self.most, self.least
+        return combined_bounds(self.weights, attributes, upper, most=most, least=least, crowded_by=crowded_by)
 
     def grid(self, sensitivity: FloatArray) -> SumGrid:
         """The noise of groups in which the combination can move so much."""

@@ -35,7 +35,7 @@ from gedp.confidential.own_classes import OwnClasses, OwnTotals, PlannedEntries
 from gedp.confidential.own_combinations import OwnCombination, OwnCombinationTotals, PlannedCombination
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import ROWS, CellSums
-from gedp.confidential.varied import VariedPsi, clipping_range
+from gedp.confidential.varied import VariedPsi, clipping_range, most_noise
 from gedp.errors import TableChangedError
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, Partition, Terms
 from gedp.individual.charges import largest_share
@@ -44,7 +44,7 @@ from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.passes import ByPlace, Joined, Reducible
-from gedp.planning.choice import Choice, choose
+from gedp.planning.choice import Choice, choose, set_aside
 from gedp.policy import COUNT, Attribute, Query, Spec, whole_pools
 from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import Progress
@@ -81,7 +81,8 @@ class AttributePool:
 
     def terms(self, attribute: Attribute) -> Terms:
         """The same as numbers to plan with."""
-        return Terms(attribute.protection, float(self.mu**2), float(self.rest) * (1 - MARGIN))
+        rest = float(self.rest) * (1 - MARGIN)
+        return Terms(attribute.protection, float(self.mu**2), rest, most_noise(attribute))
 
 
 @dataclass(frozen=True, repr=False)
@@ -254,11 +255,10 @@ class IndividualJob:
 
     def _plan(self, name: str, answered: Reducible, groups: Mapping[str, Groups]) -> tuple[PlannedRows, Individual]:
         """What follows for one attribute; refused if anybody would pay more than the pool."""
-        attribute, pool = self.spec.policy.attributes[name], self.pools[name]
-        first = FirstAnswer(attribute, pool.terms(attribute), *clipping_range(attribute, pool.rest))
+        pool = self.pools[name]
         with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
             lookup, counts = self.cells.lookup, self.cells.counts
-            answers = CondensedAnswers.seen(first, f"{name}{PSI_SUFFIX}", lookup, counts, answered)
+            answers = CondensedAnswers.seen(self._first(name), f"{name}{PSI_SUFFIX}", lookup, counts, answered)
             choice = self._choose(answers, groups)
         noise = {query: _noise(each, pool.varied) for query, each in choice.filling.noise.items()}
         of_cells = {query: groups[query].of_cell for query in noise}
@@ -274,9 +274,24 @@ class IndividualJob:
         charges = answered.reduce(Charges(lookup, f"{name}{PSI_SUFFIX}", plan)).highest[CHARGED]
         return plan, _described(choice, pool, largest_share(pool.mu**2, [charges], pool.pool))
 
+    def _first(self, name: str) -> FirstAnswer:
+        """How the first answers about an attribute are read.
+
+        Where there is no ψ to answer sums by, a grid must carry every clipped sum at the price that is set aside.
+        """
+        attribute, pool = self.spec.policy.attributes[name], self.pools[name]
+        terms = pool.terms(attribute)
+        aside = set_aside(terms, self._importance(name), self.shares.get(name)).reserves
+        most, least = clipping_range(attribute, float(pool.rest), min(aside.values(), default=terms.pool))
+        return FirstAnswer(attribute, terms, float(MOST_UNITS) if terms.allows_psi else most, least)
+
+    def _importance(self, name: str) -> dict[str, float]:
+        """Of the tables of an attribute."""
+        return {query.name: float(query.importance[name]) for query in self._tables if name in query.importance}
+
     def _choose(self, answers: CondensedAnswers, groups: Mapping[str, Groups]) -> Choice:
         name = answers.each.attribute.name
-        asked = {query.name: float(query.importance[name]) for query in self._tables if name in query.importance}
+        asked = self._importance(name)
         partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
         signed = isinstance(answers.each.psi, Signed)
         tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)

@@ -16,6 +16,7 @@ from gedp.confidential.mechanisms import PsiMechanism
 from gedp.confidential.tally import ROWS
 from gedp.confidential.varied import VariedPsi
 from gedp.individual import Bills, ClippingBounds, FirstAnswer
+from gedp.individual.bounds import For
 from gedp.individual.charges import charge
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid
@@ -59,19 +60,23 @@ class PlannedRows:
     drawn: Bills  # in units, by the noise itself
     noise: Mapping[str, DrawnNoise]
 
-    def bounds(self, omega: FloatArray) -> ClippingBounds:
+    def bounds(self, omega: FloatArray, use: For) -> ClippingBounds:
         """Where values are cut off, and how far they can move below."""
-        return self.first.bounds(omega, self.tau)
+        return self.first.bounds(omega, self.tau, use)
 
     def second_sigma(self, cells: CodeArray, omega: FloatArray) -> FloatArray:
         """The noise of second answers: by what is left after the tables."""
-        reach = self.first.reach(omega, self.tau)
+        return self._sigma_left(cells, self.bounds(omega, For.PLANNING))
+
+    def _sigma_left(self, cells: CodeArray, bounds: ClippingBounds) -> FloatArray:
+        reach = bounds.sensitivity * self.varied.unit
         return self.varied.sigma(self.planned.left(cells, reach, self.first.terms))
 
     def charges(self, cells: CodeArray, omega: FloatArray) -> FloatArray:
         """What establishments pay for everything after the first answers, by the noise that is drawn."""
-        of_tables = self.drawn.paid(cells, self.bounds(omega).sensitivity)
-        return of_tables + charge(self.varied.sensitivity, self.second_sigma(cells, omega))
+        bounds = self.bounds(omega, For.CHARGING)
+        of_tables = self.drawn.paid(cells, bounds.sensitivity)
+        return of_tables + charge(self.varied.sensitivity, self._sigma_left(cells, bounds))
 
 
 @dataclass(frozen=True, repr=False)
@@ -174,7 +179,7 @@ class OwnClipping:
         added: dict[Key, IntArray] = {ROWS: sums_of_whole(batch.cells, np.ones(batch.rows), self.cells.count)}
         for name, plan in self.planned.items():
             amounts = batch.amounts[name]
-            bounds = plan.bounds(batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy()).bounds
+            bounds = plan.bounds(batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy(), For.CLIPPING).bounds
             added[name] = sums_of_whole(batch.cells, amounts, self.cells.count)
             added[name, CLIPPED] = sums_of_whole(batch.cells, np.clip(amounts, -bounds, bounds), self.cells.count)
         return ByPlace(added)

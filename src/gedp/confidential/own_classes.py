@@ -18,7 +18,7 @@ from gedp.confidential.classes import EntryNoise
 from gedp.confidential.individual_rows import CHARGED, PlannedRows
 from gedp.confidential.mechanisms import pnc_range
 from gedp.confidential.table import Groups
-from gedp.individual.bounds import ClippingBounds
+from gedp.individual.bounds import ClippingBounds, For
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.classes import (
     ClassInterval,
@@ -71,23 +71,23 @@ class OwnClasses:
         """The noise that everybody can pay for."""
         return EntryNoise(mu_for(self.parts[asked]), float(self.spec.output.confidence))
 
-    def possible(self, batch: Batch) -> Possible:
+    def possible(self, batch: Batch, use: For) -> Possible:
         """The classes that are possible for each of these rows."""
         omega = {name: _omega(batch, name) for name in self.table.query.classed(self.spec.classes)}
-        return possible_classes(self.table, self.intervals, omega, omega, batch.rows)
+        return possible_classes(self.table, self.intervals, omega, omega, batch.rows, use)
 
-    def bounds(self, asked: str, batch: Batch, combination: int) -> ClippingBounds:
+    def bounds(self, asked: str, batch: Batch, combination: int, use: For) -> ClippingBounds:
         """Where values of these rows are cut off if they are in this combination."""
         attribute = self.spec.policy.attributes[asked]
         most, least = pnc_range(mu_for(self.parts[asked]))
-        own = self.planned[asked].bounds(_omega(batch, asked)).bounds.astype(np.float64)
+        own = self.planned[asked].bounds(_omega(batch, asked), use).bounds.astype(np.float64)
         return bounds_in(self.table, attribute, own, combination, most=most, least=least)
 
-    def squared_reach(self, asked: str, batch: Batch, possible: Possible, combination: int) -> FloatArray:
+    def squared_reach(self, asked: str, batch: Batch, possible: Possible, combination: int, use: For) -> FloatArray:
         """R of each of these rows in this combination."""
         if asked == COUNT:
             return squared_reach_of_counts(self.table, possible, combination)
-        attribute, bounds = self.spec.policy.attributes[asked], self.bounds(asked, batch, combination)
+        attribute, bounds = self.spec.policy.attributes[asked], self.bounds(asked, batch, combination, use)
         return squared_reach_of_sums(self.table, attribute, possible, bounds, combination)
 
     def planned_noise(self, answered: Reducible) -> "PlannedEntries":
@@ -130,10 +130,10 @@ class OwnReaches:
     def __call__(self, batch: Batch) -> ByPlace:
         """The largest of these rows."""
         own, group = self.own, self.own.groups.of_cell[batch.cells]
-        possible, highest = own.possible(batch), dict[Key, FloatArray]()
+        possible, highest = own.possible(batch, For.PLANNING), dict[Key, FloatArray]()
         for asked in own.table.query.asked:
             by_entry = [
-                max_by(group, own.squared_reach(asked, batch, possible, each), own.groups.count)
+                max_by(group, own.squared_reach(asked, batch, possible, each, For.PLANNING), own.groups.count)
                 for each in range(own.table.combinations)
             ]
             highest[asked] = np.stack(by_entry, axis=1).ravel()
@@ -159,12 +159,13 @@ class OwnCharges:
     def __call__(self, batch: Batch) -> ByPlace:
         """The most in every group; what is not a number counts as endless."""
         own, group = self.own, self.own.groups.of_cell[batch.cells]
-        possible, highest = own.possible(batch), dict[Key, FloatArray]()
+        possible, highest = own.possible(batch, For.CHARGING), dict[Key, FloatArray]()
         for asked, sigma in self.sigma.items():
             paid = np.zeros(batch.rows)
             for each in range(own.table.combinations):
                 of_entry = sigma[group.astype(np.int64) * own.table.combinations + each]
-                paid = np.maximum(paid, charge(np.sqrt(own.squared_reach(asked, batch, possible, each)), of_entry))
+                reach = np.sqrt(own.squared_reach(asked, batch, possible, each, For.CHARGING))
+                paid = np.maximum(paid, charge(reach, of_entry))
             most = np.where(np.isnan(paid), np.inf, paid)
             highest[asked, str(CHARGED)] = max_by(group, most, own.groups.count)
         return ByPlace(highest=highest)
@@ -189,7 +190,7 @@ class OwnTotals:
             class_of(edges, batch.amounts[each.attribute])
             for each, edges in zip(own.table.classes, own.table.edges, strict=True)
         ]
-        classes = own.possible(batch).clipped(np.arange(batch.rows, dtype=np.int32), found)
+        classes = own.possible(batch, For.CLIPPING).clipped(np.arange(batch.rows, dtype=np.int32), found)
         place, added = own.table.places(group, classes), dict[Key, IntArray]()
         for asked in own.table.query.asked:
             values = np.ones(batch.rows, dtype=np.int64)
@@ -204,7 +205,7 @@ class OwnTotals:
         bound = np.zeros(batch.rows, dtype=np.int64)
         for each in range(self.own.table.combinations):
             inside = combinations == each
-            bound[inside] = self.own.bounds(asked, batch, each).bounds[inside]
+            bound[inside] = self.own.bounds(asked, batch, each, For.CLIPPING).bounds[inside]
         return bound
 
 

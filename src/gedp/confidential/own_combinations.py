@@ -15,6 +15,7 @@ from gedp.confidential.combinations import COMBINED, CombinationNoise, combinati
 from gedp.confidential.individual_rows import CHARGED, PlannedRows
 from gedp.confidential.own_classes import mu_for
 from gedp.confidential.table import Groups
+from gedp.individual.bounds import For
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.combinations import CombinedBounds
 from gedp.passes import Batch, ByPlace, Reads, Reducible
@@ -60,11 +61,18 @@ class OwnCombination:
         """The first answers about its attributes."""
         return tuple(f"{name}{PSI_SUFFIX}" for name in self.parts)
 
-    def bounds(self, batch: Batch) -> CombinedBounds:
-        """Where values of these rows are cut off, and what each of them can move."""
+    def bounds(self, batch: Batch, use: For) -> CombinedBounds:
+        """Where values of these rows are cut off, and what each of them can move.
+
+        Where all are cut down in proportion, that is by more for clipping than for charges, and then for plans.
+        """
+        opposite = For(For.PLANNING - use)
+        return self.noise.bounds(self.spec, self._own(batch, use), self._own(batch, opposite))
+
+    def _own(self, batch: Batch, use: For) -> dict[str, FloatArray]:
+        """The bounds of these rows, attribute by attribute."""
         omega = {name: batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy() for name in self.parts}
-        own = {name: self.planned[name].bounds(omega[name]).bounds.astype(np.float64) for name in self.parts}
-        return self.noise.bounds(self.spec, own)
+        return {name: self.planned[name].bounds(omega[name], use).bounds.astype(np.float64) for name in self.parts}
 
     def planned_noise(self, answered: Reducible) -> "PlannedCombination":
         """What the noise of every group must hide, and what anybody pays; refused if that is more than set aside."""
@@ -96,10 +104,8 @@ class OwnReach:
 
     def __call__(self, batch: Batch) -> ByPlace:
         """The largest of these rows."""
-        groups = self.own.groups
-        return ByPlace(
-            highest={_REACH: max_by(groups.of_cell[batch.cells], self.own.bounds(batch).sensitivity, groups.count)}
-        )
+        groups, sensitivity = self.own.groups, self.own.bounds(batch, For.PLANNING).sensitivity
+        return ByPlace(highest={_REACH: max_by(groups.of_cell[batch.cells], sensitivity, groups.count)})
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,7 +123,7 @@ class OwnCharge:
     def __call__(self, batch: Batch) -> ByPlace:
         """The most in every group; what is not a number counts as endless."""
         group = self.own.groups.of_cell[batch.cells]
-        paid = charge(self.own.bounds(batch).sensitivity, self.sigma[group])
+        paid = charge(self.own.bounds(batch, For.CHARGING).sensitivity, self.sigma[group])
         most = np.where(np.isnan(paid), np.inf, paid)
         return ByPlace(highest={CHARGED: max_by(group, most, self.own.groups.count)})
 
@@ -137,5 +143,5 @@ class OwnCombinationTotals:
     def __call__(self, batch: Batch) -> ByPlace:
         """What these rows come to."""
         own = self.own
-        combined = own.bounds(batch).combined(own.noise.weights, batch.amounts, slice(None))
+        combined = own.bounds(batch, For.CLIPPING).combined(own.noise.weights, batch.amounts, slice(None))
         return ByPlace({COMBINED: sums_of_whole(own.groups.of_cell[batch.cells], combined, own.groups.count)})

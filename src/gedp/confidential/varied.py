@@ -22,6 +22,8 @@ from gedp.policy import Attribute
 from gedp.release.estimates import PsiAnswers
 
 _ROUND_UP = 1 + 2.0**-50
+#: How much less noise than a grid carries the largest bound has, so that rounding a price is never too much.
+WIDER = 1.001
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def varied_psi(attribute: Attribute, pool: Fraction) -> VariedPsi:
         least, most = grid.least_sigma, grid.most_sigma
     prices = float(pool) * np.array([LEAST_SECOND * LEAST_LEFT, 1.0])
     widest, narrowest = mechanism.sigma(prices)
-    if not (least <= narrowest and widest <= most and clipping_range(attribute, pool)[0] >= 1):
+    lowest = float(pool) * LEAST_FRACTION * LEAST_LEFT
+    if not (least <= narrowest and widest <= most and clipping_range(attribute, float(pool), lowest)[0] >= 1):
         raise DomainError(
             f"{attribute.name}: there is no grid for noise of {narrowest:.3g} to {widest:.3g} in {protection.psi}. "
             "Spend another mu, or take another gamma or unit"
@@ -73,17 +76,23 @@ def _sum_noise(unit: float) -> tuple[float, float]:
     return finest * unit, LARGEST_SCALE * unit
 
 
-def clipping_range(attribute: Attribute, pool: Fraction) -> tuple[float, float]:
-    """The largest bound and the least sensitivity, in units, whose noise the grid of sums can carry at any price.
+def most_noise(attribute: Attribute) -> float:
+    """The most that a clipped sum can have, in the attribute's own measure; a plan keeps below it."""
+    return LARGEST_SCALE * float(attribute.unit) / RAISE
 
-    As `pnc_range`: bounds are known only after the first answers were paid for, so none may fail then. What a value can
-    move grows with its bound, so the largest bound is found by bisection; 0 where not even one unit will do.
+
+def clipping_range(attribute: Attribute, pool: float, price: float) -> tuple[float, float]:
+    """The largest bound whose noise the grid of sums carries at this price, the least sensitivity at that of the pool.
+
+    Both are in units. As `pnc_range`: bounds are known only after the first answers were paid for, so none may fail
+    then. What a value can move grows with its bound, so the largest is found by bisection; 0 where not even one unit
+    will do.
     """
     least, most = _sum_noise(1.0)
-    furthest = most * math.sqrt(float(pool) * LEAST_FRACTION * LEAST_LEFT) / RAISE
+    furthest = most * math.sqrt(price) / WIDER
     low, high = 0, MOST_UNITS + 1
     while high - low > 1:
         middle = (low + high) // 2
         reach = clipping_bounds(attribute, np.array([middle * float(attribute.unit)])).sensitivity[0]
         low, high = (middle, high) if reach <= furthest else (low, middle)
-    return float(low), least * math.sqrt(float(pool)) * RAISE
+    return float(low), least * math.sqrt(pool) * RAISE

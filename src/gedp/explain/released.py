@@ -3,6 +3,7 @@
 from gedp.accounting.composition import power
 from gedp.explain.series import charged_sentences
 from gedp.explain.wording import promise_sentence
+from gedp.ledger.amounts import mu_up
 from gedp.numbers import bound, counted
 from gedp.policy import Spec, price
 from gedp.release import Manifest
@@ -26,9 +27,9 @@ def explained_promise(spec: Spec, released: Manifest | None = None) -> list[str]
 def all_releases(manifest: Manifest) -> list[str]:
     """What all releases from the same data promise together; nothing where this release promises the same."""
     said = manifest.together
-    alone = f"{manifest.prices.total.mu:.4f}"
-    if said is None or (said.releases == 1 and not said.decisions and f"{float(said.mu):.4f}" == alone):
+    if said is None or (said.releases == 1 and not said.decisions and said.mu == mu_up(manifest.prices.total)):
         return []
+    # The texts have all digits, so protections are equal where their texts are.
     own = {name: str(attribute.protection) for name, attribute in manifest.spec.policy.attributes.items()}
     narrower = [f"{name}: {text}" for name, text in said.attributes.items() if own.get(name, text) != text]
     reached = bound(float(power(float(said.mu), FALSE_ALARMS)))

@@ -142,11 +142,9 @@ class CondensedAnswers:
         expected[0] -= _shares(first.expected, largest)
         which, cell = np.nonzero(times > 0)
         each = 1 / (times[which, cell] * STEPS)
-        with np.errstate(invalid="ignore"):  # of what is endless, all or nothing
-            squares = np.where(reach[which, cell] > 0, reach[which, cell] * each * widest[cell] ** 2, 0.0)
         return Rows(
             cell.astype(np.int32),
-            np.maximum(np.sqrt(squares), self.each.least_reach),
+            np.maximum(np.sqrt(reach[which, cell] * each * widest[cell] ** 2), self.each.least_reach),
             expected[which, cell] * each * largest[cell],
             times[which, cell],
         )

@@ -32,9 +32,7 @@ class Bills:
 
     def paid(self, cell: CodeArray, reach: FloatArray) -> FloatArray:
         """What establishments pay, by their cells and by how far they can move."""
-        by_reach = self.by_reach[cell]
-        with np.errstate(invalid="ignore"):  # who can move without end is in no clipped sum
-            return self.alike[cell] + np.where(by_reach > 0, by_reach * reach**2, 0.0)
+        return self.alike[cell] + self.by_reach[cell] * reach**2
 
     def left(self, cell: CodeArray, reach: FloatArray, terms: Terms) -> FloatArray:
         """What is left of the pool for second answers: never nothing, so that their noise has a size."""

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
-from gedp.individual.bounds import RAISE, ClippingBounds, bounds_at
+from gedp.individual.bounds import RAISE, ClippingBounds, For, apart, bounds_at
 from gedp.neighbors import NeighborFunction
 from gedp.policy import Attribute, Classes, ClassQuery
 
 #: An establishment that changes its class leaves one entry and enters another.
 ENTRIES = 2
+_LARGEST_END = 1e150  # finite, and beyond all edges
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,12 +113,16 @@ class ClassInterval:
     tau: float
     edges: FloatArray  # in the attribute's own measure
 
-    def __call__(self, lowest: FloatArray, highest: FloatArray) -> tuple[CodeArray, CodeArray]:
+    def __call__(self, lowest: FloatArray, highest: FloatArray, use: For = For.CLIPPING) -> tuple[CodeArray, CodeArray]:
         """The lowest and the highest class, from the lowest and the highest answer."""
-        outer = lowest - self.tau * self.sigma, highest + self.tau * self.sigma
-        ends = (self.psi.inverse(np.maximum(end, self.psi.lowest)) for end in outer)
-        low, high = (np.clip(np.searchsorted(self.edges, end, side="right") - 1, 0, None) for end in ends)
-        return low.astype(np.int32), np.maximum(low, high).astype(np.int32)
+        low = self._class_of(lowest - self.tau * self.sigma, -use)
+        return low, np.maximum(low, self._class_of(highest + self.tau * self.sigma, use))
+
+    def _class_of(self, outer: FloatArray, times: int) -> CodeArray:
+        """The class of an end of an interval in ψ, moved by so many times what machines may be apart."""
+        end = np.minimum(self.psi.inverse(np.maximum(outer, self.psi.lowest)), _LARGEST_END)
+        moved = end + times * apart(self.psi, end, np.abs(outer)) if times else end
+        return np.clip(np.searchsorted(self.edges, moved, side="right") - 1, 0, None).astype(np.int32)
 
 
 def squared_reach_of_counts(table: ClassTable, possible: Possible, combination: int) -> FloatArray:

@@ -33,21 +33,35 @@ class CombinedBounds:
 
 
 def combined_bounds(
-    weights: Weights, attributes: Mapping[str, Attribute], upper: Mapping[str, FloatArray], *, most: float, least: float
+    weights: Weights,
+    attributes: Mapping[str, Attribute],
+    upper: Mapping[str, FloatArray],
+    *,
+    most: float,
+    least: float,
+    crowded_by: Mapping[str, FloatArray] | None = None,
 ) -> CombinedBounds:
     """Bounds of all attributes from upper bounds on their values, in units; sensitivities are at least `least`.
 
     Where the weighted bounds add up to more than `most`, which no grid could carry, all are cut down in proportion.
-    They then add up to at most twice as much, as long as the weights add up to no more than `most`.
+    They then add up to at most twice as much, as long as the weights add up to no more than `most`. `crowded_by` has
+    bounds that they are cut down by in the place of their own, up to a unit and rounding above or below them: then
+    three times as much.
     """
-    whole = {name: np.ceil(np.minimum(upper[name], MOST_UNITS)) for name in weights.of}
+    whole, crowd = ({name: _whole(each[name]) for name in weights.of} for each in (upper, crowded_by or upper))
     own = {name: bounds_at(attributes[name], bounds) for name, bounds in whole.items()}
-    together = _weighted(weights, {name: each.bounds.astype(np.float64) for name, each in own.items()})
+    together = _weighted(weights, crowd)
     factor = np.minimum(most / together, 1.0)
     if (factor < 1).any():
         own = {name: bounds_at(attributes[name], np.floor(each.bounds * factor)) for name, each in own.items()}
     sensitivity = _weighted(weights, {name: each.sensitivity for name, each in own.items()}) * RAISE
     return CombinedBounds({name: each.bounds for name, each in own.items()}, np.maximum(sensitivity, least))
+
+
+def _whole(upper: FloatArray) -> FloatArray:
+    """In whole units, 1 at least."""
+    whole: FloatArray = np.maximum(np.ceil(np.minimum(upper, MOST_UNITS)), 1.0)
+    return whole
 
 
 def _weighted(weights: Weights, numbers: Mapping[str, FloatArray]) -> FloatArray:

@@ -9,6 +9,7 @@ Precisions are in the attribute's own measure. They follow from public values al
 pool is not argued here but checked, establishment by establishment, on what is drawn: see `charges`.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -63,6 +64,7 @@ class Terms:
     protection: Protection
     first: float  # μ² of the first answer for every establishment
     pool: float  # μ² for everything after it
+    widest: float = math.inf  # the most noise that a clipped sum can have, in the attribute's own measure
 
     @property
     def psi(self) -> NeighborFunction:
@@ -79,12 +81,21 @@ class Terms:
         sigma: FloatArray = self.protection.gamma / np.sqrt(precision)
         return sigma
 
+    @property
+    def least_precision(self) -> float:
+        """Of a clipped sum: below it, no grid carries the noise."""
+        return 1 / self.widest**2
+
+    def carried(self, precision: FloatArray) -> FloatArray:
+        """Precisions of clipped sums; 0 where no grid carries the noise."""
+        return np.where(precision >= self.least_precision, precision, 0.0)
+
 
 @dataclass(frozen=True)
 class Portions:
     """How much of what is left each query takes; and what is set aside for it before coarser ones take theirs."""
 
-    fractions: Mapping[str, float]
+    fractions: Mapping[str, float]  # by query; nothing where it has none
     reserves: Mapping[str, float] = field(default_factory=dict)  # in μ²; by query
     second: float = 0.0  # set aside for the second answers
 
@@ -99,8 +110,7 @@ class GroupNoise:
     def charges(self, rows: Rows, partition: Partition) -> FloatArray:
         """What every establishment pays, up to rounding."""
         by_psi, precision = (each[partition.of_cell][rows.cell] for each in (self.by_psi, self.precision))
-        with np.errstate(invalid="ignore"):  # endless reach and no precision: ψ is chosen there
-            return np.where(by_psi, precision, precision * rows.reach_squared)
+        return np.where(by_psi, precision, precision * rows.reach_squared)
 
     def variances(self, terms: Terms, totals: FloatArray) -> FloatArray:
         """Of the answers, where these are the true totals of the groups."""
@@ -115,6 +125,11 @@ class Filling:
 
     noise: Mapping[str, GroupNoise]
     left: FloatArray
+
+    @property
+    def is_carried(self) -> bool:
+        """Whether there is a grid for the noise of every group."""
+        return all(bool((each.precision > 0).all()) for each in self.noise.values())
 
 
 def most_fraction(queries: int) -> float:
@@ -141,7 +156,9 @@ def fill(
         if partition.count == rows.cells and place == len(ordered) - 1:
             chosen = _fill_cells(rows, partition, terms, left, available, own, cell_fractions)
         else:
-            chosen = _fill_groups(rows, partition, terms, own + portions.fractions[partition.query] * available)
+            chosen = _fill_groups(
+                rows, partition, terms, own + portions.fractions.get(partition.query, 0.0) * available
+            )
         noise[partition.query] = chosen
         left = left - chosen.charges(rows, partition)
     return Filling(noise, np.maximum(left, least))  # below only by rounding
@@ -149,7 +166,7 @@ def fill(
 
 def _fill_groups(rows: Rows, partition: Partition, terms: Terms, offered: FloatArray) -> GroupNoise:
     """The most that every member can pay of what it offers, in the better of the two forms."""
-    clipped = partition.least(rows.least(offered / rows.reach_squared))
+    clipped = terms.carried(partition.least(rows.least(offered / rows.reach_squared)))
     by_psi = np.zeros(partition.count, dtype=bool)
     if not terms.allows_psi:
         return GroupNoise(by_psi, clipped)
@@ -173,13 +190,13 @@ def _fill_cells(
     for fraction in fractions:
         offered = own + fraction * available
         for form in (False, True) if terms.allows_psi else (False,):
-            precision = rows.least(offered if form else offered / rows.reach_squared)
+            precision = rows.least(offered) if form else terms.carried(rows.least(offered / rows.reach_squared))
             charges = precision[rows.cell]
             rest = np.maximum(left - (charges if form else charges * rows.reach_squared), LEAST_SECOND * terms.pool)
             with np.errstate(divide="ignore"):
                 of_cell = psi_variance(terms.psi, rows.sums, terms.sigma(precision)) if form else 1 / precision
             known = 1 / row_variances(rows, terms, rest) + 1 / of_cell
-            better = known > best
+            better = (known > best) & (precision > 0)
             best, chosen = np.where(better, known, best), np.where(better, precision, chosen)
             by_psi = np.where(better, form, by_psi)
     cell_of = np.empty(partition.count, dtype=np.int64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import MOST_UNITS, FloatArray
-from gedp.individual.bounds import ClippingBounds, clipping_bounds
+from gedp.individual.bounds import ClippingBounds, For, apart, clipping_bounds
 from gedp.individual.filling import Terms
 from gedp.neighbors import NeighborFunction, Signed
 from gedp.policy import Attribute
@@ -52,18 +52,17 @@ class FirstAnswer:
         estimates = self.estimates(omega)
         return estimates if isinstance(self.psi, Signed) else np.maximum(estimates, 0.0) * self.kept
 
-    def bounds(self, omega: FloatArray, tau: float) -> ClippingBounds:
+    def bounds(self, omega: FloatArray, tau: float, use: For) -> ClippingBounds:
         """So many standard deviations above the answers."""
-        return self._clipped_at(PsiAnswers(self.psi, omega, self.sigma).upper_bounds(tau))
+        upper = PsiAnswers(self.psi, omega, self.sigma).upper_bounds(tau)
+        upper = np.minimum(upper, MOST_UNITS * float(self.attribute.unit))
+        if use != For.CLIPPING:
+            upper = upper + use * apart(self.psi, upper, np.abs(omega) + abs(tau) * self.sigma)
+        return self._clipped_at(upper)
 
     def reach(self, omega: FloatArray, tau: float) -> FloatArray:
-        """What each can move below its bound, in the attribute's own measure.
-
-        Where the bound had to be cut down, that counts as endless: such a sum is left to ψ, where there is a choice.
-        """
-        bounds = self.bounds(omega, tau)
-        reach = bounds.sensitivity * float(self.attribute.unit)
-        return np.where(bounds.bounds < self.most, reach, np.inf) if self.terms.allows_psi else reach
+        """What each can move below its bound, in the attribute's own measure."""
+        return self.bounds(omega, tau, For.PLANNING).sensitivity * float(self.attribute.unit)
 
     @property
     def least_reach(self) -> float:

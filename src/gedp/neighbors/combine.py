@@ -28,7 +28,7 @@ import numpy.typing as npt
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors.enclosing import Enclosure, as_written
-from gedp.neighbors.functions import ROUNDING, Linear, Log, NeighborFunction, Signed, Sqrt, as_amounts
+from gedp.neighbors.functions import ROUNDING, Linear, Log, NeighborFunction, Signed, Sqrt, as_amounts, in_full
 from gedp.neighbors.protection import Protection
 
 NODES = np.geomspace(1e-9, 1e18, 3000)  # where functions without a closed form are looked at, ratio about 1.02
@@ -188,7 +188,7 @@ def _combine(a: Protection, b: Protection, pick: Pick, verb: str) -> Protection:
         sides = _combine(Protection(a.psi.base, a.gamma), Protection(b.psi.base, b.gamma), pick, verb)
         return Protection(Signed(sides.psi), 1.0)
     _require_unsigned(a, b)
-    label = f"{verb} from ({a.psi})/{a.gamma:g} and ({b.psi})/{b.gamma:g}"
+    label = f"{verb} from ({a.psi})/{in_full(a.gamma)} and ({b.psi})/{in_full(b.gamma)}"
     pieces_a, pieces_b = _pieces(a), _pieces(b)
     if pieces_a == pieces_b:
         return Protection(Piecewise(pieces_a, str(a.psi) if isinstance(a.psi, Piecewise) else label), 1.0)

@@ -155,8 +155,14 @@ def _check_shift(shift: float) -> None:
         raise DomainError(f"a shift must be a finite number of 0 or more, not {shift}")
 
 
+def in_full(number: float) -> str:
+    """With as many digits as it takes to tell the number from every other."""
+    texts = (f"{number:.{digits}g}" for digits in (6, 15, 17))
+    return next(text for text in texts if float(text) == number)
+
+
 def _shifted(shift: float) -> str:
-    return f"x + {shift:g}" if shift else "x"
+    return f"x + {in_full(shift)}" if shift else "x"
 
 
 @dataclass(frozen=True)

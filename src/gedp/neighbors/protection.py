@@ -10,7 +10,7 @@ import numpy.typing as npt
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
 from gedp.neighbors.enclosing import as_written
-from gedp.neighbors.functions import ROUNDING, NeighborFunction
+from gedp.neighbors.functions import ROUNDING, NeighborFunction, in_full
 
 #: To how many digits distances are computed where fewer leave it open how many steps they are.
 DIGITS = (30, 60, 120)
@@ -95,4 +95,4 @@ class Protection:
         return max(most, 1)
 
     def __str__(self) -> str:
-        return f"psi = {self.psi}, gamma = {self.gamma:g}"
+        return f"psi = {self.psi}, gamma = {in_full(self.gamma)}"

@@ -4,9 +4,13 @@ After the first answers: how far bounds lie above them (τ), and how much of wha
 small is the mean of the logarithms of the tables' mean errors, weighted by their importance. No table may be worse than
 with equal shares under the paper's rule, by the better of its two mechanisms: where it would be, each query has its
 equal share set aside for it, and only the rest is filled.
+
+Under the paper's rule the first answers would have an equal share too. They were drawn at another price, so what they
+would have said is computed, and setting shares aside need not be enough. Where it is not, equal shares with the first
+answers as they were drawn take the place of the paper's: these can be had, so no table is worse than they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -72,6 +76,7 @@ class Choice:
     rows: Rows
     errors: Mapping[str, float]  # the predicted mean standard error of every table
     floor: Mapping[str, float]  # with equal shares under the paper's rule
+    is_paper: bool = True  # whether the first answers have an equal share in `floor`, too, or are as they were drawn
 
 
 def choose(
@@ -89,15 +94,30 @@ def choose(
     tau = choose_tau(answers, partitions, tau_of_paper)
     rows, terms = answers.rows(tau), answers.each.terms
     aims = Aims(importance, paper_errors(answers, rows, partitions, tau_of_paper))
-    attempts = [Portions({})] if shares is None else []
-    attempts.append(_set_aside(terms, partitions, shares))
-    for attempt in attempts:
+    aside = set_aside(terms, [partition.query for partition in partitions], shares)
+    for attempt in (Portions({}), aside) if shares is None else (aside,):
         portions = _search(rows, partitions, terms, aims, attempt, evaluations)
         filling = fill(rows, partitions, terms, portions)
-        errors = mean_errors(predicted_variances(rows, partitions, terms, filling))
-        if aims.is_met(errors):
-            break
-    return Choice(tau, portions, filling, rows, errors, aims.floor)
+        found = Choice(tau, portions, filling, rows, _errors(rows, partitions, terms, filling), aims.floor)
+        if filling.is_carried and aims.is_met(found.errors):
+            return found
+    return found if shares is not None else _as_drawn(answers, partitions, tau_of_paper, aside, found)
+
+
+def _as_drawn(
+    answers: AnswersByCell, partitions: Sequence[Partition], tau: float, aside: Portions, found: Choice
+) -> Choice:
+    """What was found if no table is worse than with equal shares after these first answers; else equal shares."""
+    rows, terms = answers.rows(tau), answers.each.terms
+    filling = fill(rows, partitions, terms, aside, cell_fractions=(0.0,))
+    errors = _errors(rows, partitions, terms, filling)
+    if found.filling.is_carried and Aims({}, errors).is_met(found.errors):
+        return replace(found, floor=errors, is_paper=False)
+    return Choice(tau, aside, filling, rows, errors, errors, is_paper=False)
+
+
+def _errors(rows: Rows, partitions: Sequence[Partition], terms: Terms, filling: Filling) -> dict[str, float]:
+    return mean_errors(predicted_variances(rows, partitions, terms, filling))
 
 
 def choose_tau(answers: AnswersByCell, partitions: Sequence[Partition], tau_of_paper: float) -> float:
@@ -140,17 +160,21 @@ def paper_errors(answers: AnswersByCell, rows: Rows, partitions: Sequence[Partit
 
 
 def _of_paper(rows: Rows, partition: Partition, terms: Terms, clipped: FloatArray) -> GroupNoise:
-    """The better of the paper's two mechanisms for every group, where clipped sums have this precision."""
-    by_psi, price = np.zeros(partition.count, dtype=bool), np.full(partition.count, terms.first)
-    if terms.allows_psi:
-        by_psi = psi_variance(terms.psi, partition.total(rows.sums), terms.sigma(price)) * clipped < 1
+    """The better of the paper's two mechanisms for every group, where clipped sums have this precision.
+
+    Where no grid carries their noise, there is ψ; without it bounds are cut down to what a grid carries.
+    """
+    if not terms.allows_psi:
+        return GroupNoise(np.zeros(partition.count, dtype=bool), np.maximum(clipped, terms.least_precision))
+    clipped, price = terms.carried(clipped), np.full(partition.count, terms.first)
+    by_psi = psi_variance(terms.psi, partition.total(rows.sums), terms.sigma(price)) * clipped < 1
     return GroupNoise(by_psi, np.where(by_psi, price, clipped))
 
 
-def _set_aside(terms: Terms, partitions: Sequence[Partition], shares: Mapping[str, float] | None) -> Portions:
+def set_aside(terms: Terms, queries: Collection[str], shares: Mapping[str, float] | None) -> Portions:
     """Its share of everything for each query, or an equal one, as far as the first answers leave it."""
     total = terms.first + terms.pool
-    wanted = {p.query: total / (len(partitions) + 1) for p in partitions} if shares is None else dict(shares)
+    wanted = dict.fromkeys(queries, total / (len(queries) + 1)) if shares is None else dict(shares)
     second = max(total - sum(wanted.values()) - terms.first, 2 * LEAST_SECOND * terms.pool)
     scale = min(terms.pool / (sum(wanted.values()) + second), 1.0)
     return Portions({}, {query: share * scale for query, share in wanted.items()}, second * scale)

@@ -105,7 +105,7 @@ def choose_first(
         rows = replace(found.rows, expected=sizes[order])  # errors where these are the sizes, not their noisy answers
         errors = mean_errors(predicted_variances(rows, smaller, terms, found.filling))
         score = Aims(importance, {}).score(errors)
-        if not chosen or (score < best and (first <= equal or Aims(importance, found.floor).is_met(found.errors))):
+        if not chosen or (score < best and (first <= equal or found.is_paper)):
             best, chosen = score, mu
     return chosen
 

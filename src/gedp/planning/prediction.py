@@ -13,6 +13,9 @@ from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem
 MOST_ENTRIES = 50_000_000
 #: An answer with a larger variance, or with none that is a number, says nothing. Sums of these can still be squared.
 MOST_VARIANCE = 1e100
+#: An answer for a group that varies so much more than the cells of the group together adds nothing to them. With more
+#: than that, the difference of the two would be rounding error.
+MOST_RATIO = 1e6
 
 
 def predicted_variances(
@@ -39,6 +42,7 @@ def fitted_variances(
     of_noise = {p.query: noise[p.query].variances(terms, p.total(totals)) for p in partitions}
     variances = {query: np.fmin(each, MOST_VARIANCE) for query, each in of_noise.items()}
     cells = 1 / sum((1 / variances[p.query][p.of_cell] for p in finest), 1 / np.fmin(alone, MOST_VARIANCE))
+    variances |= {p.query: np.minimum(variances[p.query], MOST_RATIO * p.total(cells)) for p in coarser}
     of_cells, result = cells, {}
     solved = _solvable(coarser)
     marginals = {p.query: Marginal(p.of_cell, np.zeros(p.count), variances[p.query]) for p in solved}

@@ -18,6 +18,7 @@ from gedp.confidential.individual import IndividualJob
 from gedp.confidential.individual_rows import PlannedRows
 from gedp.confidential.tally import CellTally
 from gedp.individual import charges
+from gedp.individual.bounds import For
 from gedp.individual.classes import squared_reach_of_counts
 from gedp.ledger.judging import Request
 from gedp.noise import gaussian
@@ -154,7 +155,7 @@ def _second_answer_unpaid() -> Iterator[None]:
         return plan.varied.sigma(np.full(len(omega), plan.first.terms.pool))
 
     def bills(plan: PlannedRows, cells: Any, omega: Any) -> Any:
-        return plan.drawn.paid(cells, plan.bounds(omega).sensitivity)
+        return plan.drawn.paid(cells, plan.bounds(omega, For.CHARGING).sensitivity)
 
     with patch.object(PlannedRows, "second_sigma", sigma), patch.object(PlannedRows, "charges", bills):
         yield

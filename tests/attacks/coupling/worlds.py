@@ -63,7 +63,7 @@ def make_world(number: int) -> World:
     """
     chance = random.Random(f"world {number}")
     variant, kind, accounting, engine, steps = MATRIX[number % len(MATRIX)]
-    is_worst, largest = chance.random() < WORST, 10 ** chance.randint(6, 12)
+    is_worst, largest = chance.random() < WORST, 10 ** chance.randint(6, 15)
     spec = _spec(chance, variant, kind, accounting, [largest - 1] if is_worst else [])
     rows = chance.randint(3, MOST_ROWS)
     row = chance.randrange(rows)
