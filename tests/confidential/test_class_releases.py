@@ -11,13 +11,14 @@ import pyarrow as pa
 import pytest
 
 import gedp
-import gedp.confidential.classes
 from gedp.confidential import preparing
-from gedp.confidential.classes import ClassJob, EntryNoise
+from gedp.confidential.addends import Count
+from gedp.confidential.by_group import GroupRule
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table_of
 from gedp.errors import FaultsError, Refused
+from gedp.individual.classes import NO_CLASSES
 from gedp.ledger import Ledger
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes import Joined
@@ -124,8 +125,8 @@ def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
         table = open_table_of(SPEC, engine)
         prepared = prepare(table, SPEC)
         identity = {name: prepared.mechanisms["identity", name] for name in ("emp", "wage")}
-        job = ClassJob(table, SPEC, prepared.cells, identity, Fraction(1, 100), SeededEntropy(1))
-        passes = Joined(list(job.of_drawn().values()))
+        rule = GroupRule(table, SPEC, prepared.cells, prepared.measures, identity, Fraction(1, 100))
+        passes = Joined(list(rule.of_drawn().values()))
         omega = {f"{name}__psi": pa.array(np.sqrt(TABLE[name].to_numpy())) for name in ("emp", "wage")}
         drawn_rows = TABLE.select(["key", "cnty", "naics"])
         for name, column in omega.items():
@@ -144,8 +145,8 @@ def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
 def effective_mu(squared_reach: float) -> float:
     """How well the likelihood ratio tells two neighbors apart, over 60,000 releases of two entries, at μ = 0.5."""
     values = np.tile([10, 20], 60_000)
-    noise = EntryNoise(Fraction(1, 2), 0.95)
-    drawn = noise.answer(COUNT, values, np.full(len(values), squared_reach), 1.0, SeededEntropy(7))
+    reach = np.full(len(values), squared_reach**0.5)
+    drawn = Count(COUNT, Fraction(1, 2), NO_CLASSES).answer(values, reach, 0.95, SeededEntropy(7))
     assert drawn.variance[0] == pytest.approx((drawn.estimate - values).var(), rel=0.02)
     moved = np.tile([-1, 1], 60_000)  # from one entry to the other
     statistic = ((drawn.estimate - values) * moved).reshape(-1, 2).sum(axis=1)

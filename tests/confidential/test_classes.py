@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-import gedp.confidential.classes
+import gedp.confidential.addends
 import gedp.individual.classes
 from gedp.arrays import CodeArray
 from gedp.individual.classes import ClassTable, Possible
@@ -139,7 +139,7 @@ def _less_noise(sensitivity: Any, *others: Any) -> SumGrid:
     return sum_grid_for(np.asarray(sensitivity) * 0.95, *others)
 
 
-def _not_clipped(possible: Possible, places: CodeArray, found: list[CodeArray]) -> list[CodeArray]:
+def _not_clipped(possible: Possible, found: list[CodeArray]) -> list[CodeArray]:
     return found
 
 
@@ -149,11 +149,11 @@ def _always(table: ClassTable, name: str) -> bool:
 
 MUTANTS: dict[str, tuple[Mutant, str]] = {
     "noise 5% too small, in numbers": (
-        lambda: patch.object(gedp.confidential.classes, "sum_grid_for", _less_noise),
+        lambda: patch.object(gedp.confidential.addends, "sum_grid_for", _less_noise),
         "numbers after identity answers",
     ),
     "noise 5% too small, in sums": (
-        lambda: patch.object(gedp.confidential.classes, "sum_grid_for", _less_noise),
+        lambda: patch.object(gedp.confidential.addends, "sum_grid_for", _less_noise),
         "sums of the attribute that has the classes",
     ),
     "the class that is entered is forgotten, in numbers": (

@@ -10,12 +10,11 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-import gedp.confidential.combinations
+import gedp.confidential.addends
 import gedp.individual.combinations
 from gedp.arrays import FloatArray, IntArray
+from gedp.confidential.addends import CombinedSum
 from gedp.confidential.answering import draw_answers
-from gedp.confidential.combinations import CombinationNoise
-from gedp.individual.combinations import CombinedBounds
 from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Weights
@@ -115,7 +114,7 @@ def test_no_neighbor_moves_more_than_was_paid(case: str) -> None:
 
 
 def test_bounds_that_no_grid_could_carry_are_cut_down_and_nobody_moves_more_than_was_paid() -> None:
-    with patch.object(CombinationNoise, "most", 10.0):
+    with patch.object(CombinedSum, "most", 10.0):
         assert 0.2 <= largest_move(CASES["a difference"]) <= 1
 
 
@@ -139,19 +138,19 @@ def _one_at_a_time(weights: Weights, numbers: Mapping[str, FloatArray]) -> Float
     return largest
 
 
-def _not_clipped(own: CombinedBounds, weights: Weights, amounts: Mapping[str, IntArray], places: object) -> IntArray:
+def _not_clipped(weights: Weights, amounts: Mapping[str, IntArray], bounds: object) -> IntArray:
     total: IntArray = np.add.reduce([weight * amounts[name] for name, weight in weights.of.items()])
     return total
 
 
 MUTANTS: dict[str, Callable[[], AbstractContextManager[object]]] = {
-    "noise 5% too small": lambda: patch.object(gedp.confidential.combinations, "sum_grid_for", _less_noise),
+    "noise 5% too small": lambda: patch.object(gedp.confidential.addends, "sum_grid_for", _less_noise),
     "signs of coefficients decide": lambda: patch.object(gedp.individual.combinations, "_weighted", _signs_dropped),
     "an attribute is forgotten": lambda: patch.object(gedp.individual.combinations, "_weighted", _last_forgotten),
     "others are thought to stand still": lambda: patch.object(
         gedp.individual.combinations, "_weighted", _one_at_a_time
     ),
-    "values are not cut off": lambda: patch.object(CombinedBounds, "combined", _not_clipped),
+    "values are not cut off": lambda: patch.object(gedp.confidential.addends, "combined", _not_clipped),
 }
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.answering import draw_answers
 from gedp.confidential.limits import psi_mechanisms
+from gedp.confidential.measures import measures_of
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.noise.entropy import SeededEntropy
@@ -113,7 +114,8 @@ def prepared_about(world: World, records: Sequence[Record], spec: Spec) -> Prepa
     told = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
     batch = Batch({}, amounts, pa.RecordBatch.from_arrays([], []), len(records), world.of_row)
     table = ConfidentialTable(cast(Any, _Engine(batch, told)), spec.data, attributes, {}, {})
-    return Prepared(table, spec, price(spec), psi_mechanisms(spec), world.cells())
+    cells = world.cells()
+    return Prepared(table, spec, price(spec), psi_mechanisms(spec), cells, measures_of(spec, cells))
 
 
 def drawn_about(world: World, records: Sequence[Record], spec: Spec | None = None) -> Drawn:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gedp.accounting.composition import exact
 from gedp.confidential.individual import AttributePool, IndividualJob
+from gedp.confidential.measures import measures_of
 from gedp.confidential.mechanisms import psi_mechanism
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.varied import varied_psi
@@ -48,7 +49,8 @@ def job_of(world: World, spec: Spec, records: Sequence[Record], entropy: Entropy
     engine = cast(Any, _Engine(amounts, {"g": list(world.groups), "id": ids}, world.of_row))
     table = ConfidentialTable(engine, spec.data, attributes, {}, {})
     cells = world.cells()
-    return IndividualJob(table, spec, cells, shares, entropy, ZETA, cast(Any, writer), silent), writer
+    measures = measures_of(spec, cells)
+    return IndividualJob(table, spec, cells, measures, shares, entropy, ZETA, cast(Any, writer), silent), writer
 
 
 def squared_distance(one: Sequence[Any], other: Sequence[Any]) -> Fraction:

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gedp.arrays import MOST_UNITS
-from gedp.confidential.classes import class_intervals
+from gedp.confidential.measures import class_intervals
 from gedp.individual import clipping_bounds
 from gedp.individual.answers import PARTS_OF_UNIT
 from gedp.individual.bounds import bounds_at
@@ -55,7 +55,7 @@ def test_whole_bounds_stay_as_they_are(attribute: Attribute, whole: list[int]) -
     assert bounds_at(attribute, bounds).bounds.tolist() == whole
     size = Classes("size", attribute.name, tuple(edge * attribute.unit for edge in (Decimal(0), Decimal(5))))
     query = ClassQuery("by size", ("size",), ("size",))
-    table = class_table(query, {"size": size}, {attribute.name: attribute})
+    table = class_table(query.classes, {"size": size}, {attribute.name: attribute})
     lower, upper = (bounds_in(table, attribute, bounds, each, most=2.0**53, least=0.0) for each in (0, 1))
     assert lower.bounds.tolist() == [min(each, 4) for each in whole]
     assert upper.bounds.tolist() == whole
@@ -96,7 +96,7 @@ def test_estimates_of_all_that_a_table_holds_are_added_up_without_overflow() -> 
 @given(st.integers(1, 10**6), st.fractions(Fraction(1, 1000), Fraction(1, 2)))
 def test_classes_of_nobody_fall_out_of_their_intervals_on_either_side(rows: int, zeta: Fraction) -> None:
     size = Classes("size", "x", (Decimal(0), Decimal(5)))
-    table = class_table(ClassQuery("by size", ("size",), ("size",)), {"size": size}, {"x": ATTRIBUTES[0]})
+    table = class_table(["size"], {"size": size}, {"x": ATTRIBUTES[0]})
     mechanism: Any = SimpleNamespace(psi=ATTRIBUTES[0].protection.psi, sigma=1.0)
     tau = class_intervals(table, {"x": mechanism}, rows, zeta)["x"].tau
     assert rows * math.log1p(-math.erfc(tau / math.sqrt(2))) == pytest.approx(math.log1p(-float(zeta)), rel=1e-6)

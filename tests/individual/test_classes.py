@@ -10,14 +10,14 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-import gedp.confidential.classes
+import gedp.confidential.addends
 import gedp.individual.classes
 from gedp.accounting.composition import exact
 from gedp.individual.charges import OverchargedError
 from gedp.individual.classes import ClassTable, Possible
 from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.policy import COUNT, Spec, class_parts, whole_pools
+from gedp.policy import COUNT, Spec, set_aside, whole_pools
 from tests.helpers.class_worlds import LOG, PAY, SIGNED, SIZE, SQRT, Record, World, all_records, steps_between
 from tests.helpers.own_class_worlds import FIRST, job_of, spec_of, squared_distance
 from tests.individual.worlds import planned_once, recorded
@@ -49,7 +49,7 @@ def largest_moves(
     answers = drawn[0][1]
     moving = [asked for asked in query.asked if (answers["variance"][answers["attribute"] == asked] > 0).any()]
     rest = sum((pool.mu_squared - exact(FIRST) ** 2 for pool in whole_pools(spec).values()), Fraction(0))
-    parts = {asked: part.mu_squared for asked, part in class_parts(query, spec).items()}
+    parts = {asked: sum(p.mu_squared for p in by.values()) for asked, by in set_aside(query, spec).items()}
     most, of_classes = Fraction(0), dict.fromkeys(moving, Fraction(0))
     certain = answers["variance"] == 0
     for _, same in drawn:
@@ -117,13 +117,13 @@ def _less_noise(sensitivity: Any, *others: Any) -> SumGrid:
 
 def test_noise_that_is_too_small_stops_the_release_before_it_is_drawn() -> None:
     world, _, others = CASES["one class"]
-    with patch.object(gedp.confidential.classes, "sum_grid_for", _less_noise), pytest.raises(OverchargedError):
+    with patch.object(gedp.confidential.addends, "sum_grid_for", _less_noise), pytest.raises(OverchargedError):
         drawn_about(world, spec_of(world), [{"x": 2, "w": 9}, *others])
 
 
 MUTANTS: dict[str, AbstractContextManager[object]] = {
     "the class that is entered is forgotten": patch.object(gedp.individual.classes, "ENTRIES", 1),
-    "classes are not moved to possible ones": patch.object(Possible, "clipped", lambda own, places, found: found),
+    "classes are not moved to possible ones": patch.object(Possible, "clipped", lambda own, found: found),
     "other attributes are thought to stand still": patch.object(ClassTable, "of_itself", lambda table, name: True),
 }
 CAUGHT = {

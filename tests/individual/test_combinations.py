@@ -9,11 +9,11 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 
-import gedp.confidential.combinations
+import gedp.confidential.addends
 from gedp.individual.charges import OverchargedError
 from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.policy import combination_parts, pools, whole_pools
+from gedp.policy import pools, set_aside, whole_pools
 from tests.helpers.class_worlds import LOG, SIGNED, SQRT, Record, World, all_records, most_per_step, steps_between
 from tests.helpers.own_class_worlds import job_of, spec_of
 from tests.individual.worlds import recorded
@@ -74,7 +74,7 @@ def drawn_about(case: Case) -> list[Any]:
 def test_nobody_pays_more_than_was_set_aside(case: str) -> None:
     records, spec = CASES[case].records, spec_of(CASES[case].world)
     apart = steps_between(records, spec.policy.attributes)
-    parts = combination_parts(spec.combination_queries[0], spec)
+    parts = set_aside(spec.combination_queries[0], spec)
     assert list(parts) == ["c", "d"]
     for (steps, scales), of in zip(drawn_about(CASES[case]), parts.values(), strict=True):
         assert (scales == scales[0]).all()
@@ -84,7 +84,7 @@ def test_nobody_pays_more_than_was_set_aside(case: str) -> None:
 
 def test_what_is_set_aside_and_what_is_left_are_all_that_is_spent() -> None:
     spec = spec_of(CASES["values with signs"].world)
-    aside = combination_parts(spec.combination_queries[0], spec)
+    aside = set_aside(spec.combination_queries[0], spec)
     assert list(whole_pools(spec)) == ["x", "s"]
     for name, whole in whole_pools(spec).items():
         # the establishments have a weight of 1, their sums 0.5, and the combinations half of 1 and of 2
@@ -97,5 +97,5 @@ def _less_noise(sensitivity: Any, *others: Any) -> SumGrid:
 
 
 def test_noise_that_is_too_small_stops_the_release_before_it_is_drawn() -> None:
-    with patch.object(gedp.confidential.combinations, "sum_grid_for", _less_noise), pytest.raises(OverchargedError):
+    with patch.object(gedp.confidential.addends, "sum_grid_for", _less_noise), pytest.raises(OverchargedError):
         drawn_about(CASES["differences and sums"])

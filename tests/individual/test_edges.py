@@ -5,7 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.csv
@@ -13,6 +13,7 @@ import pytest
 
 import gedp
 from gedp.confidential import individual
+from gedp.confidential.by_row import PlannedMeasure
 from gedp.confidential.preparing import prepare
 from gedp.confidential.varied import clipping_range
 from gedp.errors import FaultsError, Refused
@@ -138,19 +139,19 @@ def test_the_largest_share_counts_every_table_by_classes_and_every_combination(m
     class Said:
         largest_share: float
 
-    def by_class(payer: str, share: float, part: Fraction) -> Any:
-        table = SimpleNamespace(query=SimpleNamespace(payer=lambda asked, classes: payer))
-        return SimpleNamespace(own=SimpleNamespace(table=table, parts={"n": part}), shares={"n": share})
+    def measured(payer: str, share: float, part: Fraction) -> PlannedMeasure:
+        measure = SimpleNamespace(parts={"n": {payer: part}})
+        return PlannedMeasure(cast(Any, SimpleNamespace(measure=measure)), {}, {"n": share})
 
     monkeypatch.setattr(individual, "whole_pools", lambda spec: {"w": SimpleNamespace(mu_squared=Fraction(2))})
-    job: Any = SimpleNamespace(pools={"w": SimpleNamespace(pool=Fraction(1))}, spec=SimpleNamespace(classes={}))
+    job: Any = SimpleNamespace(pools={"w": SimpleNamespace(pool=Fraction(1))}, spec=None)
     said: Any = Said(0.8)
-    tables = [
-        by_class("w", 0.5, Fraction(1, 2)),
-        by_class("other", 1.0, Fraction(1)),
-        by_class("w", 0.1, Fraction(1, 5)),
+    measures = [
+        measured("w", 0.5, Fraction(1, 2)),
+        measured("other", 1.0, Fraction(1)),
+        measured("w", 0.1, Fraction(1, 5)),
+        measured("w", 1.0, Fraction(1, 4)),
     ]
-    combined: Any = [SimpleNamespace(share=1.0, own=SimpleNamespace(parts={"w": Fraction(1, 4)}))]
-    found = individual.IndividualJob._with_set_aside(job, "w", said, tables, combined)
+    found = individual.IndividualJob._with_set_aside(job, "w", said, measures)
     assert found.largest_share == pytest.approx((0.8 + 0.25 + 0.02 + 0.25) / 2)
-    assert individual.IndividualJob._with_set_aside(job, "w", said, [], []) is said
+    assert individual.IndividualJob._with_set_aside(job, "w", said, []) is said

@@ -131,7 +131,7 @@ def job_of(asked: Asked, amounts: Amounts, omega: Mapping[str, FloatArray] | Non
     engine = cast(Any, _Engine(amounts, {**asked.public, "id": ids}, asked.of_row))
     table = ConfidentialTable(engine, data, attributes, {}, {})
     spec = Spec(data, Policy(attributes, Decimal(1000)), (identity, *asked.queries))
-    return IndividualJob(table, spec, cells, pools, SeededEntropy(seed), ZETA, cast(Any, Kept()), silent)
+    return IndividualJob(table, spec, cells, [], pools, SeededEntropy(seed), ZETA, cast(Any, Kept()), silent)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from gedp.ledger.judging import judge
 from gedp.ledger.state import LedgerState, RecordedRelease
 from gedp.ledger.statement import statement
 from gedp.periods import Period
-from gedp.policy import class_parts, combination_parts, pools
+from gedp.policy import pools, set_aside
 from tests.helpers.builder import JOBS, without_price
 from tests.helpers.ledgers import EMP, MANIFEST, SPEC, bodies, price_list, rewrite_all
 
@@ -174,10 +174,10 @@ def answers(spec: gedp.Spec) -> Iterable[tuple[set[str], Fraction]]:
     if spec.is_individual:
         yield from (({name}, pool.mu_squared) for name, pool in pools(spec).items())
         for query in spec.class_queries:
-            set_aside = class_parts(query, spec).items()
-            yield from (({"a", "b"} if name == "b" else {"a"}, part.mu_squared) for name, part in set_aside)
+            for name, by_attribute in set_aside(query, spec).items():
+                yield from (({"a", "b"} if name == "b" else {"a"}, part.mu_squared) for part in by_attribute.values())
         for combined in spec.combination_queries:
-            for name, by_attribute in combination_parts(combined, spec).items():
+            for name, by_attribute in set_aside(combined, spec).items():
                 yield from ((parts[name], part.mu_squared) for part in by_attribute.values())
         return
     yield from (({name}, Fraction(mu) ** 2) for query in spec.queries for name, mu in query.mu.items())

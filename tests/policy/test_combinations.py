@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
-from gedp.policy import Combination, combination_parts, parse_spec, pools, price, whole_pools, write_spec
+from gedp.policy import Combination, parse_spec, pools, price, set_aside, whole_pools, write_spec
 
 SPEC = """
 [data]
@@ -71,7 +71,7 @@ def test_a_combination_is_paid_once_in_equal_parts() -> None:
 
 def test_pools_and_what_is_set_aside_are_what_is_spent() -> None:
     spec = parse_spec(INDIVIDUAL)
-    aside = combination_parts(spec.combination_queries[0], spec)
+    aside = set_aside(spec.combination_queries[0], spec)
     for name, whole in whole_pools(spec).items():
         parts = sum((part[name].mu_squared for part in aside.values() if name in part), Fraction(0))
         assert parts + pools(spec)[name].mu_squared == whole.mu_squared

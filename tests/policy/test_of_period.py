@@ -155,7 +155,7 @@ def test_pools_count_where_their_answers_belong_and_are_all_charged(kinds: tuple
         assert least <= charged_in(charges, window).mu_squared <= least + shared
     if kinds == ("classes",) and held == (-1, None):
         (query,) = (query for query in spec.class_queries if query.name == "wages")
-        both = gedp.policy.class_parts(query, spec)["wage"]
+        (both,) = gedp.policy.set_aside(query, spec)["wage"].values()
         assert charged(spec)["2016Q1 2016Q2"] == both.mu_squared
 
 

@@ -61,7 +61,7 @@ def test_whatever_befalls_workers_rows_have_two_answers_as_planned(
 
     prepared = prepare(open_table(LocalEngine(table), spec.data, spec.policy.attributes), spec)
     opened, cells, pools = prepared.table, prepared.cells, prepared.pools
-    job = IndividualJob(opened, spec, cells, pools, SeededEntropy(1), ZETA, Kept(), silent)  # type: ignore[arg-type]
+    job = IndividualJob(opened, spec, cells, [], pools, SeededEntropy(1), ZETA, Kept(), silent)  # type: ignore[arg-type]
     groups = {query.name: cells.groups(query.by) for query in spec.queries if not query.is_identity}
     (batch,) = LocalEngine(table).scan(cells=cells.lookup)
     for name, values in {"emp": np.sqrt(table["emp"].to_numpy()), "profit": _signed(table["profit"])}.items():

@@ -12,11 +12,11 @@ from gedp._version import __version__
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
-from gedp.confidential.classes import ClassJob, units_of
-from gedp.confidential.combinations import CombinationJob
+from gedp.confidential.by_group import GroupRule
 from gedp.confidential.engines import Drawn
 from gedp.confidential.individual import IndividualJob
 from gedp.confidential.individual_rows import WORDS_FOR_TIES
+from gedp.confidential.measures import Measure, units_of
 from gedp.confidential.mechanisms import (
     PsiMechanism,
     answer_pnc,
@@ -57,10 +57,11 @@ def draw_answers(
     """Draws every answer into the writer, and says what anybody may know about them."""
     with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
         if prepared.spec.is_individual:
-            answered, individual, by_class, combined = IndividualJob(
+            answered, individual, measured = IndividualJob(
                 prepared.table,
                 prepared.spec,
                 prepared.cells,
+                prepared.measures,
                 prepared.pools,
                 entropy,
                 zeta,
@@ -68,11 +69,12 @@ def draw_answers(
                 progress or silent,
                 prepared.shares,
             ).draw()
-            return _manifest(prepared, entropy, None, recorded, answered, by_class, combined, individual)
+            return _manifest(prepared, entropy, None, recorded, answered, measured, individual)
         job = _Job(
             prepared.table,
             prepared.spec,
             prepared.cells,
+            prepared.measures,
             prepared.mechanisms,
             entropy,
             zeta,
@@ -81,9 +83,8 @@ def draw_answers(
         )
         tallies, drawn = job.draw_identity()
         answered = job.answer_groups(tallies)
-        by_class = job.classes.answer(tallies, drawn, writer)
-        combined = job.combinations.answer(tallies, writer)
-    return _manifest(prepared, entropy, zeta if job.identity else None, recorded, answered, by_class, combined)
+        measured = job.rule.answer(tallies, drawn, writer, entropy)
+    return _manifest(prepared, entropy, zeta if job.identity else None, recorded, answered, measured)
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,6 +94,7 @@ class _Job:
     table: ConfidentialTable
     spec: Spec
     cells: FinestCells
+    measures: Sequence[Measure]
     mechanisms: Mapping[tuple[str, str], PsiMechanism]
     entropy: Entropy
     zeta: Fraction
@@ -106,14 +108,9 @@ class _Job:
                 self.identity.update({name: self.mechanisms[query.name, name] for name in query.attributes})
 
     @property
-    def classes(self) -> ClassJob:
-        """The part of the work that is about tables by classes."""
-        return ClassJob(self.table, self.spec, self.cells, self.identity, self.zeta, self.entropy)
-
-    @property
-    def combinations(self) -> CombinationJob:
-        """The part of the work that is about combinations."""
-        return CombinationJob(self.table, self.spec, self.cells, self.identity, self.zeta, self.entropy)
+    def rule(self) -> GroupRule:
+        """What answers the measures."""
+        return GroupRule(self.table, self.spec, self.cells, self.measures, self.identity, self.zeta)
 
     def draw_identity(self) -> tuple[dict[str, CellTally], dict[str, ByPlace]]:
         """Sums over the finest cells, the identity answers, drawn and written, and what they say by class."""
@@ -123,7 +120,7 @@ class _Job:
         sums, drawn, by_class = CellSums(lookup, units), ByPlace(), dict[str, ByPlace]()
         if mechanisms:
             drawing = IdentityAnswers(mechanisms, units, data.public, data.id)
-            of_classes = self.classes.of_drawn()
+            of_classes = self.rule.of_drawn()
             of_drawn = Joined([DrawnCells(lookup, units_of(self.spec, mechanisms)), *of_classes.values()])
             rows, found = engine.draw(drawing, self.entropy, sums, of_drawn, self.writer, self._drew)
             drawn, *others = of_drawn.parted(found)
@@ -309,8 +306,7 @@ def _manifest(
     zeta: Fraction | None,
     recorded: Record | None,
     answered: Sequence[Answered],
-    by_class: Sequence[ClassesAnswered] = (),
-    combined: Sequence[CombinationsAnswered] = (),
+    measured: Sequence[ClassesAnswered | CombinationsAnswered],
     individual: Mapping[str, Individual] | None = None,
 ) -> Manifest:
     """What anybody may know about the release. Nothing in it comes from the confidential columns but through noise."""
@@ -333,6 +329,6 @@ def _manifest(
         },
         together=recorded.together if recorded else None,
         individual=individual or {},
-        class_tables=tuple(by_class),
-        combination_tables=tuple(combined),
+        class_tables=tuple(each for each in measured if isinstance(each, ClassesAnswered)),
+        combination_tables=tuple(each for each in measured if isinstance(each, CombinationsAnswered)),
     )

@@ -4,7 +4,7 @@ Whatever the first answers were, everything about the noise of the others follow
 no establishment pays more than its pool is checked on the noise itself, before any of it is drawn.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -17,8 +17,7 @@ from scipy.special import ndtri
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, IntArray
 from gedp.confidential.answers import Answers, AnswerWriter, answer_table
-from gedp.confidential.classes import class_intervals, class_keys
-from gedp.confidential.combinations import COMBINED
+from gedp.confidential.by_row import PlannedMeasure, RowLimits
 from gedp.confidential.engines import Second
 from gedp.confidential.individual_rows import (
     CHARGED,
@@ -30,22 +29,20 @@ from gedp.confidential.individual_rows import (
     PlannedRows,
     SecondDrawing,
 )
+from gedp.confidential.measures import Measure, Totals, class_intervals
 from gedp.confidential.mechanisms import BITS, PsiMechanism
-from gedp.confidential.own_classes import OwnClasses, OwnTotals, PlannedEntries
-from gedp.confidential.own_combinations import OwnCombination, OwnCombinationTotals, PlannedCombination
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import ROWS, CellSums
 from gedp.confidential.varied import VariedPsi, clipping_range, most_noise
 from gedp.errors import TableChangedError
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, Partition, Terms
 from gedp.individual.charges import largest_share
-from gedp.individual.classes import class_table
 from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.passes import ByPlace, Joined, Reducible
 from gedp.planning.choice import Choice, choose, set_aside
-from gedp.policy import COUNT, Attribute, Query, Spec, whole_pools
+from gedp.policy import Attribute, Query, Spec, whole_pools
 from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import Progress
 from gedp.release import Answered, AttributeNoise, Individual
@@ -92,6 +89,7 @@ class IndividualJob:
     table: ConfidentialTable
     spec: Spec
     cells: FinestCells
+    measures: Sequence[Measure]
     pools: Mapping[str, AttributePool]
     entropy: Entropy
     zeta: Fraction
@@ -99,114 +97,63 @@ class IndividualJob:
     progress: Progress
     shares: Shares = field(default_factory=dict)  # empty: as is chosen
 
-    def draw(
-        self,
-    ) -> tuple[list[Answered], dict[str, Individual], list[ClassesAnswered], list[CombinationsAnswered]]:
-        """Draws and writes everything. Returns what the manifest says of queries, attributes, classes, combinations."""
+    def draw(self) -> tuple[list[Answered], dict[str, Individual], list[ClassesAnswered | CombinationsAnswered]]:
+        """Draws and writes everything. Returns what the manifest says of queries, attributes and measures."""
         groups = {query.name: self.cells.groups(query.by) for query in self._tables}
         planned: dict[str, PlannedRows] = {}
         described: dict[str, Individual] = {}
         sums: dict[str, IntArray] = {}
-        by_class: list[PlannedEntries] = []
-        combined: list[PlannedCombination] = []
+        measured: list[PlannedMeasure] = []
 
         def then(answered: Reducible, found: ByPlace) -> Second:
             self._require_same(found)
             sums.update({name: found.added[name] for name in self.spec.asked})
             for name, (plan, said) in self._plans(answered, groups).items():
                 planned[name], described[name] = plan, said
-            by_class.extend(own.planned_noise(answered) for own in self._own_classes(planned))
-            combined.extend(own.planned_noise(answered) for own in self._own_combinations(planned))
+            measured.extend(self._limits(each, planned).planned_noise(answered) for each in self.measures)
             drawing = SecondDrawing(self.cells.lookup, planned, mechanisms, self._units, self.spec.data)
-            return Second(drawing, self._clipping(planned, by_class, combined))
+            return Second(drawing, self._clipping(planned, measured))
 
         mechanisms = {name: self.pools[name].first for name in self.spec.asked}
         first = FirstDrawing(mechanisms, self._units, keys=[self.spec.data.id] if self.spec.data.id else [])
         of_rows = CellSums(self.cells.lookup, self._units)
         done = [partial(self._reach, step) for step in ("establishments", "second answers")]
         every = self.table.engine.draw_twice(first, of_rows, then, self.entropy, self.writer, (done[0], done[1]))
-        found, *others = self._clipping(planned, by_class, combined).parted(every)
+        found, *others = self._clipping(planned, measured).parted(every)
         self._require_same(found)
         if any(not np.array_equal(found.added[name], sums[name]) for name in sums):
             raise TableChangedError
         clipped = {name: found.added[name, CLIPPED] for name in sums}
         answered = self._answer_tables(groups, planned, sums, clipped)
-        of_classes, of_combined = others[: len(by_class)], others[len(by_class) :]
-        answered_by_class = [
-            self._answer_classes(each, totals) for each, totals in zip(by_class, of_classes, strict=True)
+        confidence = float(self.spec.output.confidence)
+        of_measures = [
+            each.limits.measure.write(totals, each.reach, confidence, self.writer, self.entropy)
+            for each, totals in zip(measured, others, strict=True)
         ]
-        individual = {name: self._with_set_aside(name, described[name], by_class, combined) for name in sums}
-        return answered, individual, answered_by_class, self._answer_combinations(combined, of_combined)
+        return answered, {name: self._with_set_aside(name, described[name], measured) for name in sums}, of_measures
 
-    def _own_classes(self, planned: Mapping[str, PlannedRows]) -> Iterator[OwnClasses]:
-        """What the first answers make of every table by classes."""
+    def _limits(self, measure: Measure, planned: Mapping[str, PlannedRows]) -> RowLimits:
+        """What the first answers make of a measure."""
         firsts = {name: pool.first for name, pool in self.pools.items()}
-        for query in self.spec.class_queries:
-            table = class_table(query, self.spec.classes, self.spec.policy.attributes)
-            intervals = class_intervals(table, firsts, self.cells.rows, self.zeta)
-            yield OwnClasses(self.cells.lookup, table, self.cells.groups(query.public), self.spec, intervals, planned)
+        intervals = class_intervals(measure.table, firsts, self.cells.rows, self.zeta)
+        return RowLimits(self.cells.lookup, measure, intervals, planned)
 
-    def _own_combinations(self, planned: Mapping[str, PlannedRows]) -> Iterator[OwnCombination]:
-        """What the first answers make of every combination."""
-        for query in self.spec.combination_queries:
-            groups = self.cells.groups(query.by)
-            for asked in query.asked:
-                yield OwnCombination(self.cells.lookup, query, asked, groups, self.spec, planned, self.cells.rows)
-
-    def _clipping(
-        self,
-        planned: Mapping[str, PlannedRows],
-        by_class: Sequence[PlannedEntries],
-        combined: Sequence[PlannedCombination],
-    ) -> Joined:
+    def _clipping(self, planned: Mapping[str, PlannedRows], measured: Sequence[PlannedMeasure]) -> Joined:
         """Everything that is added up of values cut off at bounds of their own."""
-        of_classes = [OwnTotals(each.own, self._units) for each in by_class]
-        of_combined = [OwnCombinationTotals(each.own, self._units) for each in combined]
-        return Joined([OwnClipping(self.cells.lookup, self._units, planned), *of_classes, *of_combined])
+        of_measures = [
+            Totals(self.cells.lookup, each.limits, {n: self._units[n] for n in each.limits.measure.attributes})
+            for each in measured
+        ]
+        return Joined([OwnClipping(self.cells.lookup, self._units, planned), *of_measures])
 
-    def _answer_classes(self, planned: PlannedEntries, totals: ByPlace) -> ClassesAnswered:
-        own, query = planned.own, planned.own.table.query
-        answers = {}
-        for asked, reach in planned.squared_reach.items():
-            unit = 1.0 if asked == COUNT else float(self.spec.policy.attributes[asked].unit)
-            answers[asked] = own.noise(asked).answer(asked, totals.added[asked], reach, unit, self.entropy)
-        self.writer.write_answers(query.name, answer_table(query, class_keys(own.table, own.groups), answers))
-        certain = {asked: int((reach == 0).sum()) for asked, reach in planned.squared_reach.items()}
-        return ClassesAnswered(query, own.entries, certain)
-
-    def _answer_combinations(
-        self, combined: Sequence[PlannedCombination], totals: Sequence[ByPlace]
-    ) -> list[CombinationsAnswered]:
-        found = {(each.own.query.name, each.own.asked): (each, of) for each, of in zip(combined, totals, strict=True)}
-        confidence, answered = float(self.spec.output.confidence), []
-        for query in self.spec.combination_queries:
-            answers, groups = {}, self.cells.groups(query.by)
-            for asked in query.asked:
-                each, of = found[query.name, asked]
-                answers[asked] = each.own.noise.answer(
-                    asked, of.added[COMBINED], each.sensitivity, confidence, self.entropy
-                )
-            self.writer.write_answers(query.name, answer_table(query, groups.keys, answers))
-            answered.append(CombinationsAnswered(query, groups.count))
-        return answered
-
-    def _with_set_aside(
-        self,
-        name: str,
-        said: Individual,
-        by_class: Sequence[PlannedEntries],
-        combined: Sequence[PlannedCombination],
-    ) -> Individual:
-        """What was chosen for an attribute; tables by classes and combinations draw on its pool too."""
-        if not by_class and not combined:
+    def _with_set_aside(self, name: str, said: Individual, measured: Sequence[PlannedMeasure]) -> Individual:
+        """What was chosen for an attribute; measures draw on its pool too."""
+        if not measured:
             return said
         paid = said.largest_share * float(self.pools[name].pool)
-        for each in by_class:
-            for asked, part in each.own.parts.items():
-                if each.own.table.query.payer(asked, self.spec.classes) == name:
-                    paid += each.shares[asked] * float(part)
-        for other in combined:
-            paid += other.share * float(other.own.parts.get(name, 0))
+        for each in measured:
+            for bill in each.bills(name):
+                paid += bill
         return replace(said, largest_share=min(paid / float(whole_pools(self.spec)[name].mu_squared), 1.0))
 
     def _answer_tables(

@@ -1,23 +1,20 @@
 """Every check that can be made before anything is spent: the spec, its price, its noise, its table, its groups."""
 
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.confidential.combinations import CombinationNoise, combination_weights
 from gedp.confidential.individual import AttributePool, Shares
 from gedp.confidential.limits import psi_mechanisms, require_pool
-from gedp.confidential.mechanisms import PsiMechanism, pnc_range, psi_mechanism
-from gedp.confidential.own_classes import mu_for
-from gedp.confidential.own_combinations import own_noise
+from gedp.confidential.measures import Measure, measures_of
+from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.confidential.varied import varied_psi
-from gedp.errors import DomainError, Fault, FaultsError, Refused
+from gedp.errors import Fault, FaultsError, Refused
 from gedp.individual import Partition
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.planning.opening import choose_first
@@ -25,7 +22,6 @@ from gedp.policy import (
     Attribute,
     PriceList,
     Spec,
-    class_parts,
     parse_spec,
     pools,
     price,
@@ -46,6 +42,7 @@ class Prepared:
     prices: PriceList
     mechanisms: Mapping[tuple[str, str], PsiMechanism]  # by query and attribute; empty under individual accounting
     cells: FinestCells
+    measures: Sequence[Measure]  # besides sums by group
     pools: Mapping[str, AttributePool] = field(default_factory=dict)  # by attribute; empty under the paper's rule
     shares: Shares = field(default_factory=dict)  # set aside by individual accounting; empty: as it chooses
 
@@ -60,48 +57,26 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     if spec.is_individual:
         table.engine.require_known_again(spec.data.id)
     _require_opened_for(table, spec)
-    _require_class_noise(spec)
     prices = price(spec)
     require_within_budget(prices)
     cells = find_cells(table, spec.queries, spec.class_queries, spec.combination_queries)
-    _require_few_entries(spec, cells)
-    _require_combination_noise(spec, cells.rows)
+    measures = measures_of(spec, cells)
+    for measure in measures:
+        _require_noise_and_room(measure)
     shares = shares or {}
-    return Prepared(table, spec, prices, psi_mechanisms(spec), cells, open_pools(spec, cells, shares), shares)
+    return Prepared(table, spec, prices, psi_mechanisms(spec), cells, measures, open_pools(spec, cells, shares), shares)
 
 
-def _require_class_noise(spec: Spec) -> None:
-    """Refuses tables by classes whose noise no grid carries, whatever bounds come out."""
-    for query in spec.class_queries:
-        prices = {asked: exact(mu) for asked, mu in query.mu.items()}
-        if query.is_individual:
-            prices = {asked: mu_for(part.mu_squared) for asked, part in class_parts(query, spec).items()}
-        for asked, mu in prices.items():
-            if not mu or pnc_range(mu)[0] < 1:
-                raise DomainError(f"{asked} in query {query.name!r}: there is no grid for its noise. Take a larger mu")
-
-
-def _require_few_entries(spec: Spec, cells: FinestCells) -> None:
-    """Refuses tables by classes that would not fit into memory once the answers before them are paid for."""
-    for query in spec.class_queries:
-        combinations = math.prod(spec.classes[name].count for name in query.classes)
-        entries = cells.groups(query.public).count * combinations
-        if entries > MOST_ENTRIES:
-            raise Refused(
-                f"query {query.name!r} would have {entries:,} entries, and at most {MOST_ENTRIES:,} fit into memory. "
-                "Nothing was spent. Take fewer keys, or fewer classes"
-            )
-
-
-def _require_combination_noise(spec: Spec, rows: int) -> None:
-    """Refuses combinations whose noise no grid carries, whatever bounds come out."""
-    for query in spec.combination_queries:
-        for asked in query.asked:
-            if query.is_individual:
-                noise = own_noise(spec, query, asked, rows)
-            else:
-                noise = CombinationNoise(combination_weights(spec, asked), exact(query.mu[asked]), rows)
-            noise.require_grid(asked, query.name)
+def _require_noise_and_room(measure: Measure) -> None:
+    """Refuses noise that no grid carries, and tables that would not fit into memory once others are paid for."""
+    query, entries = measure.query.name, measure.entries
+    for addend in measure.addends:
+        addend.require_grid(query)
+    if entries > MOST_ENTRIES:
+        raise Refused(
+            f"query {query!r} would have {entries:,} entries, and at most {MOST_ENTRIES:,} fit into memory. "
+            "Nothing was spent. Take fewer keys, or fewer classes"
+        )
 
 
 def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> dict[str, AttributePool]:

@@ -4,11 +4,18 @@ import math
 
 from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
-from gedp.policy import CombinationQuery, Spec, combination_parts
+from gedp.policy import ClassQuery, CombinationQuery, Spec, set_aside
 from gedp.release.words import AS_WRITTEN, Words
 
 #: Noise that differs by less than this is called equal.
 EQUAL = 0.005
+
+
+def measured_mu(spec: Spec, query: ClassQuery | CombinationQuery, asked: str) -> float:
+    """At which μ an answer by classes or of a combination is drawn."""
+    if not query.is_individual:
+        return float(query.mu[asked])
+    return math.sqrt(sum(part.mu_squared for part in set_aside(query, spec)[asked].values()))
 
 
 def combination_error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
@@ -21,10 +28,7 @@ def combination_error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
 
 def _line(spec: Spec, query: CombinationQuery, asked: str, words: Words) -> str:
     """The noise of one combination, in units of what one establishment can move."""
-    if query.is_individual:
-        mu = math.sqrt(sum(part.mu_squared for part in combination_parts(query, spec)[asked].values()))
-    else:
-        mu = float(query.mu[asked])
+    mu = measured_mu(spec, query, asked)
     moved = typical_moves(spec, asked)
     together = sum(moved.values())
     more = more_noise_of_parts(moved)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.explain.combined import combination_error_lines
+from gedp.explain.combined import combination_error_lines, measured_mu
 from gedp.folding import named
 from gedp.individual.classes import ClassTable, class_table
 from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
-from gedp.policy import COUNT, Attribute, Query, Spec, class_parts, pools
+from gedp.policy import COUNT, Attribute, Query, Spec, pools
 from gedp.release.estimates import psi_variance
 from gedp.release.words import AS_WRITTEN, Words
 
@@ -71,11 +71,10 @@ def class_error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
     """A line for every query by classes: what noise alone does to an entry, as far as it is known before any data."""
     lines = []
     for query in spec.class_queries:
-        table = class_table(query, spec.classes, spec.policy.attributes)
+        table = class_table(query.classes, spec.classes, spec.policy.attributes)
         said = []
         for asked in query.asked:
-            part = class_parts(query, spec)[asked].mu_squared if query.is_individual else None
-            mu = float(query.mu[asked]) if part is None else math.sqrt(part)
+            mu = measured_mu(spec, query, asked)
             if asked == COUNT:
                 said.append(f"{COUNT} ± {words.number(math.sqrt(2) / mu, 2)} in every class that is possible")
             elif table.of_itself(asked):

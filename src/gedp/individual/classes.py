@@ -14,7 +14,7 @@ import numpy as np
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from gedp.individual.bounds import RAISE, ClippingBounds, For, apart, bounds_at
 from gedp.neighbors import NeighborFunction
-from gedp.policy import Attribute, Classes, ClassQuery
+from gedp.policy import Attribute, Classes
 
 #: An establishment that changes its class leaves one entry and enters another.
 ENTRIES = 2
@@ -23,9 +23,8 @@ _LARGEST_END = 1e150  # finite, and beyond all edges
 
 @dataclass(frozen=True, repr=False)
 class ClassTable:
-    """The classes of one query: their edges in whole units, key by key, and all combinations of them."""
+    """The classes of a table: their edges in whole units, key by key, and all combinations of them."""
 
-    query: ClassQuery
     classes: tuple[Classes, ...]
     edges: tuple[IntArray, ...]
     labels: tuple[list[str], ...]
@@ -34,7 +33,7 @@ class ClassTable:
     @property
     def combinations(self) -> int:
         """How many entries every public group has."""
-        return len(self.codes[0])
+        return len(self.codes[0]) if self.codes else 1
 
     def places(self, groups: CodeArray, found: Sequence[CodeArray]) -> IntArray:
         """The entries of establishments from their public groups and their classes."""
@@ -56,14 +55,19 @@ class ClassTable:
         return [each.attribute for each in self.classes] == [name]
 
 
-def class_table(query: ClassQuery, classes: Mapping[str, Classes], attributes: Mapping[str, Attribute]) -> ClassTable:
-    """The classes of a query."""
-    own = tuple(classes[name] for name in query.classes)
+#: Where everything has one entry per group.
+NO_CLASSES = ClassTable((), (), (), ())
+
+
+def class_table(
+    names: Sequence[str], classes: Mapping[str, Classes], attributes: Mapping[str, Attribute]
+) -> ClassTable:
+    """The classes of these names."""
+    own = tuple(classes[name] for name in names)
     units = [attributes[each.attribute].unit for each in own]
     shape = [each.count for each in own]
     codes = np.unravel_index(np.arange(int(np.prod(shape))), shape)
     return ClassTable(
-        query,
         own,
         tuple(each.in_units(unit) for each, unit in zip(own, units, strict=True)),
         tuple(each.labels(unit) for each, unit in zip(own, units, strict=True)),
@@ -98,10 +102,13 @@ class Possible:
         )
         return holds
 
-    def clipped(self, places: CodeArray, found: Sequence[CodeArray]) -> list[CodeArray]:
-        """Classes of establishments, moved to the nearest possible ones of the place that each belongs to."""
-        ranges = zip(self.low, self.high, found, strict=True)
-        return [np.clip(code, low[places], high[places]) for low, high, code in ranges]
+    def at(self, places: IntArray | CodeArray) -> "Possible":
+        """The same for each of these places."""
+        return Possible(tuple(low[places] for low in self.low), tuple(high[places] for high in self.high))
+
+    def clipped(self, found: Sequence[CodeArray]) -> list[CodeArray]:
+        """Classes, moved to the nearest possible ones."""
+        return [np.clip(code, low, high) for low, high, code in zip(self.low, self.high, found, strict=True)]
 
 
 @dataclass(frozen=True)

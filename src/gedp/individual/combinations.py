@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
+from gedp.arrays import MOST_UNITS, FloatArray, IntArray
 from gedp.individual.bounds import RAISE, bounds_at
 from gedp.policy import Attribute, Weights
 
@@ -22,14 +22,12 @@ class CombinedBounds:
     bounds: Mapping[str, IntArray]
     sensitivity: FloatArray  # in units of the combination
 
-    def combined(self, weights: Weights, amounts: Mapping[str, IntArray], places: CodeArray | slice) -> IntArray:
-        """The combination of values cut off at these bounds, each at those of its place, in units of its own."""
-        clipped = [
-            weight * np.clip(amounts[name], -self.bounds[name][places], self.bounds[name][places])
-            for name, weight in weights.of.items()
-        ]
-        total: IntArray = np.add.reduce(clipped)
-        return total
+
+def combined(weights: Weights, amounts: Mapping[str, IntArray], bounds: Mapping[str, IntArray]) -> IntArray:
+    """The combination of values, each cut off at its bound, in units of its own."""
+    clipped = [weight * np.clip(amounts[name], -bounds[name], bounds[name]) for name, weight in weights.of.items()]
+    total: IntArray = np.add.reduce(clipped)
+    return total
 
 
 def combined_bounds(

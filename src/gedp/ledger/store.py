@@ -276,10 +276,6 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
         raise LedgerError(f"{path} has no known format ({version})")
 
 
-def _format(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
 def _format_of(entry: Entry) -> int:
     """The first format that has such an entry."""
     series = entry.event.series if isinstance(entry.event, Reserve) else None

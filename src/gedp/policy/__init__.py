@@ -16,11 +16,10 @@ from gedp.policy.model import (
 from gedp.policy.pricing import (
     PriceLine,
     PriceList,
-    class_parts,
-    combination_parts,
     pools,
     price,
     require_within_budget,
+    set_aside,
     whole_pools,
 )
 from gedp.policy.reader import make_spec, parse_spec, read_spec
@@ -45,8 +44,6 @@ __all__ = [
     "Query",
     "Spec",
     "Weights",
-    "class_parts",
-    "combination_parts",
     "for_period",
     "make_spec",
     "parse_spec",
@@ -54,6 +51,7 @@ __all__ = [
     "price",
     "read_spec",
     "require_within_budget",
+    "set_aside",
     "whole_pools",
     "write_spec",
 ]

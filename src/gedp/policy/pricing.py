@@ -189,10 +189,7 @@ def _combined(query: CombinationQuery, spec: Spec) -> Iterator[PriceLine]:
 
 
 def pools(spec: Spec) -> dict[str, PrivacyLoss]:
-    """What of each attribute's pool is for its establishments and its sums by public groups: all but what is set aside.
-
-    `class_parts` and `combination_parts` are what is set aside.
-    """
+    """What of each attribute's pool is for establishments and sums by public groups: all but what is `set_aside`."""
     parts = _added((attribute, part) for (_, _, attribute), part in _set_aside(spec).items())
     return {
         name: PrivacyLoss(pool.mu_squared - parts.get(name, NOTHING).mu_squared)
@@ -200,13 +197,8 @@ def pools(spec: Spec) -> dict[str, PrivacyLoss]:
     }
 
 
-def class_parts(query: ClassQuery, spec: Spec) -> dict[str, PrivacyLoss]:
-    """What of its pool each answer by classes takes, by individual accounting, exactly."""
-    return _added((asked, part) for (name, asked, _), part in _set_aside(spec).items() if name == query.name)
-
-
-def combination_parts(query: CombinationQuery, spec: Spec) -> dict[str, dict[str, PrivacyLoss]]:
-    """What each combination takes of the pools of its attributes, by individual accounting, exactly."""
+def set_aside(query: ClassQuery | CombinationQuery, spec: Spec) -> dict[str, dict[str, PrivacyLoss]]:
+    """What each answer of a query takes of the pools of attributes, by individual accounting, exactly."""
     parts: dict[str, dict[str, PrivacyLoss]] = {}
     for (name, asked, attribute), part in _set_aside(spec).items():
         if name == query.name:

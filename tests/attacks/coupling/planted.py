@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 
 from gedp.arrays import max_by
-from gedp.confidential import answering, classes, individual, own_classes
+from gedp.confidential import addends, answering, individual
 from gedp.confidential.answering import IdentityAnswers
 from gedp.confidential.engines import Drawn
 from gedp.confidential.individual import IndividualJob
@@ -140,10 +140,7 @@ def _root_of_two_forgotten() -> Iterator[None]:
     def half(*arguments: Any) -> Any:
         return reach(*arguments) / 2
 
-    with (
-        patch.object(classes, "squared_reach_of_counts", half),
-        patch.object(own_classes, "squared_reach_of_counts", half),
-    ):
+    with patch.object(addends, "squared_reach_of_counts", half):
         yield
 
 

@@ -41,7 +41,7 @@ def compare_classes(microdata: Microdata, truth: Truth, query: ClassQuery) -> It
 def _keys(microdata: Microdata, truth: Truth, query: ClassQuery) -> dict[str, Key]:
     """The public keys and true classes of every establishment."""
     public_rows, keys = microdata.public_rows, dict[str, Key]()
-    table = class_table(query, public_rows.spec.classes, public_rows.spec.policy.attributes)
+    table = class_table(query.classes, public_rows.spec.classes, public_rows.spec.policy.attributes)
     for each, edges, labels in zip(table.classes, table.edges, table.labels, strict=True):
         keys[each.name] = class_of(edges, np.rint(truth.units[each.attribute]).astype(np.int64)), labels
     return keys | {name: public_rows.key(name) for name in query.public}

@@ -1,0 +1,255 @@
+"""What is asked besides sums by group, all in one form: counts and sums by classes, and combinations of attributes.
+
+A measure adds up what rows contribute to the entries of a table, and hides what one establishment can move in them.
+Which classes are possible and where values are cut off follows from identity answers: for a whole group under the
+paper's rule (gedp.confidential.by_group), for every row under individual accounting (gedp.confidential.by_row). What
+follows from there is the same for both, and stands here. docs/proofs/classes.md and docs/proofs/combinations.md have
+the arguments.
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gedp.accounting.composition import exact
+from gedp.arrays import CodeArray, FloatArray, IntArray
+from gedp.confidential.addends import Addend, ClassSum, CombinedSum, Count
+from gedp.confidential.answers import AnswerWriter, answer_table
+from gedp.confidential.mechanisms import PsiMechanism
+from gedp.confidential.table import FinestCells, Groups
+from gedp.individual.bounds import For
+from gedp.individual.classes import (
+    NO_CLASSES,
+    ClassInterval,
+    ClassTable,
+    Possible,
+    class_of,
+    class_table,
+)
+from gedp.noise.entropy import Entropy
+from gedp.passes import Batch, ByPlace, Key, Reads
+from gedp.passes.lookup import Lookup
+from gedp.passes.sums import sums_of_whole
+from gedp.policy import COUNT, ClassQuery, CombinationQuery, Spec, Weights, set_aside
+from gedp.release.classes import ClassesAnswered
+from gedp.release.combinations import CombinationsAnswered
+from gedp.release.estimates import no_clipping_tau
+
+#: What noise is drawn for is less than was set aside by this part, so that rounding up the noise is never too much.
+MARGIN = Fraction(1, 10**8)
+_BITS_OF_ROOT = 64
+
+
+@dataclass(frozen=True, repr=False)
+class Measure:
+    """A query for counts or sums by classes, or for combinations: its entries, and what is added up in them."""
+
+    query: ClassQuery | CombinationQuery
+    table: ClassTable  # without classes, where it is about combinations
+    groups: Groups
+    addends: tuple[Addend, ...]
+    #: Of pools, in μ²: by what is asked, and by attribute. Empty under the paper's rule.
+    parts: Mapping[str, Mapping[str, Fraction]]
+
+    @property
+    def entries(self) -> int:
+        """Every combination of classes in every public group."""
+        return self.groups.count * self.table.combinations
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """The attributes whose values are added up."""
+        return tuple(dict.fromkeys(name for addend in self.addends for name in addend.attributes))
+
+    @property
+    def classed(self) -> tuple[str, ...]:
+        """The attributes that decide about classes."""
+        return tuple(dict.fromkeys(each.attribute for each in self.table.classes))
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """All that its entries depend on."""
+        return tuple(dict.fromkeys((*self.summed, *self.classed)))
+
+    def possible(
+        self,
+        intervals: Mapping[str, ClassInterval],
+        lowest: Mapping[str, FloatArray],
+        highest: Mapping[str, FloatArray],
+        count: int,
+        use: For = For.CLIPPING,
+    ) -> Possible:
+        """The classes that are possible between two answers, for each of `count` groups or rows.
+
+        An attribute without identity answers leaves all its classes possible.
+        """
+        ends = []
+        for each in self.table.classes:
+            if each.attribute in intervals:
+                ends.append(intervals[each.attribute](lowest[each.attribute], highest[each.attribute], use))
+            else:
+                ends.append((np.zeros(count, dtype=np.int32), np.full(count, each.count - 1, dtype=np.int32)))
+        return Possible(tuple(low for low, _ in ends), tuple(high for _, high in ends))
+
+    def write(
+        self,
+        totals: ByPlace,
+        reach: Mapping[str, FloatArray],
+        confidence: float,
+        writer: AnswerWriter,
+        entropy: Entropy,
+    ) -> ClassesAnswered | CombinationsAnswered:
+        """Draws the noise of all entries and writes the answers; returns what the manifest says of them."""
+        answers = {
+            addend.name: addend.answer(totals.added[addend.name], reach[addend.name], confidence, entropy)
+            for addend in self.addends
+        }
+        writer.write_answers(self.query.name, answer_table(self.query, self._keys, answers))
+        if isinstance(self.query, CombinationQuery):
+            return CombinationsAnswered(self.query, self.entries)
+        certain = {name: int((of_entry == 0).sum()) for name, of_entry in reach.items()}
+        return ClassesAnswered(self.query, self.entries, certain)
+
+    @property
+    def _keys(self) -> dict[str, pa.Array]:
+        """The keys of every entry: those of its group, and the names of its classes."""
+        group, place = np.divmod(np.arange(self.entries), self.table.combinations)
+        public = {key: pa.array(texts, pa.string()).take(pa.array(group)) for key, texts in self.groups.keys.items()}
+        named = {
+            each.name: pa.array(labels, pa.string()).take(pa.array(codes[place]))
+            for each, labels, codes in zip(self.table.classes, self.table.labels, self.table.codes, strict=True)
+        }
+        return public | named
+
+
+class Placing(Protocol):
+    """How rows are read for a measure: the entries that they are in, and the bounds of their values."""
+
+    @property
+    def measure(self) -> Measure:
+        """What is measured."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The first answers that it reads of every row."""
+
+    def possible(self, batch: Batch, group: CodeArray) -> Possible:
+        """The classes that are possible for each of these rows."""
+
+    def bounds(self, addend: Addend, batch: Batch, place: IntArray) -> Mapping[str, IntArray]:
+        """Where the values of each of these rows are cut off in the entry that it is in."""
+
+
+@dataclass(frozen=True, repr=False)
+class Totals:
+    """The pass that adds up a measure. Classes are moved to possible ones, and values are cut off at their bounds."""
+
+    cells: Lookup
+    placing: Placing
+    units: Mapping[str, Fraction]  # of all attributes that it depends on
+
+    @property
+    def reads(self) -> Reads:
+        """The attributes, what bounds depend on, and the cells of the rows."""
+        return Reads(self.units, self.placing.columns, self.cells)
+
+    def __call__(self, batch: Batch) -> ByPlace:
+        """What these rows come to."""
+        measure = self.placing.measure
+        group, table = measure.groups.of_cell[batch.cells], measure.table
+        classes = [
+            class_of(edges, batch.amounts[each.attribute])
+            for each, edges in zip(table.classes, table.edges, strict=True)
+        ]
+        place = table.places(group, self.placing.possible(batch, group).clipped(classes))
+        added: dict[Key, IntArray] = {}
+        for addend in measure.addends:
+            bounds = self.placing.bounds(addend, batch, place)
+            added[addend.name] = sums_of_whole(
+                place, addend.contributions(batch.amounts, bounds, batch.rows), measure.entries
+            )
+        return ByPlace(added)
+
+
+def measures_of(spec: Spec, cells: FinestCells) -> list[Measure]:
+    """All that a spec asks for besides sums by group, in the order in which it is answered."""
+    return [_by_classes(spec, query, cells) for query in spec.class_queries] + [
+        _of_combinations(spec, query, cells) for query in spec.combination_queries
+    ]
+
+
+def _by_classes(spec: Spec, query: ClassQuery, cells: FinestCells) -> Measure:
+    table = class_table(query.classes, spec.classes, spec.policy.attributes)
+    prices = _prices(spec, query)
+    addends = (
+        Count(asked, mu, table) if asked == COUNT else ClassSum(asked, mu, table, spec.policy.attributes[asked])
+        for asked, mu in prices.items()
+    )
+    return Measure(query, table, cells.groups(query.public), tuple(addends), _parts(spec, query))
+
+
+def _of_combinations(spec: Spec, query: CombinationQuery, cells: FinestCells) -> Measure:
+    addends = (
+        CombinedSum(asked, mu, combination_weights(spec, asked), spec.policy.attributes, cells.rows)
+        for asked, mu in _prices(spec, query).items()
+    )
+    return Measure(query, NO_CLASSES, cells.groups(query.by), tuple(addends), _parts(spec, query))
+
+
+def class_intervals(
+    table: ClassTable, identity: Mapping[str, PsiMechanism], rows: int, zeta: Fraction
+) -> dict[str, ClassInterval]:
+    """What identity answers say about classes, for the attributes that have them: on both sides with chance 1 − ζ."""
+    tau = no_clipping_tau(rows, len(identity), zeta, signed=True) if identity else 0.0
+    return {
+        each.attribute: ClassInterval(
+            identity[each.attribute].psi, identity[each.attribute].sigma, tau, np.array(each.edges, dtype=np.float64)
+        )
+        for each in table.classes
+        if each.attribute in identity
+    }
+
+
+def combination_weights(spec: Spec, asked: str) -> Weights:
+    """A combination of a spec in whole numbers."""
+    combination = spec.combinations[asked]
+    return combination.weights(units_of(spec, combination.coefficients))
+
+
+def by_entry(combinations: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Numbers for every group, given combination by combination, in the order of the entries."""
+    return np.stack(list(combinations), axis=1).ravel()
+
+
+def units_of(spec: Spec, names: Iterable[str]) -> dict[str, Fraction]:
+    """The units of some attributes."""
+    return {name: exact(spec.policy.attributes[name].unit) for name in names}
+
+
+def _prices(spec: Spec, query: ClassQuery | CombinationQuery) -> dict[str, Fraction]:
+    """The μ that noise is drawn with, for everything that is asked for."""
+    if not query.is_individual:
+        return {asked: exact(mu) for asked, mu in query.mu.items()}
+    parts = _parts(spec, query)
+    return {asked: _mu_within(sum(parts[asked].values(), Fraction(0))) for asked in query.asked}
+
+
+def _parts(spec: Spec, query: ClassQuery | CombinationQuery) -> dict[str, dict[str, Fraction]]:
+    if not query.is_individual:
+        return {}
+    return {
+        asked: {name: part.mu_squared for name, part in parts.items()}
+        for asked, parts in set_aside(query, spec).items()
+    }
+
+
+def _mu_within(part: Fraction) -> Fraction:
+    """The μ to draw noise with, where so much of pools was set aside, in μ²."""
+    scale, squared = 2**_BITS_OF_ROOT, part * (1 - MARGIN)
+    return Fraction(math.isqrt(squared.numerator * scale**2 // squared.denominator), scale)
