@@ -24,7 +24,7 @@ import gedp
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import rehearse
 from gedp.confidential.table import ConfidentialTable, open_table_of
-from gedp.lab.reproduce.context import Context
+from gedp_lab.reproduce.context import Context
 from gedp.microdata import Microdata, fit_microdata
 from gedp.noise.entropy import SeededEntropy
 

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from gedp import fit_microdata
 from gedp.arrays import CodeArray, FloatArray
 from gedp.confidential.run import plan_run, run
-from gedp.lab.synth.demo import make_demo
+from gedp_lab.synth.demo import make_demo
 from gedp.microdata.constraints.nonnegative import fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.constraints.rounding import Grouping, round_rows

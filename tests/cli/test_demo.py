@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp import read_release
-from gedp.cli.demo.truth import beside_truth
+from gedp_lab.cli.demo.truth import beside_truth
 from gedp.microdata.on_file import read_microdata
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.runs import all_files, names

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import gedp
 from gedp.accounting.composition import power
-from gedp.lab.reproduce.items.intervals import PRINTED
+from gedp_lab.reproduce.items.intervals import PRINTED
 from gedp.numbers import bound, chance, interval, percent, size, strength
 
 

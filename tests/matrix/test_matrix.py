@@ -21,10 +21,10 @@ from gedp.confidential.engines.choice import engine_of
 from gedp.errors import GedpError
 from gedp.explain.combined import combination_error_lines
 from gedp.explain.expected import class_error_lines
-from gedp.lab.compare.plan import ComparisonPlan, make_plan
-from gedp.lab.compare.replicates import compare_plan
-from gedp.lab.evaluate import evaluate
-from gedp.lab.evaluate.groups import ANSWERS, MICRODATA
+from gedp_lab.compare.plan import ComparisonPlan, make_plan
+from gedp_lab.compare.replicates import compare_plan
+from gedp_lab.evaluate import evaluate
+from gedp_lab.evaluate.groups import ANSWERS, MICRODATA
 from gedp.microdata import Microdata
 from gedp.planning.plan import Plan
 from gedp.policy import COUNT, Query

@@ -8,9 +8,9 @@ import pytest
 
 from gedp.errors import FaultsError
 from gedp.industries import INDUSTRY_LEVELS, ancestor_of
-from gedp.lab.synth.demo import SECTORS
-from gedp.lab.synth.demo_labels import COUNTIES, HEIGHT, WIDTH, county_shapes, industries
-from gedp.lab.synth.qcew.titles import area_lists, industry_list
+from gedp_lab.synth.demo import SECTORS
+from gedp_lab.synth.demo_labels import COUNTIES, HEIGHT, WIDTH, county_shapes, industries
+from gedp_lab.synth.qcew.titles import area_lists, industry_list
 from gedp.policy import parse_spec
 from gedp.policy.codelists import CodeList, CodeName
 from gedp.release import Labels, TamperedReleaseError, read_release

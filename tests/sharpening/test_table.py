@@ -10,7 +10,7 @@ import pytest
 
 import gedp
 from gedp.cli import main
-from gedp.lab.evaluate import evaluate
+from gedp_lab.evaluate import evaluate
 from gedp.release import read_release
 from tests.helpers.builder import spec_of
 

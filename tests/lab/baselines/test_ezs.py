@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gedp.lab.baselines.ezs import FLAGS, Ezs, attack_permanent, flags
+from gedp_lab.baselines.ezs import FLAGS, Ezs, attack_permanent, flags
 from gedp.noise.entropy import SeededEntropy
 
 NOISE = Ezs()

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
-from gedp.lab.baselines.suppress.audit import audit
-from gedp.lab.baselines.suppress.linked import LinkedTables, link
-from gedp.lab.baselines.suppress.publishers import second_tables
-from gedp.lab.baselines.suppress.rules import parse_rule
-from gedp.lab.baselines.suppress.secondary import suppress
+from gedp_lab.baselines.suppress.audit import audit
+from gedp_lab.baselines.suppress.linked import LinkedTables, link
+from gedp_lab.baselines.suppress.publishers import second_tables
+from gedp_lab.baselines.suppress.rules import parse_rule
+from gedp_lab.baselines.suppress.secondary import suppress
 from tests.lab.baselines.suppress.examples import BOB, ONE, WAGES, bob, hide, larger_table, small_tables
 
 pytest.importorskip("highspy")

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gedp.lab.baselines.suppress import gconfid
-from gedp.lab.baselines.suppress.audit import audit
-from gedp.lab.baselines.suppress.outside import LeftOutError, ProgramCall
+from gedp_lab.baselines.suppress import gconfid
+from gedp_lab.baselines.suppress.audit import audit
+from gedp_lab.baselines.suppress.outside import LeftOutError, ProgramCall
 from tests.lab.baselines.suppress.examples import bob, hide
 from tests.lab.baselines.suppress.test_tauargus import world
 
