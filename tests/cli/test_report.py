@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from gedp import read_release
 from gedp.files import WriteError
 from gedp.microdata.on_file import read_microdata
 from tests.helpers.pages import text_of
-from tests.helpers.runs import SYNTHETIC, names, one_message, small_table, spoil, start, write_case
+from tests.helpers.runs import COMMAND, SYNTHETIC, names, one_message, spoil, write_case
 from tests.helpers.runs import gedp as command
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
@@ -97,15 +98,17 @@ def test_an_interrupt_while_fitting_leaves_the_release(tmp_path: Path, monkeypat
 
 
 def test_a_signal_once_the_release_has_its_name(tmp_path: Path) -> None:
-    """In a process of its own: the release is whole, and the message says how to go on, which works."""
-    write_case(tmp_path, SYNTHETIC, table=small_table(20_000))
-    process = start("run", "spec.toml", folder=tmp_path)
-    patience = time.monotonic() + 60
-    while not (tmp_path / "out" / "manifest.json").exists():
+    """In a process of its own, which waits in the fit: the release is whole, and the message says how to go on."""
+    write_case(tmp_path)
+    waiting = (
+        "import gedp.completing, pathlib, time\n"
+        "gedp.completing.fit_microdata = lambda *_, **__: (pathlib.Path('fitting').touch(), time.sleep(60))\n"
+    )
+    command_line = [*COMMAND[:2], f"{waiting}{COMMAND[2]}", "run", "spec.toml"]
+    process = subprocess.Popen(command_line, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    while not (tmp_path / "fitting").exists():
         assert process.poll() is None, process.communicate()
-        assert time.monotonic() < patience
         time.sleep(0.002)
-    time.sleep(0.05)  # from measuring to what follows
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
