@@ -2,7 +2,8 @@
 
 A room is what lies directly in the package: a folder, or a module of the floor. Imports inside functions count, and so
 do names of modules in strings, as `import_module` takes them. Whoever imports the package itself, or a module by a name
-that is computed, can reach whatever `import gedp` offers. The laboratory is a package of its own. This finds accidents; whoever wants to hide one still can.
+that is computed, can reach whatever `import gedp` offers. The laboratory is a package of its own. This finds accidents;
+whoever wants to hide one still can.
 """
 
 import ast

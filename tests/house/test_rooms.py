@@ -39,7 +39,11 @@ def test_the_three_rules_hold(package: ModuleType) -> None:
         ("report/page.py", "for name in sys.modules: pass", "1. gedp.report.page imports __init__"),
         ("individual/filling.py", "from gedp.noise.entropy import x", "1. gedp.individual.filling imports noise"),
         ("planning/choice.py", "from gedp.confidential import table", "1. gedp.planning.choice imports confidential"),
-        ("release/reader.py", "from gedp_lab.evaluate import evaluate", "2. gedp.release.reader imports the laboratory"),
+        (
+            "release/reader.py",
+            "from gedp_lab.evaluate import evaluate",
+            "2. gedp.release.reader imports the laboratory",
+        ),
         ("confidential/table.py", "import gedp_lab", "2. gedp.confidential.table imports the laboratory"),
         ("cli/run.py", "def f():\n    import_module('gedp_lab.evaluate')", "2. gedp.cli.run imports the laboratory"),
         ("__init__.py", "import gedp_lab", "2. gedp imports the laboratory"),

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from gedp_lab.evaluate.groups import ComparedGroups
     from gedp.microdata.cells import PublicRows
+    from gedp_lab.evaluate.groups import ComparedGroups
 
 
 class Baseline(Protocol):

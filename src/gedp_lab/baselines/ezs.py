@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
-from gedp_lab.baselines.draws import ramp, signs
 from gedp.noise.entropy import Entropy
+from gedp_lab.baselines.draws import ramp, signs
 
 LOW_NOISE, MEDIUM_NOISE = 0.02, 0.05
 FLAGS = np.array(["G", "H", "S"])

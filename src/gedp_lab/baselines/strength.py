@@ -3,12 +3,12 @@
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp_lab.baselines.formal import LaplaceLog
-from gedp_lab.baselines.translation import laplace_mu
-from gedp_lab.baselines.workflows import EZS, EZS_BALANCED, FITTED, SMOOTH_GAMMA, affordable, noise_of, pool_mu
 from gedp.neighbors import Protection
 from gedp.numbers import short
 from gedp.policy import Spec, pools
+from gedp_lab.baselines.formal import LaplaceLog
+from gedp_lab.baselines.translation import laplace_mu
+from gedp_lab.baselines.workflows import EZS, EZS_BALANCED, FITTED, SMOOTH_GAMMA, affordable, noise_of, pool_mu
 
 GDP = "gdp"  # the workflow whose ψ is linear, with the largest establishment as γ
 

@@ -18,12 +18,12 @@ import pyarrow.compute
 
 from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL
-from gedp_lab.evaluate.groups import MICRODATA, ComparedGroups
-from gedp_lab.evaluate.levels import COUNTY, STATE
-from gedp_lab.evaluate.metrics import errors_of
 from gedp.microdata.cells import PublicRows
 from gedp.numbers import short_share
 from gedp.sql import draw_no_progress, quoted_text
+from gedp_lab.evaluate.groups import MICRODATA, ComparedGroups
+from gedp_lab.evaluate.levels import COUNTY, STATE
+from gedp_lab.evaluate.metrics import errors_of
 
 ERRORS = ("median_relative_withheld", "within_10_withheld", "median_relative_disclosed", "within_10_disclosed")
 PRIVATE, WITHHELD, EMPTY = 5, "N", "-"

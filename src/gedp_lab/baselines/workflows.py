@@ -15,10 +15,6 @@ import numpy as np
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray, max_by, sum_by
 from gedp.errors import DomainError
-from gedp_lab.baselines.draws import fourth_power, gaussian, laplace
-from gedp_lab.baselines.ezs import Ezs
-from gedp_lab.baselines.formal import FourthRoot, LaplaceLog, log_laplace_scale, smooth_gamma_rate, smooth_gamma_scale
-from gedp_lab.baselines.translation import Reference, laplace_epsilon, pure_epsilon
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
 from gedp.neighbors import Linear, NeighborFunction
@@ -26,6 +22,10 @@ from gedp.noise.entropy import Entropy
 from gedp.planning.typical import assumed_median
 from gedp.policy import Spec
 from gedp.release.estimates import psi_variance
+from gedp_lab.baselines.draws import fourth_power, gaussian, laplace
+from gedp_lab.baselines.ezs import Ezs
+from gedp_lab.baselines.formal import FourthRoot, LaplaceLog, log_laplace_scale, smooth_gamma_rate, smooth_gamma_scale
+from gedp_lab.baselines.translation import Reference, laplace_epsilon, pure_epsilon
 
 LOG_LAPLACE, FOURTH_ROOT, SPLITTING, SMOOTH_GAMMA = "log-laplace", "fourth-root", "splitting", "smooth-gamma"
 EZS, EZS_BALANCED = "ezs", "ezs-balanced"

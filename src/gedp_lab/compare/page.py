@@ -9,14 +9,14 @@ import pyarrow.compute
 
 from gedp._version import __version__
 from gedp.arrays import FloatArray
+from gedp.numbers import short, short_share
+from gedp.web import asset
+from gedp.web import table as html_table
 from gedp_lab.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp_lab.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp_lab.compare.sweeps import TOTAL
 from gedp_lab.compare.terminal import TEXTS, rows_of, second_heading, times, winner_headings, winner_rows
 from gedp_lab.evaluate.report import stamped_page
-from gedp.numbers import short, short_share
-from gedp.web import asset
-from gedp.web import table as html_table
 
 ABOUT = {
     "table": "table",

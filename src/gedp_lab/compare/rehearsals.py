@@ -19,6 +19,13 @@ from gedp.confidential.preparing import require_sound
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.microdata.cells import Cells, PublicRows, read_public_rows
+from gedp.microdata.constraints.apply import Constraints, constrain
+from gedp.microdata.problem import AttributeProblem, attribute_problem
+from gedp.microdata.weights import fit_at, fit_attribute
+from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
+from gedp.policy import Spec
+from gedp.release.rehearsal import Rehearsal
 from gedp_lab.baselines.workflows import BASELINES, FITTED, BaselineDraw, Truths, require_affordable
 from gedp_lab.compare.accounts import shares_of
 from gedp_lab.compare.estimates import FittedEstimates, GroupEstimates, RowEstimates
@@ -27,13 +34,6 @@ from gedp_lab.compare.sweeps import Setting
 from gedp_lab.compare.workflows import FLOORS, GDP, ORACLE, Workflow, spec_for
 from gedp_lab.evaluate.levels import Level, chosen_levels, default_levels
 from gedp_lab.evaluate.truth import Truth, truth_of
-from gedp.microdata.cells import Cells, PublicRows, read_public_rows
-from gedp.microdata.constraints.apply import Constraints, constrain
-from gedp.microdata.problem import AttributeProblem, attribute_problem
-from gedp.microdata.weights import fit_at, fit_attribute
-from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
-from gedp.policy import Spec
-from gedp.release.rehearsal import Rehearsal
 
 
 @dataclass(frozen=True, repr=False)

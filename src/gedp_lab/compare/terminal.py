@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from rich.console import Console
 from rich.table import Table
 
-from gedp_lab.compare.comparison import Comparison, Line
 from gedp.numbers import short, short_share
+from gedp_lab.compare.comparison import Comparison, Line
 
 TEXTS = ("level", "setting", "winner", "runner-up", "workflow")
 WIDEST = 400  # characters: with many workflows, lines go on in the next rather than lose numbers

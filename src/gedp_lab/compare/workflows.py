@@ -24,10 +24,10 @@ from fractions import Fraction
 
 from gedp.accounting.composition import compose
 from gedp.errors import DomainError
-from gedp_lab.baselines.workflows import BASELINES, FITTED
-from gedp_lab.compare.accounts import with_prices, without_prices
 from gedp.ledger.amounts import mu_down
 from gedp.policy import Attribute, Closeness, Spec, pools
+from gedp_lab.baselines.workflows import BASELINES, FITTED
+from gedp_lab.compare.accounts import with_prices, without_prices
 
 GDP, ORACLE = "gdp", "oracle"
 INDIVIDUAL, FLOORS = "individual", "floors"

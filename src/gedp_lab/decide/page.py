@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from gedp.folding import Title
+from gedp.numbers import short, short_share
+from gedp.web import asset
+from gedp.web import table as html_table
 from gedp_lab.baselines.strength import strength_text
 from gedp_lab.baselines.suppress.study import PRIMARY, Pattern, SuppressionStudy
 from gedp_lab.baselines.suppress.terminal import SECOND_HEADINGS, second_rows
@@ -25,9 +28,6 @@ from gedp_lab.decide.tables import (
 )
 from gedp_lab.decide.words import promise
 from gedp_lab.evaluate.report import stamped_page
-from gedp.numbers import short, short_share
-from gedp.web import asset
-from gedp.web import table as html_table
 
 PAGE = "decision.html"
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow.compute
 
 from gedp.arrays import BoolArray, FloatArray
-from gedp_lab.compare import Comparison
 from gedp.numbers import short
+from gedp_lab.compare import Comparison
 
 MOST_CLASSES = 6
 

@@ -8,11 +8,11 @@ import pyarrow.compute
 
 from gedp.arrays import CodeArray, FloatArray
 from gedp.individual.classes import class_of, class_table
+from gedp.microdata import Microdata
+from gedp.policy import COUNT, ClassQuery, Spec
 from gedp_lab.evaluate.groups import ANSWERS, MICRODATA, ComparedGroups, compared
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.truth import Truth
-from gedp.microdata import Microdata
-from gedp.policy import COUNT, ClassQuery, Spec
 
 Key = tuple[CodeArray, list[str]]
 

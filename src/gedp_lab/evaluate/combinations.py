@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.microdata import Microdata
+from gedp.policy import Combination, CombinationQuery
 from gedp_lab.evaluate.groups import ANSWERS, MICRODATA, ComparedGroups, compared
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.truth import Truth
-from gedp.microdata import Microdata
-from gedp.policy import Combination, CombinationQuery
 
 
 def combination_level(query: CombinationQuery) -> Level:

@@ -8,6 +8,13 @@ import pyarrow as pa
 
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.sealing import sealed
+from gedp.microdata import fit_microdata
+from gedp.microdata.cells import read_public_rows
+from gedp.microdata.constraints.apply import Constraints
+from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
+from gedp.progress import Progress, silent
+from gedp.release import ReleaseFolder
 from gedp_lab.baselines import Baseline
 from gedp_lab.evaluate.classes import class_attributes, class_level, compare_classes
 from gedp_lab.evaluate.combinations import combination_level, compare_combinations
@@ -25,13 +32,6 @@ from gedp_lab.evaluate.groups import (
 from gedp_lab.evaluate.levels import Level, chosen_levels, default_levels
 from gedp_lab.evaluate.sharpened import compare_sharpened
 from gedp_lab.evaluate.truth import read_truth
-from gedp.microdata import fit_microdata
-from gedp.microdata.cells import read_public_rows
-from gedp.microdata.constraints.apply import Constraints
-from gedp.microdata.constraints.fixed import Given
-from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
-from gedp.progress import Progress, silent
-from gedp.release import ReleaseFolder
 
 COMMAND = "evaluate"
 WORST = 10

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp_lab.evaluate.groups import ComparedGroups
-from gedp_lab.evaluate.metrics import CLOSER, relative_errors
 from gedp.numbers import short, short_share
 from gedp.web.svg import Axis, Panel, box_plot
+from gedp_lab.evaluate.groups import ComparedGroups
+from gedp_lab.evaluate.metrics import CLOSER, relative_errors
 
 
 def scatter(each: ComparedGroups) -> str:

@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.arrays import FloatArray
+from gedp.microdata import Microdata
+from gedp.policy import Query
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.metrics import ERROR_NAMES, Errors, errors_of, largest_errors, relative_errors, size_classes
 from gedp_lab.evaluate.truth import Truth
-from gedp.microdata import Microdata
-from gedp.policy import Query
 
 MICRODATA, ANSWERS, SHARPENED = "microdata", "answers", "sharpened"
 ALL_SIZES = "all"

@@ -8,6 +8,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from gedp.numbers import short, short_share
+from gedp.web import page
+from gedp.web import table as html_table
 from gedp_lab.baselines import Baseline
 from gedp_lab.evaluate.evaluation import Evaluation
 from gedp_lab.evaluate.figures import difference_boxes, relative_plot, scatter
@@ -17,9 +20,6 @@ from gedp_lab.evaluate.metrics import largest_errors, size_order
 from gedp_lab.evaluate.sharpened import EXPLANATION as SHARPENED_EXPLANATION
 from gedp_lab.evaluate.sharpened import HEADINGS as SHARPENED_HEADINGS
 from gedp_lab.evaluate.sharpened import sharpened_rows
-from gedp.numbers import short, short_share
-from gedp.web import page
-from gedp.web import table as html_table
 
 DRAWN_FROM = 20  # groups: fewer are in the table, and a plot of them says nothing more
 WORST_SHOWN = 3

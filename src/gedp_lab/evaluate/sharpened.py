@@ -5,13 +5,13 @@ from collections.abc import Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute
 
+from gedp.microdata import Microdata
+from gedp.numbers import short, short_share
+from gedp.sharpening import sharpen
 from gedp_lab.evaluate.groups import ALL_SIZES, MICRODATA, SHARPENED, ComparedGroups, compared
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.metrics import Errors
 from gedp_lab.evaluate.truth import Truth
-from gedp.microdata import Microdata
-from gedp.numbers import short, short_share
-from gedp.sharpening import sharpen
 
 HEADINGS = ("level", "true value", "groups", "mean", "→", "mean abs.", "→", "covered", "→")
 EXPLANATION = (

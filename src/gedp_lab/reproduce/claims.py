@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow.compute
 
 from gedp.arrays import FloatArray
+from gedp.numbers import with_minus
 from gedp_lab.compare import Comparison
 from gedp_lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER, CheckedClaim
-from gedp.numbers import with_minus
 
 CHANCE = 2.0  # standard errors
 NEAR = 0.02  # of an oracle

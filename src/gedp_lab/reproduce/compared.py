@@ -6,14 +6,14 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from gedp.numbers import short
+from gedp.policy import Spec
+from gedp.policy.examples import find_spec
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.figures import error_boxes, total_boxes
 from gedp_lab.reproduce.claims import Comparisons, of_groups
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.results import Figure, ResultTable
-from gedp.numbers import short
-from gedp.policy import Spec
-from gedp.policy.examples import find_spec
 
 JOBS, WAGES = "m3emp", "wage"  # the appendix evaluates month 3; elsewhere the paper names no month
 PRIVATE = ("psi", "psi+quasi", "pnc", "pnc+quasi", "auto+plug-in", "auto")

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from html import escape
 
 from gedp._version import __version__
+from gedp.web import Html, asset, page
+from gedp.web import table as html_table
 from gedp_lab.reproduce.context import QCEW, Context
 from gedp_lab.reproduce.everything import Outcome
 from gedp_lab.reproduce.results import (
@@ -18,8 +20,6 @@ from gedp_lab.reproduce.results import (
     ResultTable,
     drawn_from,
 )
-from gedp.web import Html, asset, page
-from gedp.web import table as html_table
 
 FEW = 10  # replicates: below that, standard errors mean little
 WORDY = 60  # characters of a cell

@@ -13,13 +13,13 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.arrays import FloatArray
+from gedp.policy.examples import find_spec
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.replicates import ReplicateFolder
 from gedp_lab.evaluate.groups import MICRODATA, ComparedGroups
 from gedp_lab.evaluate.levels import QCEW_LEVELS, Level
 from gedp_lab.reproduce.compared import JOBS, WAGES
 from gedp_lab.reproduce.context import Context, State
-from gedp.policy.examples import find_spec
 
 WORKFLOWS = ("psi", "pnc", "auto")
 CONFIDENTIAL_LEVELS = (

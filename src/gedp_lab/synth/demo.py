@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from gedp.progress import Advance
 from gedp_lab.synth.cells import CELL_SCHEMA
 from gedp_lab.synth.demo_labels import COUNTIES, county_code
 from gedp_lab.synth.establishments import Summary, write_establishments
-from gedp.progress import Advance
 
 STATE = "00"
 YEAR, QUARTER = 2016, 1

@@ -17,11 +17,11 @@ from gedp.arrays import IntArray
 from gedp.errors import GedpError
 from gedp.files import replacing
 from gedp.industries import sector_of, supersector_of
+from gedp.progress import Advance
 from gedp_lab.synth.cells import ATTRIBUTES, KEYS, check_cells, class_counts
 from gedp_lab.synth.draws import Stream
 from gedp_lab.synth.sizes import count_by_size
 from gedp_lab.synth.spreads import SPREADS, Attributes, DividedCells, Spread, SpreadSettings
-from gedp.progress import Advance
 
 SCHEMA = pa.schema(
     [

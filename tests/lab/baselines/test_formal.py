@@ -11,6 +11,11 @@ from scipy.stats import kstest
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
+from gedp.neighbors import Log, Protection, Sqrt, check_neighbor_function
+from gedp.neighbors.functions import BUILT_IN
+from gedp.noise.entropy import SeededEntropy
+from gedp.policy.examples import find_spec
+from gedp.policy.model import MECHANISMS
 from gedp_lab.baselines import draws
 from gedp_lab.baselines.formal import (
     FourthRoot,
@@ -26,11 +31,6 @@ from gedp_lab.baselines.translation import (
     pure_epsilon,
 )
 from gedp_lab.baselines.workflows import BASELINES, noise_of, reference_of
-from gedp.neighbors import Log, Protection, Sqrt, check_neighbor_function
-from gedp.neighbors.functions import BUILT_IN
-from gedp.noise.entropy import SeededEntropy
-from gedp.policy.examples import find_spec
-from gedp.policy.model import MECHANISMS
 
 ALPHAS = (0.05, 0.15, 0.5)
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)  # exact for the polynomials here

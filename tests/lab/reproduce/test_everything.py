@@ -17,6 +17,7 @@ from playwright.sync_api import Browser
 from gedp.cli import cli
 from gedp.errors import FaultsError, GedpError, Refused
 from gedp.industries import sector_of, supersector_of
+from gedp.web.svg import svg
 from gedp_lab.reproduce.compared import IN_THOUSANDS, equal_spec
 from gedp_lab.reproduce.context import QCEW, Context, State
 from gedp_lab.reproduce.everything import reproduce, require_data
@@ -38,7 +39,6 @@ from gedp_lab.reproduce.results import (
     result_of,
     verdict_of,
 )
-from gedp.web.svg import svg
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.pages import labels_of, opened
 

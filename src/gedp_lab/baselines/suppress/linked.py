@@ -9,8 +9,8 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
-from gedp_lab.baselines.suppress.rules import Contributions, Rule
 from gedp.microdata.combining import combinations
+from gedp_lab.baselines.suppress.rules import Contributions, Rule
 
 BELOW = "below all tables"  # the level of parts that no table shows, where no table is finer than all others
 

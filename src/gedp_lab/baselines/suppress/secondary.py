@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from gedp.arrays import BoolArray, FloatArray
+from gedp.progress import Progress, silent
 from gedp_lab.baselines.suppress.audit import NEAR, audit
 from gedp_lab.baselines.suppress.linked import LinkedTables, SumSystem
 from gedp_lab.baselines.suppress.program import Program
-from gedp.progress import Progress, silent
 
 
 def suppress(tables: LinkedTables, progress: Progress = silent) -> BoolArray:

@@ -10,6 +10,8 @@ import pyarrow as pa
 
 from gedp.arrays import BoolArray, CodeArray
 from gedp.confidential.sealing import sealed
+from gedp.microdata.cells import PublicRows
+from gedp.progress import Progress, silent
 from gedp_lab.baselines.suppress import gconfid, secondary, tauargus
 from gedp_lab.baselines.suppress.audit import Audit, audit
 from gedp_lab.baselines.suppress.linked import LinkedTables, link
@@ -19,8 +21,6 @@ from gedp_lab.baselines.suppress.rules import USUAL, parse_rule
 from gedp_lab.baselines.workflows import require_amounts, require_establishments
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.truth import Truth
-from gedp.microdata.cells import PublicRows
-from gedp.progress import Progress, silent
 
 PRIMARY, OURS = "primary alone", "ours"
 MOST_SECOND = 2_000  # cells of a table that a second publisher is tried with

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from gedp_lab.baselines.suppress.study import OURS, SuppressionStudy
 from gedp.numbers import short, short_share
+from gedp_lab.baselines.suppress.study import OURS, SuppressionStudy
 
 SHOWN_SECOND = 5
 HEADINGS = ("level", "cells", "sensitive", "withheld", "share", "of the total", "unsafe", "exact", "rel. width")

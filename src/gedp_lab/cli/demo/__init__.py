@@ -83,9 +83,9 @@ def write_policy(folder: Path) -> Path:
     from gedp.errors import Refused
     from gedp.files import write_text
     from gedp.folders import make_folder
+    from gedp.policy.examples import example_text
     from gedp_lab.synth.demo import STATE
     from gedp_lab.synth.demo_labels import LABELS, write_code_lists
-    from gedp.policy.examples import example_text
 
     path = folder / "policy.toml"
     source = 'source = "establishments.parquet"\n'
@@ -149,9 +149,9 @@ def show_details(establishments: Path, policy: Path) -> None:
     from gedp.explain import terminal
     from gedp.explain.facts import protection_groups
     from gedp.explain.wording import promise_sentence
+    from gedp.policy import price, read_spec
     from gedp_lab.synth.shape import describe
     from gedp_lab.synth.tables import shape_tables
-    from gedp.policy import price, read_spec
 
     console = make_console()
     spec = read_spec(policy)

@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from gedp.accounting.composition import power
-from gedp_lab.cli.demo.truth import beside_truth
-from gedp_lab.synth.shape import Shape
 from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
 from gedp.numbers import bound, interval, strength
 from gedp.policy import price
+from gedp_lab.cli.demo.truth import beside_truth
+from gedp_lab.synth.shape import Shape
 
 JOBS, EXAMPLE = "m3emp", 36
 FEW = 2  # establishments: a cell with so few is blanked today, almost always

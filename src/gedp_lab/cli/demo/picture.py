@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gedp_lab.cli.demo.truth import Beside, beside_truth
 from gedp.files import replacing
 from gedp.microdata import Microdata
+from gedp_lab.cli.demo.truth import Beside, beside_truth
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from gedp.errors import how_to_install
 from gedp.folders import make_private
+from gedp.numbers import short, short_share
 from gedp_lab.baselines.strength import strength_text
 from gedp_lab.baselines.suppress.study import OURS as OWN
 from gedp_lab.baselines.suppress.study import PRIMARY, SuppressionStudy
@@ -34,7 +35,6 @@ from gedp_lab.reproduce.compared import (
 )
 from gedp_lab.reproduce.context import Context, State
 from gedp_lab.reproduce.results import CheckedClaim, Item, Result, ResultTable, skipped, verdict_of
-from gedp.numbers import short, short_share
 
 PRINTED = (
     "About 60% of the QCEW's cells are suppressed; another publisher can open them; EZS noise underprotects small "

@@ -15,12 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
 from gedp.microdata.solve import ConvergenceError
 from gedp.microdata.weights import MOST_ROUNDS, quasi_step
 from gedp.neighbors import Log, NeighborFunction, Sqrt
 from gedp.release.estimates import PsiAnswers, psi_variance
+from gedp_lab.reproduce.context import Context
+from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
 
 JOBS = 10.0
 EACH = 2  # establishments a county

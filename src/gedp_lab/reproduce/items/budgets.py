@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
+from gedp.policy import price
+from gedp.policy.examples import find_spec
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.printed import PrintedNumber, number_table
 from gedp_lab.reproduce.results import Item, Result, verdict_of
-from gedp.policy import price
-from gedp.policy.examples import find_spec
 
 #: Query, μ, share of μ², share of wages in the query's μ².
 BASELINE = (

@@ -14,10 +14,10 @@ from math import sqrt
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.microdata.weights import MOST_ROUNDS, quasi_step
 from gedp_lab.reproduce.claims import Check, claim, ours
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
-from gedp.microdata.weights import MOST_ROUNDS, quasi_step
 
 JOBS = 10.0
 VARIANCE = 20.0  # of an answer in Cases 1 and 2

@@ -7,11 +7,11 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from gedp.arrays import FloatArray
+from gedp.numbers import short, short_share
 from gedp_lab.reproduce.claims import Check, claim
 from gedp_lab.reproduce.compared import JOBS, WAGES
 from gedp_lab.reproduce.context import Context, State
 from gedp_lab.reproduce.results import Figure, Item, Result, ResultTable
-from gedp.numbers import short, short_share
 
 CLASSES = 50
 VISIBLE = 300  # a bar is one pixel high if the highest has so many

@@ -5,13 +5,13 @@ From the variances alone, as in the paper's figure.
 
 import numpy as np
 
-from gedp_lab.reproduce.claims import Check, claim
-from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Figure, Item, Result
 from gedp.neighbors import Log, Sqrt
 from gedp.numbers import short, short_share
 from gedp.release.estimates import psi_variance
 from gedp.web.svg import Axis, Panel
+from gedp_lab.reproduce.claims import Check, claim
+from gedp_lab.reproduce.context import Context
+from gedp_lab.reproduce.results import Figure, Item, Result
 
 SIZES = np.geomspace(1, 1e6, 61)
 

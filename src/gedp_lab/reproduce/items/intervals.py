@@ -1,9 +1,9 @@
 """Compute the table of uncertainty intervals for sqrt (gamma 0.5) and log (gamma 0.1)."""
 
+from gedp.neighbors import Log, Protection, Sqrt
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.printed import PrintedNumber
 from gedp_lab.reproduce.results import Item, Result, ResultTable, verdict_of, yes_or_no
-from gedp.neighbors import Log, Protection, Sqrt
 
 SQRT = Protection(Sqrt(), 0.5)
 LOG = Protection(Log(), 0.1)

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from gedp.neighbors.check import Function, check_neighbor_function
 from gedp_lab.reproduce.claims import Check, claim
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.printed import PrintedNumber, number_table
 from gedp_lab.reproduce.results import Item, Result, verdict_of
-from gedp.neighbors.check import Function, check_neighbor_function
 
 BEND = 10.0
 STEEP, FLAT = 10.0, 0.01

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gedp.numbers import short_share
 from gedp_lab.evaluate.figures import relative_plot
 from gedp_lab.evaluate.metrics import relative_errors
 from gedp_lab.reproduce.claims import Check, claim, releases_of
@@ -9,7 +10,6 @@ from gedp_lab.reproduce.compared import JOBS, WAGES
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.releases import NAMES, WORKFLOWS, baseline_release, releases
 from gedp_lab.reproduce.results import Figure, Item, Result, ResultTable
-from gedp.numbers import short_share
 
 LEVELS = ("NAICS-3", "NAICS-5", "county x NAICS-5")
 

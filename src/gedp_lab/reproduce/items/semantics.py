@@ -2,10 +2,10 @@
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.semantics import establishment, person
+from gedp.neighbors import Protection, Sqrt
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.printed import PrintedNumber, number_table
 from gedp_lab.reproduce.results import Item, Result, verdict_of
-from gedp.neighbors import Protection, Sqrt
 
 
 def people() -> list[PrintedNumber]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gedp.numbers import short_share
 from gedp_lab.baselines.suppression import NATION, PublishedQcew, error_texts
 from gedp_lab.evaluate.levels import QCEW_LEVELS
 from gedp_lab.reproduce.claims import Check, ours
@@ -12,7 +13,6 @@ from gedp_lab.reproduce.compared import JOBS
 from gedp_lab.reproduce.context import QCEW, Context
 from gedp_lab.reproduce.releases import baseline_release, releases
 from gedp_lab.reproduce.results import Item, Result, ResultTable, skipped
-from gedp.numbers import short_share
 
 PRINTED = "Cell suppression blanks cells and makes custom tables hard (discussion; no such table is printed)"
 

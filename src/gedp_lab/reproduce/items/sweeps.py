@@ -5,6 +5,8 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from gedp.numbers import short_share
+from gedp.policy.examples import find_spec
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.figures import relative_boxes, sweep_lines
 from gedp_lab.reproduce.claims import Check, claim, ours, relative_errors, releases_of
@@ -12,8 +14,6 @@ from gedp_lab.reproduce.compared import JOBS, WAGES, lines_table
 from gedp_lab.reproduce.context import Context, State
 from gedp_lab.reproduce.releases import NAMES, WORKFLOWS
 from gedp_lab.reproduce.results import Figure, Item, Result, ResultTable, verdict_of
-from gedp.numbers import short_share
-from gedp.policy.examples import find_spec
 
 BUDGETS = "mu=0.5,1,2.31,5"
 #: Shares of μ²: of a query in all, of wages in all, of wages in a query.

@@ -8,13 +8,13 @@ import duckdb
 import pyarrow as pa
 
 from gedp.errors import Fault, FaultsError
+from gedp.progress import NextStep, silent
 from gedp_lab.synth.cbp.codes import LEVELS, parent_sql
 from gedp_lab.synth.cbp.county_patterns import cbp_year, efsy_year, read_cbp, read_efsy
 from gedp_lab.synth.cbp.workforce import Workforce, read_qwi
 from gedp_lab.synth.database import database
 from gedp_lab.synth.sizes import CBP_CLASSES
 from gedp_lab.synth.states import find_states
-from gedp.progress import NextStep, silent
 
 QUARTER = 1  # CBP's payroll is that of the first quarter
 UNMATCHED_SHARE = 0.05  # of the imputed CBP's NAICS-6 cells; beyond it the files are of different vintages

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gedp.arrays import BoolArray, IntArray
+from gedp.progress import NextStep, silent
 from gedp_lab.synth.cbp.employment import Employment, EmploymentOptions, employment_naics4
 from gedp_lab.synth.cbp.gather import Gathered, gather
 from gedp_lab.synth.cbp.inputs import Sources
@@ -16,7 +17,6 @@ from gedp_lab.synth.cbp.regression import FitSummary
 from gedp_lab.synth.cbp.wages import Wages, wages_naics4
 from gedp_lab.synth.cells import CELL_SCHEMA, CLASS_SCHEMA
 from gedp_lab.synth.sizes import CBP_CLASSES
-from gedp.progress import NextStep, silent
 
 PRIVATE = "5"
 

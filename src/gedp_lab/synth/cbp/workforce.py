@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gedp.errors import Fault
+from gedp.progress import NextStep, silent
 from gedp_lab.synth.cbp.codes import industry_digits
 from gedp_lab.synth.cbp.csvfile import CsvSource, read_batches, whole_numbers
-from gedp.progress import NextStep, silent
 
 VARIABLES = ("Emp", "EmpEnd", "EmpS", "EarnBeg")
 KEYS = ("geography", "industry", "ind_level", "geo_level", "year", "quarter")

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from gedp.folders import new_folder
+from gedp.progress import Progress, silent
 from gedp_lab.synth.publish.county_patterns import PublishedLevel, publish_levels, write_cbp
 from gedp_lab.synth.publish.imputed import write_efsy
 from gedp_lab.synth.publish.leaves import read_leaves
 from gedp_lab.synth.publish.rates import Rates
 from gedp_lab.synth.publish.tabulate import levels_of
 from gedp_lab.synth.publish.workforce import IND_LEVELS, write_qwi
-from gedp.progress import Progress, silent
 
 __all__ = ["PublishedFiles", "Rates", "Withheld", "publish"]
 

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 
 from gedp.arrays import FloatArray, IntArray
 from gedp.errors import Fault, FaultsError
+from gedp.progress import Progress, silent
 from gedp_lab.synth.database import database
 from gedp_lab.synth.sizes import CBP_CLASSES, cbp_class
-from gedp.progress import Progress, silent
 
 KEYS = ("state", "cnty", "naics", "own")
 FIGURES = ("m1emp", "m2emp", "m3emp", "wage")

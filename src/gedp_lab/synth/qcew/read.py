@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from gedp.errors import Fault, FaultsError
+from gedp.progress import Advance
 from gedp_lab.synth.qcew.sources import TEXT, WHOLE, Source, find_sources, read_chunks
 from gedp_lab.synth.states import POSTAL_OF_FIPS
-from gedp.progress import Advance
 
 STATE_LEVELS = (51, 58)
 COUNTY_LEVELS = (71, 78)

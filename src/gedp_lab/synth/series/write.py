@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from gedp.errors import GedpError
 from gedp.folders import new_folder
+from gedp.progress import Progress, silent
 from gedp_lab.synth.establishments import establishments_table, establishments_writer, write_establishments
 from gedp_lab.synth.qcew.fill import FilledTree, fill
 from gedp_lab.synth.qcew.read import QcewRows, following
@@ -18,7 +19,6 @@ from gedp_lab.synth.series.growth import grow
 from gedp_lab.synth.series.panel import Places, StatePanel, find_places, read_panels
 from gedp_lab.synth.series.rates import AskedRates, TurnoverRates, average
 from gedp_lab.synth.series.turnover import turn_over
-from gedp.progress import Progress, silent
 
 COUNTY_TOTAL = 71
 
