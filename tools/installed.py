@@ -2,7 +2,8 @@
 
 Versions are those of requirements-test.lock. Five commands make a first release from a CSV file, each with the time it
 took. With the laboratory's wheel, `gedp demo` runs, and the first example of the README on what it wrote. The first
-example on the page about Python (docs/python.md) runs with a table of pandas, then without pandas and with a table of polars.
+example on the page about Python (docs/python.md) runs with a table of pandas, then without pandas and with a table of
+polars.
 """
 
 import re

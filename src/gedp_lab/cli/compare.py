@@ -91,12 +91,12 @@ def command(
     from gedp.cli.progress import steps
     from gedp.errors import DomainError
     from gedp.policy.examples import find_spec
-    from gedp_lab.baselines.suppress.rules import USUAL, parse_rule
     from gedp_lab.compare.plan import make_plan, truth_of
     from gedp_lab.compare.replicates import compare_plan
     from gedp_lab.compare.terminal import WIDEST, print_comparison
     from gedp_lab.decide.decision import decision_workflows, with_decision
     from gedp_lab.evaluate.levels import parse_groupings
+    from gedp_lab.suppress.rules import USUAL, parse_rule
 
     read, path = find_spec(spec), Path(spec)
     if html and sweep:

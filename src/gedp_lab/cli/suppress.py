@@ -59,11 +59,11 @@ def command(
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
     from gedp.policy.examples import find_spec
-    from gedp_lab.baselines.suppress.run import run_suppression
-    from gedp_lab.baselines.suppress.study import StudyOptions
-    from gedp_lab.baselines.suppress.terminal import print_study
     from gedp_lab.compare.plan import truth_of
     from gedp_lab.evaluate.levels import parse_groupings
+    from gedp_lab.suppress.run import run_suppression
+    from gedp_lab.suppress.study import StudyOptions
+    from gedp_lab.suppress.terminal import print_study
 
     read, path = find_spec(spec), Path(spec)
     target = out or path.with_name(f"{path.stem}-suppression")

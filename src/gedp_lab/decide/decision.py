@@ -4,11 +4,11 @@ from pathlib import Path
 
 from gedp.progress import Progress, silent
 from gedp.release import Labels
-from gedp_lab.baselines.suppress.study import StudyOptions
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.plan import ComparisonPlan
 from gedp_lab.decide.gather import decision_workflows, gather_facts
 from gedp_lab.decide.page import PAGE, decision_page
+from gedp_lab.suppress.study import StudyOptions
 
 __all__ = ["decision_workflows", "with_decision"]
 

@@ -14,7 +14,6 @@ from gedp.policy import Spec
 from gedp.progress import Progress, silent
 from gedp_lab.baselines.ezs import Ezs, PermanentFactorAttack, attack_permanent, flags
 from gedp_lab.baselines.strength import strength
-from gedp_lab.baselines.suppress.study import StudyOptions, SuppressionStudy, study_suppression
 from gedp_lab.baselines.translation import Reference
 from gedp_lab.baselines.workflows import (
     BASELINES,
@@ -29,6 +28,7 @@ from gedp_lab.compare.accounts import with_prices
 from gedp_lab.compare.plan import ComparisonPlan
 from gedp_lab.compare.rehearsals import Preparation, entropy_of, prepare_replicates
 from gedp_lab.compare.workflows import GDP, INDIVIDUAL
+from gedp_lab.suppress.study import StudyOptions, SuppressionStudy, study_suppression
 
 SIZES = (0.1, 1.0, 10.0, 100.0)  # times the reference
 APART = 1.1  # of two values that an attacker wants to tell apart

@@ -8,8 +8,6 @@ from gedp.numbers import short, short_share
 from gedp.web import asset
 from gedp.web import table as html_table
 from gedp_lab.baselines.strength import strength_text
-from gedp_lab.baselines.suppress.study import PRIMARY, Pattern, SuppressionStudy
-from gedp_lab.baselines.suppress.terminal import SECOND_HEADINGS, second_rows
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.page import about_section
 from gedp_lab.compare.terminal import times
@@ -28,6 +26,8 @@ from gedp_lab.decide.tables import (
 )
 from gedp_lab.decide.words import promise
 from gedp_lab.evaluate.report import stamped_page
+from gedp_lab.suppress.study import PRIMARY, Pattern, SuppressionStudy
+from gedp_lab.suppress.terminal import SECOND_HEADINGS, second_rows
 
 PAGE = "decision.html"
 

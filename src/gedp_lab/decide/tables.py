@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gedp.numbers import short, short_share
-from gedp_lab.baselines.suppress.study import OURS, Pattern, SuppressionStudy
-from gedp_lab.baselines.suppress.terminal import seconds_text
 from gedp_lab.baselines.translation import told_apart
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.terminal import times
 from gedp_lab.decide.gather import AttributeFacts, EzsOutcome
 from gedp_lab.decide.sizes import CellSizes, errors_by_size
+from gedp_lab.suppress.study import OURS, Pattern, SuppressionStudy
+from gedp_lab.suppress.terminal import seconds_text
 
 SUPPRESSION = "suppression"
 LARGE = 2  # of the sizes of establishments: ten times the reference

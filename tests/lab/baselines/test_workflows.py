@@ -10,7 +10,6 @@ from gedp.errors import DomainError, FaultsError
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import read_spec
 from gedp_lab.baselines.formal import LaplaceLog, smooth_gamma_scale
-from gedp_lab.baselines.suppress.run import run_suppression
 from gedp_lab.baselines.translation import pure_epsilon
 from gedp_lab.baselines.workflows import (
     BASELINES,
@@ -27,6 +26,7 @@ from gedp_lab.compare import compare
 from gedp_lab.compare.plan import make_plan
 from gedp_lab.compare.rehearsals import prepare_replicates
 from gedp_lab.compare.workflows import parse_workflows
+from gedp_lab.suppress.run import run_suppression
 from tests.helpers.runs import write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')

@@ -9,9 +9,6 @@ from gedp.errors import how_to_install
 from gedp.folders import make_private
 from gedp.numbers import short, short_share
 from gedp_lab.baselines.strength import strength_text
-from gedp_lab.baselines.suppress.study import OURS as OWN
-from gedp_lab.baselines.suppress.study import PRIMARY, SuppressionStudy
-from gedp_lab.baselines.suppress.terminal import SECOND_HEADINGS, second_rows
 from gedp_lab.baselines.suppression import NATION, PublishedQcew
 from gedp_lab.baselines.workflows import BASELINES, EZS
 from gedp_lab.compare import Comparison
@@ -35,6 +32,9 @@ from gedp_lab.reproduce.compared import (
 )
 from gedp_lab.reproduce.context import Context, State
 from gedp_lab.reproduce.results import CheckedClaim, Item, Result, ResultTable, skipped, verdict_of
+from gedp_lab.suppress.study import OURS as OWN
+from gedp_lab.suppress.study import PRIMARY, SuppressionStudy
+from gedp_lab.suppress.terminal import SECOND_HEADINGS, second_rows
 
 PRINTED = (
     "About 60% of the QCEW's cells are suppressed; another publisher can open them; EZS noise underprotects small "

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gedp_lab.baselines.suppress import tauargus
-from gedp_lab.baselines.suppress.audit import audit
-from gedp_lab.baselines.suppress.linked import LinkedTables, link
-from gedp_lab.baselines.suppress.outside import LeftOutError, ProgramCall
-from gedp_lab.baselines.suppress.rules import parse_rule
+from gedp_lab.suppress import tauargus
+from gedp_lab.suppress.audit import audit
+from gedp_lab.suppress.linked import LinkedTables, link
+from gedp_lab.suppress.outside import LeftOutError, ProgramCall
+from gedp_lab.suppress.rules import parse_rule
 
 KEYS: list[tuple[str, ...]] = [(), ("area",), ("sector",), ("naics",), ("area", "sector"), ("area", "naics")]
 

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, sum_by
-from gedp_lab.baselines.suppress.linked import LinkedTables, refines
-from gedp_lab.baselines.suppress.outside import MINUTES, ProgramCall
+from gedp_lab.suppress.linked import LinkedTables, refines
+from gedp_lab.suppress.outside import MINUTES, ProgramCall
 
 COMMAND = "tauargus"
 NAME = "tau-Argus"

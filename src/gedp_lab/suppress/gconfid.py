@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.arrays import BoolArray
-from gedp_lab.baselines.suppress.linked import LinkedTables, SumSystem
-from gedp_lab.baselines.suppress.outside import MINUTES, ProgramCall
+from gedp_lab.suppress.linked import LinkedTables, SumSystem
+from gedp_lab.suppress.outside import MINUTES, ProgramCall
 
 VARIABLE = "GEDP_GCONFID"
 NAME = "G-Confid"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
-from gedp_lab.baselines.suppress.rules import Contributions, parse_rule
+from gedp_lab.suppress.rules import Contributions, parse_rule
 
 RULES = ("p:10", "p:25", "pq:10/80", "nk:1,75", "nk:2,85", "nk:3,60", "nk:1000000000000,90", "3-and-80")
 

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
-from gedp_lab.baselines.suppress.linked import LinkedTables, link
-from gedp_lab.baselines.suppress.rules import LargestShare, Rule
+from gedp_lab.suppress.linked import LinkedTables, link
+from gedp_lab.suppress.rules import LargestShare, Rule
 
 #: County and sector of Bob, Carlos, Green Hills, Isaac and Alice (the paper's appendix), with wages of our own.
 WAGES = np.array([50.0, 30.0, 20.0, 40.0, 60.0])

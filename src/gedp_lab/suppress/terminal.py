@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gedp.numbers import short, short_share
-from gedp_lab.baselines.suppress.study import OURS, SuppressionStudy
+from gedp_lab.suppress.study import OURS, SuppressionStudy
 
 SHOWN_SECOND = 5
 HEADINGS = ("level", "cells", "sensitive", "withheld", "share", "of the total", "unsafe", "exact", "rel. width")

@@ -12,15 +12,15 @@ from gedp.arrays import BoolArray, CodeArray
 from gedp.confidential.sealing import sealed
 from gedp.microdata.cells import PublicRows
 from gedp.progress import Progress, silent
-from gedp_lab.baselines.suppress import gconfid, secondary, tauargus
-from gedp_lab.baselines.suppress.audit import Audit, audit
-from gedp_lab.baselines.suppress.linked import LinkedTables, link
-from gedp_lab.baselines.suppress.outside import MINUTES, LeftOutError
-from gedp_lab.baselines.suppress.publishers import SecondTable, second_tables
-from gedp_lab.baselines.suppress.rules import USUAL, parse_rule
 from gedp_lab.baselines.workflows import require_amounts, require_establishments
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.truth import Truth
+from gedp_lab.suppress import gconfid, secondary, tauargus
+from gedp_lab.suppress.audit import Audit, audit
+from gedp_lab.suppress.linked import LinkedTables, link
+from gedp_lab.suppress.outside import MINUTES, LeftOutError
+from gedp_lab.suppress.publishers import SecondTable, second_tables
+from gedp_lab.suppress.rules import USUAL, parse_rule
 
 PRIMARY, OURS = "primary alone", "ours"
 MOST_SECOND = 2_000  # cells of a table that a second publisher is tried with

@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from gedp_lab.baselines.suppress import gconfid
+from gedp_lab.suppress import gconfid
 from tests.helpers.runs import gedp, small_table, write_case
 
 pytest.importorskip("highspy")

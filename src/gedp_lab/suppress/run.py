@@ -10,11 +10,11 @@ from gedp.confidential.sealing import sealed
 from gedp.errors import DomainError
 from gedp.policy import Spec
 from gedp.progress import Progress, silent
-from gedp_lab.baselines.suppress.rules import parse_rule
-from gedp_lab.baselines.suppress.study import StudyOptions, SuppressionStudy, study_suppression
 from gedp_lab.compare.plan import ComparisonPlan, make_plan
 from gedp_lab.compare.rehearsals import prepare_replicates
 from gedp_lab.evaluate.folder import Stamp, results_folder
+from gedp_lab.suppress.rules import parse_rule
+from gedp_lab.suppress.study import StudyOptions, SuppressionStudy, study_suppression
 
 COMMAND = "suppress"
 

@@ -10,7 +10,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray
 from gedp.microdata.combining import combinations
-from gedp_lab.baselines.suppress.rules import Contributions, Rule
+from gedp_lab.suppress.rules import Contributions, Rule
 
 BELOW = "below all tables"  # the level of parts that no table shows, where no table is finer than all others
 

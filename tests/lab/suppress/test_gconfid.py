@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gedp_lab.baselines.suppress import gconfid
-from gedp_lab.baselines.suppress.audit import audit
-from gedp_lab.baselines.suppress.outside import LeftOutError, ProgramCall
-from tests.lab.baselines.suppress.examples import bob, hide
-from tests.lab.baselines.suppress.test_tauargus import world
+from gedp_lab.suppress import gconfid
+from gedp_lab.suppress.audit import audit
+from gedp_lab.suppress.outside import LeftOutError, ProgramCall
+from tests.lab.suppress.examples import bob, hide
+from tests.lab.suppress.test_tauargus import world
 
 #: In place of Python with gconfid: hides what is sensitive and the quantity of the first number.
 STAND_IN = f"""#!{sys.executable}

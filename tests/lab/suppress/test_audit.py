@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
-from gedp_lab.baselines.suppress.audit import audit
-from gedp_lab.baselines.suppress.linked import LinkedTables, link
-from gedp_lab.baselines.suppress.publishers import second_tables
-from gedp_lab.baselines.suppress.rules import parse_rule
-from gedp_lab.baselines.suppress.secondary import suppress
-from tests.lab.baselines.suppress.examples import BOB, ONE, WAGES, bob, hide, larger_table, small_tables
+from gedp_lab.suppress.audit import audit
+from gedp_lab.suppress.linked import LinkedTables, link
+from gedp_lab.suppress.publishers import second_tables
+from gedp_lab.suppress.rules import parse_rule
+from gedp_lab.suppress.secondary import suppress
+from tests.lab.suppress.examples import BOB, ONE, WAGES, bob, hide, larger_table, small_tables
 
 pytest.importorskip("highspy")
 

@@ -14,8 +14,8 @@ from scipy.sparse.csgraph import connected_components
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.progress import Progress, silent
-from gedp_lab.baselines.suppress.linked import LinkedTables, SumSystem
-from gedp_lab.baselines.suppress.program import Program
+from gedp_lab.suppress.linked import LinkedTables, SumSystem
+from gedp_lab.suppress.program import Program
 
 NEAR = 1e-7  # of its value: how closely a cell has to be known to count as known
 RESOLVED = 1e-11  # of the largest value of a problem: HiGHS knows no better

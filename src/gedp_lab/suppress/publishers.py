@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
-from gedp_lab.baselines.suppress.audit import Audit, audit
-from gedp_lab.baselines.suppress.linked import LinkedTables, link, with_table
-from gedp_lab.baselines.suppress.rules import Rule
-from gedp_lab.baselines.suppress.secondary import suppress
+from gedp_lab.suppress.audit import Audit, audit
+from gedp_lab.suppress.linked import LinkedTables, link, with_table
+from gedp_lab.suppress.rules import Rule
+from gedp_lab.suppress.secondary import suppress
 
 SECOND = "second publisher: "
 

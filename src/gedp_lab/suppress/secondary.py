@@ -13,9 +13,9 @@ from scipy import sparse
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.progress import Progress, silent
-from gedp_lab.baselines.suppress.audit import NEAR, audit
-from gedp_lab.baselines.suppress.linked import LinkedTables, SumSystem
-from gedp_lab.baselines.suppress.program import Program
+from gedp_lab.suppress.audit import NEAR, audit
+from gedp_lab.suppress.linked import LinkedTables, SumSystem
+from gedp_lab.suppress.program import Program
 
 
 def suppress(tables: LinkedTables, progress: Progress = silent) -> BoolArray:
