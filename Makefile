@@ -36,18 +36,18 @@ define NEW_ENVIRONMENT
   { echo "gedp needs Python 3.11 or newer; name one with: make PYTHON=python3.12 ..."; exit 2; }
 $(PYTHON) -m venv --clear $(@D)
 $(@D)/$(INSTALL) --require-hashes -r $<
-$(@D)/$(INSTALL) --no-build-isolation -e .
+$(@D)/$(INSTALL) --no-build-isolation -e . -e lab
 @touch $@
 endef
 
-.venv/.run: requirements-run.lock pyproject.toml
+.venv/.run: requirements-run.lock pyproject.toml lab/pyproject.toml
 	$(NEW_ENVIRONMENT)
 
 .venv/.%: requirements-%.lock .venv/.run
 	$(@D)/$(INSTALL) --require-hashes -r $<
 	@touch $@
 
-.venv-%/.ready: requirements-%.lock pyproject.toml
+.venv-%/.ready: requirements-%.lock pyproject.toml lab/pyproject.toml
 	$(NEW_ENVIRONMENT)
 
 .NOTPARALLEL:   # two installations into one environment would get in each other's way

@@ -21,10 +21,10 @@ import gedp
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import rehearse
 from gedp.confidential.table import open_table_of
-from gedp.lab.reproduce.context import Context
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Spec
+from gedp_lab.reproduce.context import Context
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 BY = ["naics3"]

@@ -20,13 +20,13 @@ import pyarrow.parquet as pq
 from gedp import fit_microdata
 from gedp.arrays import CodeArray, FloatArray
 from gedp.confidential.run import plan_run, run
-from gedp.lab.synth.demo import make_demo
 from gedp.microdata.constraints.nonnegative import fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
 from gedp.microdata.constraints.rounding import Grouping, round_rows
 from gedp.microdata.solve import Marginal
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy.examples import find_spec
+from gedp_lab.synth.demo import make_demo
 
 BY = {"state": [], "county": ["cnty"], "county x NAICS-5": ["cnty", "naics5"]}
 SMALL = "the smallest quarter of these"

@@ -14,9 +14,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from gedp.lab.compare import Comparison, compare
-from gedp.lab.reproduce.compared import IN_THOUSANDS, JOBS, WAGES, equal_spec
-from gedp.lab.reproduce.context import Context
+from gedp_lab.compare import Comparison, compare
+from gedp_lab.reproduce.compared import IN_THOUSANDS, JOBS, WAGES, equal_spec
+from gedp_lab.reproduce.context import Context
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 LEVELS = {

@@ -23,13 +23,13 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import rehearse
 from gedp.confidential.table import open_table_of
 from gedp.industries import sector_of
-from gedp.lab.synth.qcew.read import read_quarters
-from gedp.lab.synth.series.write import write_series
-from gedp.lab.synth.states import state_fips
 from gedp.microdata import Microdata, fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Spec
 from gedp.sharpening import sharpen
+from gedp_lab.synth.qcew.read import read_quarters
+from gedp_lab.synth.series.write import write_series
+from gedp_lab.synth.states import state_fips
 
 pd: Any = import_module("pandas")
 SHARED = Path(__file__).parents[2] / "shared" / "data"

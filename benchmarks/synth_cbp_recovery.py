@@ -25,19 +25,19 @@ from rich.console import Console
 from rich.table import Table
 
 from gedp.arrays import FloatArray
-from gedp.lab.synth.cbp import EmploymentOptions, Sources, cells_from_sources, read_sources
-from gedp.lab.synth.cbp.codes import sector_sql
-from gedp.lab.synth.cbp.employment import EmploymentInput, adjust_to_county, employment_naics4, stable_floor
-from gedp.lab.synth.cbp.gather import Gathered, gather
-from gedp.lab.synth.cbp.regression import learn_design
-from gedp.lab.synth.cbp.wages import wages_naics4
-from gedp.lab.synth.establishments import write_establishments
-from gedp.lab.synth.publish import PublishedFiles, publish
-from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
-from gedp.lab.synth.sizes import CBP_CLASSES, cbp_class
-from gedp.lab.synth.spreads import SPREADS, SpreadSettings
-from gedp.lab.synth.states import POSTAL_OF_FIPS
-from gedp.lab.synth.tables import fits_table, sources_table, withheld_table
+from gedp_lab.synth.cbp import EmploymentOptions, Sources, cells_from_sources, read_sources
+from gedp_lab.synth.cbp.codes import sector_sql
+from gedp_lab.synth.cbp.employment import EmploymentInput, adjust_to_county, employment_naics4, stable_floor
+from gedp_lab.synth.cbp.gather import Gathered, gather
+from gedp_lab.synth.cbp.regression import learn_design
+from gedp_lab.synth.cbp.wages import wages_naics4
+from gedp_lab.synth.establishments import write_establishments
+from gedp_lab.synth.publish import PublishedFiles, publish
+from gedp_lab.synth.publish.leaves import OUTSIDE_CBP
+from gedp_lab.synth.sizes import CBP_CLASSES, cbp_class
+from gedp_lab.synth.spreads import SPREADS, SpreadSettings
+from gedp_lab.synth.states import POSTAL_OF_FIPS
+from gedp_lab.synth.tables import fits_table, sources_table, withheld_table
 
 QCEW = Path(__file__).parents[2] / "shared" / "data" / "qcew_2016q1.parquet"
 STATES = ("RI", "NJ", "VT", "AK")

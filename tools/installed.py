@@ -1,8 +1,9 @@
-"""The program as others get it: `python -m tools.installed` builds a wheel and tries it in an empty environment.
+"""The program as others get it: `python -m tools.installed` builds wheels and tries them in an empty environment.
 
 Versions are those of requirements-test.lock. Five commands make a first release from a CSV file, each with the time it
-took. Then `gedp demo` runs, and the first example of the README on what it wrote. The first example on the page about
-Python (docs/python.md) runs with a table of pandas, then without pandas and with a table of polars.
+took. With the laboratory's wheel, `gedp demo` runs, and the first example of the README on what it wrote. The first
+example on the page about Python (docs/python.md) runs with a table of pandas, then without pandas and with a table of
+polars.
 """
 
 import re
@@ -21,13 +22,14 @@ def main() -> None:
     """Builds, installs, runs; ends with an error where a step does."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        wheel = build_wheel(folder)
+        product, laboratory = build_wheel(ROOT, folder), build_wheel(ROOT / "lab", folder)
         constraints = folder / "versions.txt"
         constraints.write_text("\n".join(locked_versions()), encoding="utf-8")
         python = empty_environment(folder / "new")
         pip = [str(python), "-m", "pip", "--quiet"]
         install = [*pip, "install", "--constraint", str(constraints)]
-        first_release(folder, [*install, str(wheel)], str(python.with_name("gedp")))
+        first_release(folder, [*install, str(product)], str(python.with_name("gedp")))
+        subprocess.run([*install, str(laboratory)], check=True)
         demonstrate(folder, python)
         for library in LIBRARIES:
             subprocess.run([*install, library], check=True)
@@ -70,11 +72,12 @@ def run_example(folder: Path, python: Path, example: str) -> None:
     subprocess.run([python, "-W", "error", "-c", example], cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
-def build_wheel(folder: Path) -> Path:
-    """A wheel of the checkout."""
+def build_wheel(project: Path, folder: Path) -> Path:
+    """A wheel of the product or of its laboratory, in a folder of its own."""
+    place = folder / "wheels" / project.name
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", str(folder), str(ROOT)], check=True)
-    (wheel,) = folder.glob("*.whl")
+    subprocess.run([*command, "--wheel-dir", str(place), str(project)], check=True)
+    (wheel,) = place.glob("*.whl")
     return wheel
 
 

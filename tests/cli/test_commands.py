@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import gedp_lab.cli
 from gedp import __version__
-from gedp.cli import COMMANDS, cli
+from gedp.cli import COMMANDS, LABORATORY, SUMMARIES, cli
 from gedp.explain.facts import all_publishers
 from gedp.policy import parse_spec
 from tests.helpers.runs import gedp
@@ -27,7 +28,18 @@ def test_version_and_help(tmp_path: Path) -> None:
     assert process("--version", folder=tmp_path).stdout == f"gedp {__version__}\n"
     result = process("--help", folder=tmp_path)
     assert result.returncode == 0
-    assert all(name in result.stdout for name in COMMANDS)
+    assert all(name in result.stdout for name in SUMMARIES)
+
+
+def test_the_laboratory_adds_its_commands_and_without_it_they_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert set(SUMMARIES) == {*COMMANDS, *LABORATORY}
+    assert set(gedp_lab.cli.COMMANDS) == LABORATORY
+    monkeypatch.setattr(cli, "summaries", COMMANDS)
+    result = gedp("demo", folder=tmp_path)
+    assert result.code == 2
+    assert "'demo' is a command of the laboratory, which is not installed" in result.err
 
 
 @pytest.mark.parametrize("arguments", [("explain", "paper-equal"), ("explain", "nothing"), ("examples",)])
@@ -53,7 +65,7 @@ def test_linear_algebra_gets_half_of_the_cores_unless_told_otherwise(given: str 
     assert said.stdout.splitlines()[-1] == expected
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", SUMMARIES)
 def test_every_command_has_help_with_examples(command: str, tmp_path: Path) -> None:
     result = gedp(command, "--help", folder=tmp_path)
     assert result.code == 0

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.lab.compare import workers
+from gedp_lab.compare import workers
 from tests.cli.test_evaluate import environment, everything
 from tests.helpers.canaries import sings, with_canaries
 from tests.helpers.runs import COMMAND, gedp, names, small_table, write_case

@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp import read_release
-from gedp.cli.demo.truth import beside_truth
 from gedp.microdata.on_file import read_microdata
+from gedp_lab.cli.demo.truth import beside_truth
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.runs import all_files, names
 from tests.helpers.runs import gedp as command

@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.lab.evaluate import evaluation
+from gedp_lab.evaluate import evaluation
 from tests.helpers.canaries import sings, with_canaries
 from tests.helpers.runs import COMMAND, gedp, names, small_table, write_case
 

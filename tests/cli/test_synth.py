@@ -17,10 +17,10 @@ import pytest
 
 from gedp.cli import main
 from gedp.industries import depth_of, parent_of
-from gedp.lab.synth.demo import SECTORS, demo_cells
-from gedp.lab.synth.plots import _edges, _histograms
-from gedp.lab.synth.shape import describe
-from gedp.lab.synth.sizes import LOWER_EDGES
+from gedp_lab.synth.demo import SECTORS, demo_cells
+from gedp_lab.synth.plots import _edges, _histograms
+from gedp_lab.synth.shape import describe
+from gedp_lab.synth.sizes import LOWER_EDGES
 from tests.helpers.demonstration import Demonstration
 
 HEADER = (
@@ -188,13 +188,13 @@ def test_bad_paths(
 
 def test_ctrl_c_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     program = (
-        "import functools, sys, time, gedp.lab.synth.spreads as s, gedp.lab.synth.establishments as e\n"
+        "import functools, sys, time, gedp_lab.synth.spreads as s, gedp_lab.synth.establishments as e\n"
         "def slow(*a, made=s.divide_skewed):\n"
         "    time.sleep(0.2)\n"
         "    return made(*a)\n"
         "e.SPREADS['skewed'] = lambda settings: s.Spread(s.draw_skewed, functools.partial(slow, settings))\n"
         "from pathlib import Path\n"
-        "from gedp.lab.synth.demo import demo_cells\n"
+        "from gedp_lab.synth.demo import demo_cells\n"
         "e.write_establishments(demo_cells(), Path(sys.argv[1]), year=2016, quarter=1, seed=0, batch=200,\n"
         "                       progress=lambda n: print(n, flush=True))\n"
     )
@@ -283,8 +283,8 @@ def test_shape_by_plain_loops(demonstration: Demonstration) -> None:
 
 
 def test_a_shape_without_jobs(tmp_path: Path) -> None:
-    from gedp.lab.synth.cells import CELL_SCHEMA
-    from gedp.lab.synth.establishments import write_establishments
+    from gedp_lab.synth.cells import CELL_SCHEMA
+    from gedp_lab.synth.establishments import write_establishments
 
     row = ["44", "007", "722511", "5", 3, 0, 0, 0, 0]
     cells = pa.table({name: [value] for name, value in zip(CELL_SCHEMA.names, row, strict=True)}, schema=CELL_SCHEMA)

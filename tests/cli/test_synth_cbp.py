@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from gedp.cli import cli
 from gedp.errors import FaultsError
 from gedp.files import WriteError
-from gedp.lab.synth.sizes import CBP_CLASSES, cbp_class
+from gedp_lab.synth.sizes import CBP_CLASSES, cbp_class
 from tests.helpers.synth_cbp_files import make_establishments, names_in, read_rows
 
 COLUMNS = """

@@ -15,13 +15,13 @@ from gedp.accounting.composition import PrivacyLoss, power
 from gedp.accounting.sampling import gamma_for_sampling, sampling_fraction
 from gedp.explain.facts import power_rows
 from gedp.explain.page import explain_page
-from gedp.lab.reproduce.context import Context
-from gedp.lab.reproduce.everything import run_item
-from gedp.lab.reproduce.items import frameworks
-from gedp.lab.reproduce.page import item_page
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt
 from gedp.policy import parse_spec, price
 from gedp.policy.examples import find_spec
+from gedp_lab.reproduce.context import Context
+from gedp_lab.reproduce.everything import run_item
+from gedp_lab.reproduce.items import frameworks
+from gedp_lab.reproduce.page import item_page
 from tests.helpers.pages import labels_of, opened
 from tests.policy.test_spec import changed
 

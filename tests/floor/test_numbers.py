@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import gedp
 from gedp.accounting.composition import power
-from gedp.lab.reproduce.items.intervals import PRINTED
 from gedp.numbers import bound, chance, interval, percent, size, strength
+from gedp_lab.reproduce.items.intervals import PRINTED
 
 
 def number(text: str) -> float:

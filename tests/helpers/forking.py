@@ -8,7 +8,7 @@ from pkgutil import walk_packages
 
 import gedp
 
-_NOT_NEEDED = ("gedp.lab.synth.cbp", "gedp.cli.synth.cbp", "gedp.__main__")
+_NOT_NEEDED = ("gedp_lab.synth.cbp", "gedp_lab.cli.synth.cbp", "gedp.__main__")
 
 
 def preload() -> None:

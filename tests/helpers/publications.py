@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from gedp.industries import depth_of, parent_of
-from gedp.lab.synth.qcew.sources import TEXT, WHOLE
+from gedp_lab.synth.qcew.sources import TEXT, WHOLE
 
 Values = tuple[int, ...]  # establishments, three months, wages
 Key = tuple[str, str]  # area, industry

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.lab.synth.publish import PublishedFiles, publish
+from gedp_lab.synth.publish import PublishedFiles, publish
 
 NAICS4 = (
     "1111 1133 2111 2211 2361 2362 2381 3111 3118 3231 3254 3331 3391 4231 4238 4441 4451 4511 4841 4931 "

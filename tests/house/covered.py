@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.house.rooms import room_of
+from tests.house.rooms import LABORATORY, room_of
 
 #: Modules that only the tests with an extra can run, by the extra.
 OF_EXTRAS = {
@@ -29,14 +29,17 @@ def by_room(report: Mapping[str, Any]) -> dict[str, Counts]:
     """The counts of every room, from a report in JSON."""
     rooms: dict[str, Counts] = {}
     for name, file in report["files"].items():
-        parts = Path(name).with_suffix("").parts
-        room = OF_EXTRAS.get(Path(name).name) or room_of(".".join(parts[parts.index("gedp") :]))
+        room = OF_EXTRAS.get(Path(name).name) or _room(Path(name).with_suffix("").parts)
         run, of = rooms.get(room, (0, 0))
         summary = file["summary"]
         run += summary["covered_lines"] + summary["covered_branches"]
         of += summary["num_statements"] + summary["num_branches"]
         rooms[room] = (run, of)
     return rooms
+
+
+def _room(parts: Sequence[str]) -> str:
+    return LABORATORY if LABORATORY in parts else room_of(".".join(parts[parts.index("gedp") :]))
 
 
 def percent(counts: Counts) -> float:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gedp.lab.reproduce.registry import item_names
+from gedp_lab.reproduce.registry import item_names
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "paper.md"

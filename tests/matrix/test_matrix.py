@@ -21,13 +21,13 @@ from gedp.confidential.engines.choice import engine_of
 from gedp.errors import GedpError
 from gedp.explain.combined import combination_error_lines
 from gedp.explain.expected import class_error_lines
-from gedp.lab.compare.plan import ComparisonPlan, make_plan
-from gedp.lab.compare.replicates import compare_plan
-from gedp.lab.evaluate import evaluate
-from gedp.lab.evaluate.groups import ANSWERS, MICRODATA
 from gedp.microdata import Microdata
 from gedp.planning.plan import Plan
 from gedp.policy import COUNT, Query
+from gedp_lab.compare.plan import ComparisonPlan, make_plan
+from gedp_lab.compare.replicates import compare_plan
+from gedp_lab.evaluate import evaluate
+from gedp_lab.evaluate.groups import ANSWERS, MICRODATA
 from tests.helpers.builder import CASES, KINDS, SECTIONS, rehearsed, spec_of, table_of
 from tests.helpers.desks import desk_of, serving
 from tests.helpers.passes import DividedEngine

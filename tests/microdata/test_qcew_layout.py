@@ -21,14 +21,14 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
 from gedp.industries import ancestor_of, depth_of
-from gedp.lab.synth.establishments import write_establishments
-from gedp.lab.synth.qcew.fill import fill
-from gedp.lab.synth.qcew.read import read_qcew
-from gedp.lab.synth.qcew.tree import build_tree
 from gedp.microdata import Microdata, fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.release import ReleaseFolder
+from gedp_lab.synth.establishments import write_establishments
+from gedp_lab.synth.qcew.fill import fill
+from gedp_lab.synth.qcew.read import read_qcew
+from gedp_lab.synth.qcew.tree import build_tree
 from tests.helpers.runs import COMMAND
 from tests.helpers.specs import measured
 from tests.microdata.test_kinds import ALWAYS

@@ -8,12 +8,12 @@ import pytest
 
 from gedp.errors import FaultsError
 from gedp.industries import INDUSTRY_LEVELS, ancestor_of
-from gedp.lab.synth.demo import SECTORS
-from gedp.lab.synth.demo_labels import COUNTIES, HEIGHT, WIDTH, county_shapes, industries
-from gedp.lab.synth.qcew.titles import area_lists, industry_list
 from gedp.policy import parse_spec
 from gedp.policy.codelists import CodeList, CodeName
 from gedp.release import Labels, TamperedReleaseError, read_release
+from gedp_lab.synth.demo import SECTORS
+from gedp_lab.synth.demo_labels import COUNTIES, HEIGHT, WIDTH, county_shapes, industries
+from gedp_lab.synth.qcew.titles import area_lists, industry_list
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.runs import SYNTHETIC, write_case
 from tests.helpers.runs import gedp as command

@@ -10,8 +10,8 @@ import pytest
 
 import gedp
 from gedp.cli import main
-from gedp.lab.evaluate import evaluate
 from gedp.release import read_release
+from gedp_lab.evaluate import evaluate
 from tests.helpers.builder import spec_of
 
 pd: Any = import_module("pandas")

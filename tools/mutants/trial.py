@@ -134,7 +134,7 @@ def _of_functions(code: CodeType) -> Iterator[CodeType]:
 def forget() -> None:
     """As if nothing of the program and its tests had been imported."""
     for name in list(sys.modules):
-        if name.split(".")[0] in ("gedp", "tests"):
+        if name.split(".")[0] in ("gedp", "gedp_lab", "tests"):
             del sys.modules[name]
 
 

@@ -1,10 +1,15 @@
-"""The command line: one small module per command, imported only when it is called."""
+"""The command line: one small module per command, imported only when it is called.
+
+Other packages add commands by an entry point of the group `gedp.commands` that names a package like this one: with a
+module per command, and their summaries in `COMMANDS`. The laboratory (`gedp_lab`) does.
+"""
 
 import os
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +23,7 @@ from gedp.errors import GedpError
 
 COMMANDS = {
     "choose": "Find the psi and gamma that protect what must be protected.",
-    "compare": "Compare how close workflows come to the truth, on the same table and budget (internal).",
-    "demo": "Run the whole chain on a synthetic state: release, microdata, tables, report.",
     "desk": "Serve a page where anybody makes tables of a release, with errors.",
-    "evaluate": "Measure how far a release is from the truth (internal; the results are confidential).",
     "examples": "List the example specs that come with gedp, or print one.",
     "explain": "Show what a policy promises and what it costs, before any data is touched.",
     "init": "Draft a spec for a table of your own, without looking at a confidential value.",
@@ -30,17 +32,16 @@ COMMANDS = {
     "plan": "Show the errors to expect of every table, before anything is spent.",
     "publish": "Make the package of a release for the public: titled tables with errors and flags.",
     "report": "Write a page about a release for the public: how protected, how accurate, how to use it.",
-    "reproduce": "Reproduce the paper's tables and figures, and set ours beside the printed ones.",
     "run": "Make a release: noisy answers, recorded in the ledger first, then microdata and a report.",
     "sharpen": "Make a model-based table of a release that leans on earlier releases (for analysis).",
     "sign": "Sign a release, so that the public can check it.",
-    "suppress": "Suppress cells as agencies do today, and attack what is left (internal; a baseline).",
     "tabulate": "Make a custom table from the microdata of a release, with standard errors.",
-    "synth": "Make synthetic establishments from public files.",
     "verify": "Check that a release is unchanged and, with a key, who signed it.",
 }
 
 
+ENTRY_POINTS = "gedp.commands"
+LABORATORY = {"compare", "demo", "evaluate", "reproduce", "suppress", "synth"}  # commands of gedp-lab
 UNFORESEEN = 70  # exit code: an error in gedp itself
 REPEATED = {"ledger", "microdata", "report", "run"}  # commands whose lost output may go to the error stream instead
 
@@ -54,6 +55,12 @@ class NamingGroup(click.Group):
         """The command that was meant; of a misspelt one, the nearest is named."""
         known = self.list_commands(ctx)
         if args and args[0] not in known and not args[0].startswith("-"):
+            if args[0] in LABORATORY:
+                raise click.UsageError(
+                    f"{args[0]!r} is a command of the laboratory, which is not installed. Get it with: pip install "
+                    "./lab in a checkout of gedp, or install its wheel (gedp_lab)",
+                    ctx,
+                )
             from gedp.policy.section import did_you_mean
 
             raise click.UsageError(f"there is no command {args[0]!r}. {did_you_mean(args[0], known)}", ctx)
@@ -61,12 +68,23 @@ class NamingGroup(click.Group):
 
 
 class LazyGroup(NamingGroup):
-    """A group that lists its commands from `summaries` and imports a command's module only to run it."""
+    """A group that lists its commands from `summaries` and imports a command's module only to run it.
 
-    def __init__(self, *args: Any, package: str, summaries: Mapping[str, str], **kwargs: Any) -> None:
+    `packages` maps a command to the package that its module is in, where it is not `package`.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        package: str,
+        summaries: Mapping[str, str],
+        packages: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.package = package
         self.summaries = summaries
+        self.packages = packages or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names of all commands, in alphabetical order."""
@@ -76,7 +94,8 @@ class LazyGroup(NamingGroup):
         """Imports the command of that name; None if there is none."""
         if cmd_name not in self.summaries:
             return None
-        command: click.Command = import_module(f"{self.package}.{cmd_name}").command
+        package = self.packages.get(cmd_name, self.package)
+        command: click.Command = import_module(f"{package}.{cmd_name}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,10 +104,24 @@ class LazyGroup(NamingGroup):
             formatter.write_dl([(name, self.summaries[name]) for name in self.list_commands(ctx)])
 
 
+def _commands() -> tuple[dict[str, str], dict[str, str]]:
+    """The summaries of all commands, and the packages of those that others add. None replaces one of ours."""
+    summaries, packages = dict(COMMANDS), {}
+    for point in entry_points(group=ENTRY_POINTS):
+        for name, summary in point.load().COMMANDS.items():
+            if name not in COMMANDS:
+                summaries[name], packages[name] = summary, point.value
+    return summaries, packages
+
+
+SUMMARIES, PACKAGES = _commands()
+
+
 @click.group(
     cls=LazyGroup,
     package="gedp.cli",
-    summaries=COMMANDS,
+    summaries=SUMMARIES,
+    packages=PACKAGES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.version_option(__version__, prog_name="gedp", message="%(prog)s %(version)s")

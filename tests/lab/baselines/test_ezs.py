@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gedp.lab.baselines.ezs import FLAGS, Ezs, attack_permanent, flags
 from gedp.noise.entropy import SeededEntropy
+from gedp_lab.baselines.ezs import FLAGS, Ezs, attack_permanent, flags
 
 NOISE = Ezs()
 

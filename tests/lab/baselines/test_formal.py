@@ -11,26 +11,26 @@ from scipy.stats import kstest
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.lab.baselines import draws
-from gedp.lab.baselines.formal import (
+from gedp.neighbors import Log, Protection, Sqrt, check_neighbor_function
+from gedp.neighbors.functions import BUILT_IN
+from gedp.noise.entropy import SeededEntropy
+from gedp.policy.examples import find_spec
+from gedp.policy.model import MECHANISMS
+from gedp_lab.baselines import draws
+from gedp_lab.baselines.formal import (
     FourthRoot,
     LaplaceLog,
     log_laplace_scale,
     smooth_gamma_rate,
     smooth_gamma_scale,
 )
-from gedp.lab.baselines.translation import (
+from gedp_lab.baselines.translation import (
     Reference,
     laplace_epsilon,
     laplace_mu,
     pure_epsilon,
 )
-from gedp.lab.baselines.workflows import BASELINES, noise_of, reference_of
-from gedp.neighbors import Log, Protection, Sqrt, check_neighbor_function
-from gedp.neighbors.functions import BUILT_IN
-from gedp.noise.entropy import SeededEntropy
-from gedp.policy.examples import find_spec
-from gedp.policy.model import MECHANISMS
+from gedp_lab.baselines.workflows import BASELINES, noise_of, reference_of
 
 ALPHAS = (0.05, 0.15, 0.5)
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(20)  # exact for the polynomials here

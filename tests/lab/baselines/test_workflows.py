@@ -7,10 +7,11 @@ import pytest
 
 from gedp.arrays import max_by, sum_by
 from gedp.errors import DomainError, FaultsError
-from gedp.lab.baselines.formal import LaplaceLog, smooth_gamma_scale
-from gedp.lab.baselines.suppress.run import run_suppression
-from gedp.lab.baselines.translation import pure_epsilon
-from gedp.lab.baselines.workflows import (
+from gedp.noise.entropy import SeededEntropy
+from gedp.policy import read_spec
+from gedp_lab.baselines.formal import LaplaceLog, smooth_gamma_scale
+from gedp_lab.baselines.translation import pure_epsilon
+from gedp_lab.baselines.workflows import (
     BASELINES,
     FITTED,
     BaselineDraw,
@@ -21,12 +22,11 @@ from gedp.lab.baselines.workflows import (
     reference_of,
     require_affordable,
 )
-from gedp.lab.compare import compare
-from gedp.lab.compare.plan import make_plan
-from gedp.lab.compare.rehearsals import prepare_replicates
-from gedp.lab.compare.workflows import parse_workflows
-from gedp.noise.entropy import SeededEntropy
-from gedp.policy import read_spec
+from gedp_lab.compare import compare
+from gedp_lab.compare.plan import make_plan
+from gedp_lab.compare.rehearsals import prepare_replicates
+from gedp_lab.compare.workflows import parse_workflows
+from gedp_lab.suppress.run import run_suppression
 from tests.helpers.runs import write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')

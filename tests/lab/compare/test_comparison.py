@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.errors import GedpError
-from gedp.lab.compare import Comparison
-from gedp.lab.compare.comparison import ResultOrder, beyond_chance, compare_replicates
-from gedp.lab.evaluate.folder import Stamp
+from gedp_lab.compare import Comparison
+from gedp_lab.compare.comparison import ResultOrder, beyond_chance, compare_replicates
+from gedp_lab.evaluate.folder import Stamp
 
 ORDER = ResultOrder(["low", "high"], ["a", "b", "b+oracle"], ["emp"], ["all", "some"])
 GROUPS = {"all": 1, "some": 5}

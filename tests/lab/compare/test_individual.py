@@ -15,14 +15,14 @@ from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.confidential.measure import rehearse
 from gedp.confidential.preparing import require_sound
 from gedp.errors import DomainError, FaultsError
-from gedp.lab.compare import rehearsals
-from gedp.lab.compare.accounts import shares_of, with_prices, without_prices
-from gedp.lab.compare.plan import make_plan
-from gedp.lab.compare.rehearsals import prepare_replicates, replicate
-from gedp.lab.compare.sweeps import settings_of
-from gedp.lab.compare.workflows import USUAL_WEIGHTS, usual_workflows, with_attributes
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Spec, parse_spec, pools, price, read_spec, write_spec
+from gedp_lab.compare import rehearsals
+from gedp_lab.compare.accounts import shares_of, with_prices, without_prices
+from gedp_lab.compare.plan import make_plan
+from gedp_lab.compare.rehearsals import prepare_replicates, replicate
+from gedp_lab.compare.sweeps import settings_of
+from gedp_lab.compare.workflows import USUAL_WEIGHTS, usual_workflows, with_attributes
 from tests.helpers.runs import SPEC as PRICED
 from tests.helpers.runs import SYNTHETIC, write_case
 from tests.policy.test_individual import GOOD

@@ -17,15 +17,15 @@ from gedp.api import measure
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import DomainError, FaultsError, GedpError, Refused
-from gedp.lab.compare import Comparison, compare
-from gedp.lab.compare import replicates as module
-from gedp.lab.compare.rehearsals import Preparation
-from gedp.lab.compare.workflows import spec_for
-from gedp.lab.evaluate.folder import FolderTakenError
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import MicrodataOptions, Spec, read_spec, write_spec
 from gedp.progress import Progress
+from gedp_lab.compare import Comparison, compare
+from gedp_lab.compare import replicates as module
+from gedp_lab.compare.rehearsals import Preparation
+from gedp_lab.compare.workflows import spec_for
+from gedp_lab.evaluate.folder import FolderTakenError
 from tests.helpers.runs import SYNTHETIC, names, small_table, write_case
 from tests.helpers.specs import measured
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.errors import DomainError
-from gedp.lab.compare.sweeps import AS_IS, settings_of
 from gedp.policy import Data, Policy, Query, Spec, price
+from gedp_lab.compare.sweeps import AS_IS, settings_of
 from tests.microdata.test_fit import ATTRIBUTES
 
 NAMES = list(ATTRIBUTES)

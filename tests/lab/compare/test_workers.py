@@ -12,7 +12,7 @@ import pytest
 
 from gedp.errors import Fault, FaultsError, TableChangedError
 from gedp.files import WriteError
-from gedp.lab.compare.workers import Work, WorkerDiedError, run_numbered, usual_workers
+from gedp_lab.compare.workers import Work, WorkerDiedError, run_numbered, usual_workers
 
 
 def write(folder: Path, number: int) -> None:

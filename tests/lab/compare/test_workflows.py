@@ -13,12 +13,12 @@ import pytest
 
 from gedp.confidential.measure import rehearse
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
-from gedp.lab.compare.accounts import without_prices
-from gedp.lab.compare.plan import make_plan
-from gedp.lab.compare.rehearsals import prepare_replicates, replicate
-from gedp.lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from gedp.policy import Spec, price, read_spec
 from gedp.release.estimates import ZETA, no_clipping_tau
+from gedp_lab.compare.accounts import without_prices
+from gedp_lab.compare.plan import make_plan
+from gedp_lab.compare.rehearsals import prepare_replicates, replicate
+from gedp_lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
 from tests.helpers.builder import spec_of, table_of
 from tests.helpers.canaries import CANARY, sings
 from tests.helpers.runs import small_table, write_case

@@ -7,13 +7,13 @@ import pytest
 from click.testing import CliRunner
 
 from gedp.cli import cli
-from gedp.lab.baselines.strength import strength
-from gedp.lab.baselines.workflows import BASELINES, reference_of
-from gedp.lab.decide.gather import decision_workflows
-from gedp.lab.decide.sizes import CellSizes
-from gedp.lab.decide.words import PROMISES, promise
 from gedp.policy import read_spec
 from gedp.policy.examples import find_spec
+from gedp_lab.baselines.strength import strength
+from gedp_lab.baselines.workflows import BASELINES, reference_of
+from gedp_lab.decide.gather import decision_workflows
+from gedp_lab.decide.sizes import CellSizes
+from gedp_lab.decide.words import PROMISES, promise
 from tests.helpers.runs import write_case
 
 pytest.importorskip("highspy")

@@ -18,16 +18,16 @@ import pytest
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
-from gedp.lab.evaluate import Evaluation, evaluate
-from gedp.lab.evaluate.evaluation import stamp_of
-from gedp.lab.evaluate.groups import ANSWERS, ComparedGroups
-from gedp.lab.evaluate.levels import chosen_levels, default_levels
-from gedp.lab.evaluate.truth import read_truth
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_public_rows
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Data, Policy, Query
 from gedp.release import ReleaseFolder
+from gedp_lab.evaluate import Evaluation, evaluate
+from gedp_lab.evaluate.evaluation import stamp_of
+from gedp_lab.evaluate.groups import ANSWERS, ComparedGroups
+from gedp_lab.evaluate.levels import chosen_levels, default_levels
+from gedp_lab.evaluate.truth import read_truth
 from tests.helpers.specs import measured
 from tests.microdata.test_fit import (
     ATTRIBUTES,

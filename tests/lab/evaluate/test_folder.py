@@ -12,7 +12,7 @@ import pytest
 
 from gedp.files import WriteError, private_file
 from gedp.folders import PlaceTakenError
-from gedp.lab.evaluate.folder import INDEX, STAGING, FolderTakenError, Stamp, results_folder
+from gedp_lab.evaluate.folder import INDEX, STAGING, FolderTakenError, Stamp, results_folder
 from tests.helpers.runs import names
 from tests.microdata.test_fit import IDENTITY, release_of, some_rows
 

@@ -7,10 +7,10 @@ import pytest
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import rehearse
 from gedp.confidential.table import open_table
-from gedp.lab.compare import compare
-from gedp.lab.evaluate.levels import chosen_levels, default_levels
 from gedp.microdata.cells import PublicRows, read_public_rows
 from gedp.policy import read_spec
+from gedp_lab.compare import compare
+from gedp_lab.evaluate.levels import chosen_levels, default_levels
 from tests.helpers.runs import small_table, write_case
 
 SYNTHETIC = ('id = "key"', 'id = "key"\nsynthetic = true')

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.lab.evaluate.metrics import Errors, errors_of, largest_errors, size_classes, size_order
+from gedp_lab.evaluate.metrics import Errors, errors_of, largest_errors, size_classes, size_order
 
 whole = st.integers(-(10**9), 10**9).map(float)
 pairs = st.lists(st.tuples(whole, whole), min_size=1, max_size=30)

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from gedp.lab.reproduce.context import Context
-from gedp.lab.reproduce.items.baselines import ITEM
-from gedp.lab.reproduce.results import AGREES
+from gedp_lab.reproduce.context import Context
+from gedp_lab.reproduce.items.baselines import ITEM
+from gedp_lab.reproduce.results import AGREES
 
 pytest.importorskip("highspy")
 

@@ -5,11 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 from gedp.cli import cli
-from gedp.lab.reproduce.items.bias import EACH, PRINTED, SETTINGS, AblationSetting, Trials, draw, fits, run_setting
 from gedp.microdata.cells import Cells
 from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
 from gedp.microdata.weights import fit_attribute
 from gedp.neighbors import Log
+from gedp_lab.reproduce.items.bias import EACH, PRINTED, SETTINGS, AblationSetting, Trials, draw, fits, run_setting
 
 
 def problem_of(setting: AblationSetting, answers: Trials, trial: int) -> AttributeProblem:

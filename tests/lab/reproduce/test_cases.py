@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.stats import beta, invgamma
 
 from gedp.cli import cli
-from gedp.lab.reproduce.items import cases
-from gedp.lab.reproduce.items.cases import (
+from gedp_lab.reproduce.items import cases
+from gedp_lab.reproduce.items.cases import (
     JOBS,
     Moments,
     every_case,

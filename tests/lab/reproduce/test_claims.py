@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gedp.lab.compare.comparison import Comparison, Line, ResultOrder
-from gedp.lab.evaluate.folder import Stamp
-from gedp.lab.reproduce import claims
-from gedp.lab.reproduce.compared import GDP, LEVELS, ORACLES, PRIVATE
-from gedp.lab.reproduce.items.comparison import our_claims, paper_claims
-from gedp.lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER
+from gedp_lab.compare.comparison import Comparison, Line, ResultOrder
+from gedp_lab.evaluate.folder import Stamp
+from gedp_lab.reproduce import claims
+from gedp_lab.reproduce.compared import GDP, LEVELS, ORACLES, PRIVATE
+from gedp_lab.reproduce.items.comparison import our_claims, paper_claims
+from gedp_lab.reproduce.results import AGREES, DISAGREES, IN_PART, OURS, PAPER
 
 PLACE = [("m3emp", "state total")]
 

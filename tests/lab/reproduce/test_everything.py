@@ -17,14 +17,15 @@ from playwright.sync_api import Browser
 from gedp.cli import cli
 from gedp.errors import FaultsError, GedpError, Refused
 from gedp.industries import sector_of, supersector_of
-from gedp.lab.reproduce.compared import IN_THOUSANDS, equal_spec
-from gedp.lab.reproduce.context import QCEW, Context, State
-from gedp.lab.reproduce.everything import reproduce, require_data
-from gedp.lab.reproduce.items.summaries import summaries
-from gedp.lab.reproduce.page import index_page, item_page
-from gedp.lab.reproduce.printed_summaries import PRINTED
-from gedp.lab.reproduce.registry import every_item, find_item, item_names, summary
-from gedp.lab.reproduce.results import (
+from gedp.web.svg import svg
+from gedp_lab.reproduce.compared import IN_THOUSANDS, equal_spec
+from gedp_lab.reproduce.context import QCEW, Context, State
+from gedp_lab.reproduce.everything import reproduce, require_data
+from gedp_lab.reproduce.items.summaries import summaries
+from gedp_lab.reproduce.page import index_page, item_page
+from gedp_lab.reproduce.printed_summaries import PRINTED
+from gedp_lab.reproduce.registry import every_item, find_item, item_names, summary
+from gedp_lab.reproduce.results import (
     AGREES,
     DISAGREES,
     FAILED,
@@ -38,7 +39,6 @@ from gedp.lab.reproduce.results import (
     result_of,
     verdict_of,
 )
-from gedp.web.svg import svg
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.pages import labels_of, opened
 
@@ -367,7 +367,7 @@ def test_the_command_refuses_what_is_not_there(tmp_path: Path) -> None:
 
 
 def test_disagreement_is_a_result_and_failure_is_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from gedp.lab.reproduce import registry
+    from gedp_lab.reproduce import registry
 
     def only_budgets(result: Result | Exception) -> None:
         monkeypatch.setattr(registry, "every_item", lambda: [Counted("budgets", result).item])

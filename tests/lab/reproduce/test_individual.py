@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from gedp.lab.reproduce.claims import Check, Comparisons
-from gedp.lab.reproduce.items.individual import (
+from gedp_lab.reproduce.claims import Check, Comparisons
+from gedp_lab.reproduce.items.individual import (
     ATTRIBUTES,
     INDIVIDUAL,
     LEVELS,

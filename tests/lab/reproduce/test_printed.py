@@ -9,14 +9,14 @@ from click.testing import CliRunner
 from scipy.stats import ncx2
 
 from gedp.cli import cli
-from gedp.lab.reproduce.items.coverage import coverage
-from gedp.lab.reproduce.items.frameworks import findings, framework_ratios
-from gedp.lab.reproduce.items.intervals import intervals
-from gedp.lab.reproduce.items.semantics import people
-from gedp.lab.reproduce.printed import PrintedNumber
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
 from gedp.release.estimates import PsiAnswers
+from gedp_lab.reproduce.items.coverage import coverage
+from gedp_lab.reproduce.items.frameworks import findings, framework_ratios
+from gedp_lab.reproduce.items.intervals import intervals
+from gedp_lab.reproduce.items.semantics import people
+from gedp_lab.reproduce.printed import PrintedNumber
 
 
 def test_all_eight_intervals_agree() -> None:

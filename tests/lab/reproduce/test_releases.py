@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gedp.lab.reproduce.claims import releases_of
-from gedp.lab.reproduce.context import Context, State
-from gedp.lab.reproduce.items import differences
-from gedp.lab.reproduce.releases import baseline_release, confidential_releases, releases
+from gedp_lab.reproduce.claims import releases_of
+from gedp_lab.reproduce.context import Context, State
+from gedp_lab.reproduce.items import differences
+from gedp_lab.reproduce.releases import baseline_release, confidential_releases, releases
 from tests.helpers.demonstration import Demonstration
 
 

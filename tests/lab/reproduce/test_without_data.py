@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.cli import cli
-from gedp.lab.reproduce.context import Context, State
-from gedp.lab.reproduce.items import deduction, piecewise
-from gedp.lab.reproduce.items.deduction import ESTABLISHMENTS, cells, deducible
-from gedp.lab.reproduce.items.distribution import distribution, run
-from gedp.lab.reproduce.items.gamma import ESTABLISHMENTS as TEN
-from gedp.lab.reproduce.items.gamma import divide, expected_deviations
-from gedp.lab.reproduce.items.piecewise import LARGE, SMALL, inverse, psi, relative_length
+from gedp_lab.reproduce.context import Context, State
+from gedp_lab.reproduce.items import deduction, piecewise
+from gedp_lab.reproduce.items.deduction import ESTABLISHMENTS, cells, deducible
+from gedp_lab.reproduce.items.distribution import distribution, run
+from gedp_lab.reproduce.items.gamma import ESTABLISHMENTS as TEN
+from gedp_lab.reproduce.items.gamma import divide, expected_deviations
+from gedp_lab.reproduce.items.piecewise import LARGE, SMALL, inverse, psi, relative_length
 
 
 def test_the_numbers_of_the_example_on_two_pieces() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gedp.lab.synth.apportion import apportion, apportion_within
+from gedp_lab.synth.apportion import apportion, apportion_within
 
 Run = tuple[int, list[int]]
 

@@ -14,10 +14,10 @@ import pytest
 
 from gedp.errors import FaultsError, GedpError
 from gedp.files import WriteError, require_writable
-from gedp.lab.synth.cells import ATTRIBUTES, CELL_SCHEMA, CLASS_SCHEMA, KEYS, check_cells
-from gedp.lab.synth.demo import demo_cells
-from gedp.lab.synth.establishments import SCHEMA, write_establishments
-from gedp.lab.synth.sizes import CBP_CLASSES, cbp_class, count_by_size
+from gedp_lab.synth.cells import ATTRIBUTES, CELL_SCHEMA, CLASS_SCHEMA, KEYS, check_cells
+from gedp_lab.synth.demo import demo_cells
+from gedp_lab.synth.establishments import SCHEMA, write_establishments
+from gedp_lab.synth.sizes import CBP_CLASSES, cbp_class, count_by_size
 
 
 def two_states() -> pa.Table:
@@ -125,7 +125,7 @@ def test_an_interrupt_leaves_no_file_and_spares_the_old_one(tmp_path: Path) -> N
 def test_a_full_disk_is_one_message_and_no_file(tmp_path: Path) -> None:
     program = (
         "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))\n"
-        "from pathlib import Path; from gedp.lab.synth.demo import make_demo\n"
+        "from pathlib import Path; from gedp_lab.synth.demo import make_demo\n"
         "from gedp.files import WriteError\n"
         "try: make_demo(Path(sys.argv[1]))\n"
         "except WriteError as error: print(error)\n"

@@ -8,13 +8,13 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
-import gedp.lab.synth.publish
+import gedp_lab.synth.publish
 from gedp.errors import FaultsError
 from gedp.folders import PlaceTakenError, new_folder
-from gedp.lab.synth.cbp.codes import parent_of
-from gedp.lab.synth.publish import PublishedFiles, Rates, publish
-from gedp.lab.synth.publish.county_patterns import EMPLOYMENT_FLAGS, employment_flag, noise_flag
-from gedp.lab.synth.publish.leaves import (
+from gedp_lab.synth.cbp.codes import parent_of
+from gedp_lab.synth.publish import PublishedFiles, Rates, publish
+from gedp_lab.synth.publish.county_patterns import EMPLOYMENT_FLAGS, employment_flag, noise_flag
+from gedp_lab.synth.publish.leaves import (
     LARGEST_NOISE,
     OUTSIDE_CBP,
     SMALLEST_NOISE,
@@ -23,8 +23,8 @@ from gedp.lab.synth.publish.leaves import (
     read_leaves,
     whole_at_random,
 )
-from gedp.lab.synth.publish.tabulate import riskiest
-from gedp.lab.synth.sizes import CBP_CLASSES
+from gedp_lab.synth.publish.tabulate import riskiest
+from gedp_lab.synth.sizes import CBP_CLASSES
 from tests.helpers.synth_cbp_files import make_establishments, names_in, publish_world, read_rows
 
 LAYOUT = """
@@ -318,7 +318,7 @@ def test_an_interruption_leaves_nothing_behind(
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gedp.lab.synth.publish, "write_efsy", interrupt)
+    monkeypatch.setattr(gedp_lab.synth.publish, "write_efsy", interrupt)
     with pytest.raises(KeyboardInterrupt):
         publish(world[1].cbp.parents[1] / "world.parquet", tmp_path / "out")
     assert names_in(tmp_path) == []

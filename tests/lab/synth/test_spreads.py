@@ -10,9 +10,9 @@ from scipy import stats
 
 from gedp.arrays import IntArray
 from gedp.errors import GedpError
-from gedp.lab.synth.draws import BLOCK, Stream
-from gedp.lab.synth.sizes import LEAST_JOBS, cbp_class, possible_jobs
-from gedp.lab.synth.spreads import SPREADS, Attributes, DividedCells, SpreadSettings, draw_skewed, month2, zipf
+from gedp_lab.synth.draws import BLOCK, Stream
+from gedp_lab.synth.sizes import LEAST_JOBS, cbp_class, possible_jobs
+from gedp_lab.synth.spreads import SPREADS, Attributes, DividedCells, SpreadSettings, draw_skewed, month2, zipf
 
 cell = st.tuples(st.integers(1, 12), st.integers(0, 40), st.integers(0, 40), st.integers(0, 40), st.integers(0, 10**6))
 

@@ -1,7 +1,7 @@
 import pyarrow as pa
 import pytest
 
-from gedp.lab.synth.cbp.codes import industry_digits, padded, parent_of, qwi_code, sector_of
+from gedp_lab.synth.cbp.codes import industry_digits, padded, parent_of, qwi_code, sector_of
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from gedp.lab.synth.cbp.divide import dirichlet_divider, proportions, whole_parts
+from gedp_lab.synth.cbp.divide import dirichlet_divider, proportions, whole_parts
 
 GROUP = np.array([0, 0, 1, 1, 1])
 

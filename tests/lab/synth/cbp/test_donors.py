@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
-from gedp.lab.synth.cbp.donors import NEAREST, Donors, donors_among
+from gedp_lab.synth.cbp.donors import NEAREST, Donors, donors_among
 
 cells = st.tuples(st.sampled_from(["23", "31", "44"]), st.integers(1, 60).map(float))
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
 from gedp.errors import GedpError
-from gedp.lab.synth.cbp.employment import (
+from gedp_lab.synth.cbp.employment import (
     EmploymentInput,
     EmploymentOptions,
     Imputation,

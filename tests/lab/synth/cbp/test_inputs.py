@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gedp.errors import FaultsError
-from gedp.lab.synth.cbp import Sources, read_sources
-from gedp.lab.synth.cbp.county_patterns import cbp_year, efsy_year
-from gedp.lab.synth.sizes import CBP_CLASSES
+from gedp_lab.synth.cbp import Sources, read_sources
+from gedp_lab.synth.cbp.county_patterns import cbp_year, efsy_year
+from gedp_lab.synth.sizes import CBP_CLASSES
 from tests.helpers.synth_cbp_files import publish_world, read_rows, write_rows
 
 

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray, IntArray
-from gedp.lab.synth.cbp.divide import group_sum
-from gedp.lab.synth.cbp.employment import Employment
-from gedp.lab.synth.cbp.naics6 import (
+from gedp_lab.synth.cbp.divide import group_sum
+from gedp_lab.synth.cbp.employment import Employment
+from gedp_lab.synth.cbp.naics6 import (
     Naics6Input,
     divide_wages,
     emp_scale,
@@ -14,8 +14,8 @@ from gedp.lab.synth.cbp.naics6 import (
     scaled_month_three,
     within_classes,
 )
-from gedp.lab.synth.cbp.regression import FitSummary
-from gedp.lab.synth.sizes import possible_jobs
+from gedp_lab.synth.cbp.regression import FitSummary
+from gedp_lab.synth.sizes import possible_jobs
 
 NAN = np.nan
 

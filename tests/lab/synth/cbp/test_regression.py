@@ -5,7 +5,7 @@ import pytest
 
 from gedp.arrays import FloatArray
 from gedp.errors import FaultsError
-from gedp.lab.synth.cbp.regression import (
+from gedp_lab.synth.cbp.regression import (
     Labels,
     MissingExtraError,
     OutlierRule,

@@ -7,13 +7,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from gedp.lab.synth.cbp import EmploymentOptions, RouteResult, Sources, cells_from_sources, read_sources
-from gedp.lab.synth.cbp.codes import parent_of, sector_of
-from gedp.lab.synth.cbp.gather import Gathered, gather
-from gedp.lab.synth.cells import CELL_SCHEMA, CLASS_SCHEMA, check_cells
-from gedp.lab.synth.publish import PublishedFiles
-from gedp.lab.synth.publish.leaves import OUTSIDE_CBP
-from gedp.lab.synth.sizes import CBP_CLASSES
+from gedp_lab.synth.cbp import EmploymentOptions, RouteResult, Sources, cells_from_sources, read_sources
+from gedp_lab.synth.cbp.codes import parent_of, sector_of
+from gedp_lab.synth.cbp.gather import Gathered, gather
+from gedp_lab.synth.cells import CELL_SCHEMA, CLASS_SCHEMA, check_cells
+from gedp_lab.synth.publish import PublishedFiles
+from gedp_lab.synth.publish.leaves import OUTSIDE_CBP
+from gedp_lab.synth.sizes import CBP_CLASSES
 from tests.helpers.synth_cbp_files import publish_world
 
 REGRESSION = EmploymentOptions(impute="regression")

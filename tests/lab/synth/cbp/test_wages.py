@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gedp.arrays import FloatArray
-from gedp.lab.synth.cbp.employment import Employment
-from gedp.lab.synth.cbp.regression import FitSummary
-from gedp.lab.synth.cbp.wages import WageInput, earned, model_terms, wage_upper_bound, wages_naics4
+from gedp_lab.synth.cbp.employment import Employment
+from gedp_lab.synth.cbp.regression import FitSummary
+from gedp_lab.synth.cbp.wages import WageInput, earned, model_terms, wage_upper_bound, wages_naics4
 from tests.lab.synth.cbp.test_employment import REGRESSION, FixedNormals
 
 NAN = np.nan

@@ -23,12 +23,12 @@ from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
 from gedp.industries import SUPERSECTOR_OF_SECTOR, depth_of, parent_of, sector_of
-from gedp.lab.synth.qcew.fill import fill, fill_attribute, find_bounds
-from gedp.lab.synth.qcew.read import read_qcew
-from gedp.lab.synth.qcew.sources import WHOLE
-from gedp.lab.synth.qcew.tree import Tree, build_tree
-from gedp.lab.synth.qcew.typical import typical_sizes
-from gedp.lab.synth.states import find_states
+from gedp_lab.synth.qcew.fill import fill, fill_attribute, find_bounds
+from gedp_lab.synth.qcew.read import read_qcew
+from gedp_lab.synth.qcew.sources import WHOLE
+from gedp_lab.synth.qcew.tree import Tree, build_tree
+from gedp_lab.synth.qcew.typical import typical_sizes
+from gedp_lab.synth.states import find_states
 from tests.helpers.publications import Cells, Key, Publication, Values, ancestors, roll_up, to_rows
 
 LEAVES = ("238111", "238112", "311811", "311991", "325412", "722511", "722513", "721110", "523930", "999999")

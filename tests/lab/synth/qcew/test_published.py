@@ -7,11 +7,11 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from gedp.lab.synth.compare import compare_sizes
-from gedp.lab.synth.establishments import Summary, write_establishments
-from gedp.lab.synth.qcew.fill import FilledTree, fill
-from gedp.lab.synth.qcew.read import read_qcew
-from gedp.lab.synth.qcew.tree import build_tree
+from gedp_lab.synth.compare import compare_sizes
+from gedp_lab.synth.establishments import Summary, write_establishments
+from gedp_lab.synth.qcew.fill import FilledTree, fill
+from gedp_lab.synth.qcew.read import read_qcew
+from gedp_lab.synth.qcew.tree import build_tree
 
 DATA = Path(__file__).parents[5] / "shared" / "data"
 QCEW = DATA / "qcew_2016q1.parquet"

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from gedp.cli import main
 from gedp.errors import FaultsError
-from gedp.lab.synth.cells import ATTRIBUTES, KEYS
-from gedp.lab.synth.demo import demo_cells
-from gedp.lab.synth.establishments import write_establishments
-from gedp.lab.synth.qcew.fill import fill
-from gedp.lab.synth.qcew.read import QcewRows, read_quarters
-from gedp.lab.synth.qcew.tree import build_tree
-from gedp.lab.synth.series.rates import AskedRates
-from gedp.lab.synth.series.turnover import choose_leavers
-from gedp.lab.synth.series.write import SeriesSummary, write_series
+from gedp_lab.synth.cells import ATTRIBUTES, KEYS
+from gedp_lab.synth.demo import demo_cells
+from gedp_lab.synth.establishments import write_establishments
+from gedp_lab.synth.qcew.fill import fill
+from gedp_lab.synth.qcew.read import QcewRows, read_quarters
+from gedp_lab.synth.qcew.tree import build_tree
+from gedp_lab.synth.series.rates import AskedRates
+from gedp_lab.synth.series.turnover import choose_leavers
+from gedp_lab.synth.series.write import SeriesSummary, write_series
 from tests.helpers.publications import Cells, Publication, roll_up, to_rows
 
 NJ = Path(__file__).parents[5] / "shared" / "data" / "qcew_2016_nj_q1_q2_q3.parquet"

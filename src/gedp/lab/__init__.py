@@ -1,9 +1,0 @@
-"""Internal evidence: what agencies and reviewers run for themselves. Nothing that publishes imports it.
-
-synth        synthetic establishments from public files
-evaluate     how far a release is from the truth
-compare      workflows beside each other, over many rehearsals
-baselines    what agencies do today, and what others propose
-decide       the page for a decision between them and gedp
-reproduce    the paper's tables and figures
-"""

@@ -1,0 +1,16 @@
+"""The same table and budget through several workflows, again and again, each time compared with the truth. Internal.
+
+workflows     mechanisms and weights
+sweeps        other ways to divide the budget
+plan          what every replicate does
+rehearsals    one replicate: the errors of every group; estimates: what they are the errors of
+workers       numbered work in several processes
+replicates    the files of all replicates, in a closed folder
+comparison    what they say: accuracy, bias, coverage, and who wins
+terminal      tables; page: the same with figures
+"""
+
+from gedp_lab.compare.comparison import Comparison
+from gedp_lab.compare.replicates import compare
+
+__all__ = ["Comparison", "compare"]

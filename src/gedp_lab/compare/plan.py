@@ -1,0 +1,169 @@
+"""What every replicate does, and whether it can be done at all: everything is refused before the first draw."""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from gedp._version import __version__
+from gedp.confidential.engines.choice import engine_like
+from gedp.confidential.preparing import require_sound
+from gedp.confidential.table import ConfidentialTable, open_table_of
+from gedp.errors import Fault, FaultsError, Refused
+from gedp.ledger.digests import fingerprint
+from gedp.policy import Spec, price, require_within_budget, write_spec
+from gedp.policy.chosen import chosen_attributes
+from gedp.policy.reading import is_address
+from gedp.release.estimates import ZETA
+from gedp_lab.compare.sweeps import Setting, settings_of
+from gedp_lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_for, usual_workflows, with_attributes
+from gedp_lab.evaluate.folder import Stamp
+
+FORMAT = 3  # of replicates: folders of another are refused
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """The table, the ways to spend the budget on it, and what is compared."""
+
+    whole: Spec  # as it was given
+    settings: tuple[Setting, ...]  # of the attributes that are compared, at their prices
+    workflows: tuple[Workflow, ...]
+    attributes: tuple[str, ...]
+    by: tuple[tuple[str, ...], ...] | None  # None: the levels of the QCEW and the queries' own groupings
+    source: str
+    folder: Path  # of the map files that the spec names
+    zeta: Fraction  # for the attributes that are compared: the settings have none
+    seed: int | None = None
+    left_out: tuple[str, ...] = ()  # tables and workflows that are not compared, with the reason
+
+    @property
+    def spec(self) -> Spec:
+        """The spec of the first setting, whose data, groupings and attributes are those of all."""
+        return self.settings[0].spec
+
+    @property
+    def stamp(self) -> Stamp:
+        """CONFIDENTIAL, unless the spec says that the data is synthetic."""
+        return Stamp(confidential=not self.spec.data.synthetic)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Those of the workflows, each once; workflows that differ in weights alone share one rehearsal."""
+        return tuple(dict.fromkeys(workflow.mechanism for workflow in self.workflows))
+
+    def open_table(self) -> ConfidentialTable:
+        """Opens the table and refuses one that cannot be released."""
+        return open_table_of(self.spec, engine_like(self.spec, self.source), self.folder)
+
+    def described(self) -> dict[str, Any]:
+        """What is compared, for the index and the page, in words that need no other file."""
+        return {
+            "table": Path(self.source).name,
+            "budget_mu": str(self.whole.policy.mu),
+            "settings": [setting.name for setting in self.settings],
+            "workflows": [workflow.name for workflow in self.workflows],
+            "attributes": list(self.attributes),
+            "left_out": list(self.left_out),
+            "seed": self.seed,
+            "spec": write_spec(self.whole),
+        }
+
+    def fingerprint(self, key: bytes) -> str:
+        """A digest of everything that shapes a replicate, the content of the table and of map files among it.
+
+        Keyed, since a plain hash of the table could confirm a guess. The key stays in the folder of the comparison.
+        """
+        files = engine_like(self.spec, self.source).files()
+        maps = [self.folder / grouper.map for grouper in self.spec.groupers.values() if grouper.map]
+        parts = [
+            __version__,
+            FORMAT,
+            [[setting.name, write_spec(_nameless(setting.spec))] for setting in self.settings],
+            [workflow.name for workflow in self.workflows],
+            self.attributes,
+            self.by,
+            [fingerprint(paths, key) for paths in (files, *([path] for path in maps))],
+            str(self.zeta),
+            self.seed,
+        ]
+        return hmac.new(key, json.dumps(parts).encode(), hashlib.sha256).hexdigest()
+
+
+def truth_of(spec: Spec, named: str | None) -> str:
+    """The file with the true values: the one that is named, or the source of the spec, which must be a file."""
+    source = spec.data.source or ""
+    if named is None and (spec.data.is_database or is_address(source)):
+        hint = "Name a file with its rows: --truth FILE"
+        raise FaultsError("the spec", [Fault("data.source", "the truth is read again and again, from a file", hint)])
+    return str(named or spec.source_path())
+
+
+def make_plan(
+    spec: Spec,
+    source: str,
+    *,
+    folder: Path = Path(),
+    workflows: Sequence[str] | None = None,
+    attributes: Sequence[str] | None = None,
+    by: Sequence[Sequence[str]] | None = None,
+    sweep: str | None = None,
+    seed: int | None = None,
+) -> ComparisonPlan:
+    """Plans a comparison, or raises why it is refused. Map files are looked up from `folder`."""
+    other = [query.name for query in spec.other_queries]
+    spec = replace(spec, class_queries=(), combination_queries=())
+    chosen = parse_workflows(workflows or usual_workflows(spec))
+    if not spec.data.synthetic:
+        if any(workflow.weights == ORACLE for workflow in chosen):
+            raise Refused(
+                f"{ORACLE} weights are made from the true values: no release can have them, and how well they do would "
+                "tell too much about the truth. They are only for data that the spec declares synthetic"
+            )
+        if seed is not None:
+            raise Refused("seeded noise can be subtracted again; it is only for data that the spec declares synthetic")
+    names = chosen_attributes(spec, attributes, "the comparison")
+    whole = settings_of(spec, sweep)
+    for setting in whole:
+        require_sound(setting.spec)
+        require_within_budget(price(setting.spec))
+    settings = [Setting(each.name, replace(with_attributes(each.spec, names), zeta=None)) for each in whole]
+    groupings = None if by is None else tuple(tuple(keys) for keys in by)
+    of_whole = ZETA if spec.zeta is None else Fraction(spec.zeta)
+    zeta = of_whole * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
+    left_out = [f"{', '.join(other)}, as workflows differ in sums by public groups (use gedp evaluate)"] * bool(other)
+    chosen, unable = (chosen, []) if workflows else _answering(chosen, settings)
+    return ComparisonPlan(
+        spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed, (*left_out, *unable)
+    )
+
+
+def _answering(usual: Sequence[Workflow], settings: Sequence[Setting]) -> tuple[list[Workflow], list[str]]:
+    """Of the usual workflows those that can answer the spec, and why the others cannot; all where none can."""
+    able, unable = [], []
+    for workflow in usual:
+        try:
+            for spec in (setting.spec for setting in settings):
+                require_sound(spec_for(spec, workflow.mechanism, dict.fromkeys(spec.policy.attributes, Fraction(1))))
+            able.append(workflow)
+        except FaultsError as error:
+            unable.append(f"{workflow.name}, as it cannot answer this spec: {error.faults[0].problem}")
+    return (able, unable) if able else (list(usual), [])
+
+
+def _identities(spec: Spec) -> int:
+    """How many attributes have answers for establishments.
+
+    The chance ζ that clipping bounds fail is divided among them, so that each has the bounds of the whole release even
+    where others are left out.
+    """
+    return sum(len(query.attributes) for query in spec.queries if query.is_identity)
+
+
+def _nameless(spec: Spec) -> Spec:
+    """The spec without the names of files and folders, which change no result."""
+    return replace(spec, data=replace(spec.data, source="table"), output=replace(spec.output, dir="out"))

@@ -1,0 +1,14 @@
+"""How far a release is from the truth. Internal: this sees the table, and its results are as confidential as that.
+
+levels        which groupings
+truth         the table, checked against the release
+groups        protected beside true, group by group
+metrics       errors in numbers; figures: in pictures
+evaluation    all of it for one release
+report        the page and the terminal
+folder        where results go: closed, stamped, whole or absent
+"""
+
+from gedp_lab.evaluate.evaluation import Evaluation, evaluate
+
+__all__ = ["Evaluation", "evaluate"]

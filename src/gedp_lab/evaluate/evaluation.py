@@ -1,0 +1,172 @@
+"""A release beside the truth: every level, every attribute."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from gedp.confidential.engines import ArrowStream
+from gedp.confidential.sealing import sealed
+from gedp.microdata import fit_microdata
+from gedp.microdata.cells import read_public_rows
+from gedp.microdata.constraints.apply import Constraints
+from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
+from gedp.progress import Progress, silent
+from gedp.release import ReleaseFolder
+from gedp_lab.baselines import Baseline
+from gedp_lab.evaluate.classes import class_attributes, class_level, compare_classes
+from gedp_lab.evaluate.combinations import combination_level, compare_combinations
+from gedp_lab.evaluate.folder import Results, Stamp, results_folder
+from gedp_lab.evaluate.groups import (
+    ANSWERS,
+    MICRODATA,
+    ComparedGroups,
+    compare_answers,
+    compare_microdata,
+    error_table,
+    group_table,
+    worst_table,
+)
+from gedp_lab.evaluate.levels import Level, chosen_levels, default_levels
+from gedp_lab.evaluate.sharpened import compare_sharpened
+from gedp_lab.evaluate.truth import read_truth
+
+COMMAND = "evaluate"
+WORST = 10
+PAGE = "evaluation.html"
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """How far a release is from the truth. Confidential, unless the release is of synthetic data."""
+
+    release: ReleaseFolder
+    weights: str
+    constraints: Constraints
+    confidence: float
+    levels: tuple[Level, ...]
+    comparisons: tuple[ComparedGroups, ...]
+    beside: tuple[tuple[Baseline, pa.Table], ...] = ()  # what other ways leave of the same cells
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.release.folder}, {len(self.levels)} levels, {self.stamp.text})"
+
+    @property
+    def stamp(self) -> Stamp:
+        """What is written on every file: CONFIDENTIAL, or that the data is synthetic."""
+        return stamp_of(self.release)
+
+    @property
+    def attributes(self) -> list[str]:
+        """The names of the attributes that were evaluated."""
+        return list(dict.fromkeys(each.attribute for each in self.comparisons))
+
+    def of(self, attribute: str, source: str = MICRODATA) -> list[ComparedGroups]:
+        """The groups of one attribute, level by level."""
+        return [each for each in self.comparisons if each.attribute == attribute and each.source == source]
+
+    def answers_at(self, level: Level, attribute: str) -> list[ComparedGroups]:
+        """The answers as they were released, where the level was measured."""
+        return [each for each in self.of(attribute, ANSWERS) if each.level == level]
+
+    def errors(self) -> pa.Table:
+        """Tidy: a line for each level, attribute, source and size."""
+        return error_table(self.comparisons)
+
+    def worst(self, count: int = WORST) -> pa.Table:
+        """Of every level and attribute the groups with the largest absolute errors."""
+        return worst_table(self.comparisons, count)
+
+    def groups(self) -> pa.Table:
+        """Every group of every level, protected beside true."""
+        return group_table(self.comparisons)
+
+    def write(self, folder: str | Path, *, force: bool = False) -> Path:
+        """Writes everything into a folder of its own, closed to others; returns the page."""
+        folder = Path(folder)
+        with results_folder(folder, self.stamp, COMMAND, force=force) as results:
+            self.write_into(results)
+        return folder / f"{self.stamp.prefix}{PAGE}"
+
+    @sealed
+    def write_into(self, results: Results) -> None:
+        """Writes tables and the page into a folder that is being filled."""
+        from gedp_lab.evaluate.report import evaluation_page
+
+        constraints = self.constraints.described()
+        results.about.update(release=self.release.name, weights=self.weights, constraints=constraints)
+        beside = {baseline.name: table for baseline, table in self.beside}
+        for name, table in {"errors": self.errors(), "worst": self.worst(), **beside}.items():
+            results.write_parquet(f"{name}.parquet", table)
+            results.write_csv(f"{name}.csv", table)
+        results.write_parquet("groups.parquet", self.groups())
+        results.write_text(PAGE, evaluation_page(self))
+
+
+def stamp_of(release: ReleaseFolder) -> Stamp:
+    """CONFIDENTIAL, unless the spec of the release says that the data is synthetic."""
+    return Stamp(confidential=not release.manifest.spec.data.synthetic)
+
+
+@sealed
+def evaluate(
+    release: ReleaseFolder,
+    truth: str | Path | ArrowStream,
+    *,
+    by: Sequence[Sequence[str]] | None = None,
+    attributes: Sequence[str] | None = None,
+    weights: str | None = None,
+    fixed: Sequence[Given] = (),
+    baselines: Sequence[Baseline] = (),
+    earlier: Sequence[ReleaseFolder] = (),
+    within: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Compares the microdata and the answers of a release with the table that it was made from.
+
+    `by` are groupings to evaluate, each a sequence of keys; by default the levels of the QCEW and what was measured.
+    The microdata are those on file in the release, with the public totals `fixed` that they were fitted to, if any;
+    where there are none, or other `weights` are asked for, they are fitted. `baselines` are other ways to protect the
+    same cells, to be set beside. With `earlier` releases, the newest first, tables that lean on them by a model are set
+    beside too; `within` is as in `gedp.sharpen`.
+    """
+    at = progress or silent
+    at("reading the truth", 0, 0)
+    public_rows = read_public_rows(release)
+    names = public_rows.attributes(attributes)
+    levels = default_levels(public_rows) if by is None else chosen_levels(public_rows, by)
+    by_class = public_rows.spec.class_queries if by is None and public_rows.lists_establishments else ()
+    decisive = class_attributes(by_class, public_rows.spec)
+    found = read_truth(public_rows, truth, list(dict.fromkeys([*names, *decisive])))
+    at("fitting", 0, 0)
+    if is_on_file(release) and weights is None:
+        microdata = read_microdata(release, fixed, names)
+    else:
+        microdata = fit_microdata(release, weights=weights, attributes=names, fixed=fixed)
+    before = [find_microdata(each, attributes=names) for each in earlier]
+    comparisons: list[ComparedGroups] = []
+    for done, level in enumerate(levels):
+        at("comparing", done, len(levels))
+        comparisons += compare_microdata(microdata, found, level, names)
+        if before:
+            comparisons += compare_sharpened(microdata, before, found, level, names, within)
+        for query in public_rows.spec.queries:
+            if not query.is_identity and set(query.by) == set(level.by):
+                comparisons += [
+                    compare_answers(microdata, found, level, query, name) for name in names if name in query.attributes
+                ]
+    for each in by_class:
+        comparisons += compare_classes(microdata, found, each)
+    combined = public_rows.spec.combination_queries if by is None else ()
+    for asked in combined:
+        comparisons += compare_combinations(microdata, found, asked)
+    known = {level.by for level in levels}
+    levels = [*levels, *map(class_level, by_class)]
+    levels += [level for level in map(combination_level, combined) if level.by not in known]
+    beside = tuple((baseline, baseline.beside(microdata.public_rows, comparisons)) for baseline in baselines)
+    confidence = float(public_rows.spec.output.confidence)
+    return Evaluation(
+        release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside
+    )
