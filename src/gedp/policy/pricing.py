@@ -140,7 +140,7 @@ def charges_of(spec: Spec, answers: Iterable[tuple[Iterable[str], PrivacyLoss]])
     Nothing where all of them are of the table's own period, or the table is not one of a series.
     """
     own = spec.data.period
-    if own is None:
+    if own is None or not any(attribute.of_period for attribute in spec.policy.attributes.values()):
         return ()
     periods = {name: attribute.periods(own) for name, attribute in spec.policy.attributes.items()}
     charges = added_up(
