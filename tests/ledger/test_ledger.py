@@ -299,7 +299,7 @@ def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     with closing(sqlite3.connect(book.path)) as connection:
         connection.execute("PRAGMA user_version = 6")
     for attempt in (book.verify, lambda: Ledger.open(book.path), lambda: spend(book, "9", "0.1")):
-        with pytest.raises(LedgerError, match=r"newer gedp \(format 6; this one knows 5\)"):
+        with pytest.raises(LedgerError, match=r"newer gedp \(format 7; this one knows 6\)"):
             attempt()
 
 
