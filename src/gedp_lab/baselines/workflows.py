@@ -164,7 +164,8 @@ def require_amounts(spec: Spec, attribute: str) -> None:
 def require_establishments(spec: Spec, what: str) -> None:
     """Refuses a spec whose rows are not establishments, since then nobody knows who is in a cell."""
     if not any(query.is_identity for query in spec.queries):
-        raise DomainError(f"{what} needs establishments, and no query of the spec asks for them")
+        names = ", ".join(spec.policy.attributes)
+        raise DomainError(f"{what} needs establishments, and no query asks for {names} of every establishment")
 
 
 def reference_of(spec: Spec, attribute: str) -> Reference:

@@ -129,7 +129,7 @@ def test_what_looks_at_establishments_is_refused_where_a_spec_asks_for_none(tmp_
     plan = make_plan(spec, str(tmp_path / "t.parquet"), workflows=["psi", "ezs", "smooth-gamma"], attributes=["emp"])
     with pytest.raises(FaultsError, match="ezs needs establishments"):
         prepare_replicates(plan, plan.open_table())
-    with pytest.raises(DomainError, match="suppression needs establishments"):
+    with pytest.raises(DomainError, match="needs establishments, and no query asks for emp of every establishment"):
         run_suppression(spec, str(tmp_path / "t.parquet"), out=tmp_path / "out", attributes=["emp"])
     assert not (tmp_path / "out").exists()
 
