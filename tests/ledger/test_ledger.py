@@ -297,7 +297,7 @@ def test_opening_what_is_no_ledger(tmp_path: Path) -> None:
 def test_a_newer_format_is_left_alone(tmp_path: Path) -> None:
     book = history(tmp_path / "ledger")
     with closing(sqlite3.connect(book.path)) as connection:
-        connection.execute("PRAGMA user_version = 6")
+        connection.execute("PRAGMA user_version = 7")
     for attempt in (book.verify, lambda: Ledger.open(book.path), lambda: spend(book, "9", "0.1")):
         with pytest.raises(LedgerError, match=r"newer gedp \(format 7; this one knows 6\)"):
             attempt()
