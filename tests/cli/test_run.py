@@ -4,6 +4,7 @@ import hashlib
 import json
 import sqlite3
 from contextlib import closing
+from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 
@@ -11,11 +12,12 @@ import pyarrow as pa
 import pytest
 
 import gedp
+from gedp.cli.run import _gain
 from gedp.completing import complete
 from gedp.confidential.table import ConfidentialTable
 from gedp.ledger import Ledger
 from gedp.policy import parse_spec, price, read_spec
-from gedp.release import MANIFEST, ReleaseExistsError, read_release
+from gedp.release import MANIFEST, Individual, ReleaseExistsError, read_release
 from tests.helpers.builder import spec_of, table_of
 from tests.helpers.runs import (
     LEDGER,
@@ -249,3 +251,17 @@ def test_from_python(tmp_path: Path) -> None:
             gedp.measure(table, spec, ledger=ledger, out=str(tmp_path / "release"))
         assert ledger.total().mu_squared == PRICE
     assert gedp.read_release(tmp_path / "release").manifest == release.manifest
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ((0.5, 0.81, 1), "; the tables' errors are predicted 19% smaller than if all paid alike"),
+        ((1, 1 + 1e-10), "; the tables' errors are predicted no larger than if all paid alike"),
+        ((), ""),
+    ],
+)
+def test_what_individual_accounting_gains_is_never_negative(parts: tuple[float, ...], said: str) -> None:
+    floor = {str(place): 7.0 for place in range(len(parts))}
+    errors = {str(place): 7 * part for place, part in enumerate(parts)}
+    assert _gain([Individual(Decimal(1), 3.0, {}, {}, 1.0, errors, floor)]) == said

@@ -12,7 +12,7 @@ import gedp
 from gedp.explain.released import released_promise
 from gedp.explain.series import planned_series
 from gedp.neighbors import Log, Protection, Sqrt
-from tests.helpers.builder import spec_of, table_of
+from tests.helpers.builder import JOBS, spec_of, table_of
 from tests.helpers.desks import catalogue_of
 from tests.helpers.runs import gedp as command
 from tests.helpers.runs import write_case
@@ -93,6 +93,16 @@ def test_intervals_that_are_narrower_in_the_seventh_digit_are_said_to_be(tmp_pat
     assert "narrower" not in first
     for said in others:
         assert "these narrower intervals hold: emp: psi = sqrt(x), gamma = 0.4999999." in said
+
+
+def test_a_single_release_is_not_one_of_several_however_its_price_is_rounded(tmp_path: Path) -> None:
+    """μ² = 44: rounded up to six places and then to four, μ would be more than what it is rounded to at once."""
+    spec = spec_of(
+        attributes=JOBS, queries=[{"name": n, "by": [], "mu": mu} for n, mu in (("a", 6), ("b", 2), ("c", 2))]
+    )
+    gedp.run(spec, table=table_of(), out=tmp_path / "out", ledger=tmp_path / "t.ledger", seed=1, answers_only=True)
+    (said,) = released_promise(gedp.read_release(tmp_path / "out").manifest)
+    assert said.startswith("Nobody can tell")
 
 
 @given(number=st.floats(min_value=1e-300, max_value=1e300))
