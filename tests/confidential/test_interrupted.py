@@ -249,6 +249,23 @@ def test_of_two_that_were_killed_for_one_place_each_has_its_own_end(tmp_path: Pa
     assert whole(tmp_path)
 
 
+def test_a_release_on_a_disk_that_is_not_there_is_not_given_up(tmp_path: Path) -> None:
+    def end(step: str) -> None:
+        if step == "before name":
+            raise KeyboardInterrupt
+
+    (tmp_path / "disk").mkdir()
+    with pytest.raises(KeyboardInterrupt), watched(end):
+        WORLDS["prices"](tmp_path, "disk/out")
+    (tmp_path / "disk").rename(tmp_path / "unmounted")
+    (closed,) = gedp.finish(tmp_path / LEDGER)
+    assert (closed.outcome, "Mount its disk" in closed.sentence) == ("open", True)
+    assert told(tmp_path)[1] == ["reserved"]
+    (tmp_path / "unmounted").rename(tmp_path / "disk")
+    assert finished(tmp_path) == ["finished"]
+    assert whole(tmp_path, "disk/out")
+
+
 def test_a_release_that_is_being_made_is_left_alone(tmp_path: Path) -> None:
     seen = []
 

@@ -63,7 +63,8 @@ def by_classes(folder: Path, out: str = OUT) -> None:
 
 
 def by_individual(folder: Path, out: str = OUT) -> None:
-    _run(spec_of("classes", "combinations", accounting="individual", **CONFIDENTIAL), folder, out)
+    own: Any = {**CONFIDENTIAL, "budget": {"mu": 10, "spend": 5}}
+    _run(spec_of("classes", "combinations", accounting="individual", **own), folder, out)
 
 
 def divided(folder: Path, out: str = OUT) -> None:

@@ -135,6 +135,9 @@ def _closed(ledger: Ledger, each: Unfinished) -> Closed:
     if each.place is None:
         problem = "the ledger has no end of it, and nothing says where it was to go. Name its folder, or the file"
         return Closed(each.id, "open", f"{each.name}: {problem} of an answer: gedp ledger finish {ledger.path} FOLDER")
+    if not each.place.parent.is_dir():
+        problem = f"{each.place.parent}, where it was to go, is not there. Mount its disk, or make that folder again"
+        return Closed(each.id, "open", f"{each.name}: {problem}")
     whole = _is_whole(each, each.place)
     if whole:
         seal(ledger, each.id, each.place)
