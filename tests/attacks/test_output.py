@@ -31,6 +31,16 @@ CLOSED = {">&-": LOST, "2>&-": 0, "<&- >&- 2>&-": LOST}
 CLOSED_IN_EVERY_WAY = {("--help",), ("tabulate", "out")}
 
 
+def test_a_message_cannot_steer_the_terminal(tmp_path: Path) -> None:
+    """It may quote a code of somebody else's file."""
+    write_case(tmp_path)
+    assert gedp("run", "spec.toml", folder=tmp_path).code == 0
+    (tmp_path / "fixed.csv").write_text("cnty,emp\n00\x1b[2J\u202e1,5\n", encoding="utf-8")
+    ended = gedp("tabulate", "out", "--by", "cnty", "--fixed", "fixed.csv", folder=tmp_path)
+    assert (ended.code, "cnty 00\\x1b[2J\\u202e1" in ended.err) == (2, True), ended
+    assert ended.err.replace("\n", "").isprintable()
+
+
 def shell(line: str, folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     """A line for bash in which `gedp` is ours, a new process that takes a second to import everything.
 

@@ -7,7 +7,7 @@ import os
 import sqlite3
 import stat
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -364,6 +364,14 @@ def test_a_file_open_to_others_is_closed_to_them(tmp_path: Path) -> None:
     book.path.chmod(0o644)
     spend(book, "9", "0.1")
     assert stat.S_IMODE(book.path.stat().st_mode) == 0o600
+
+
+def test_a_ledger_that_its_owner_made_read_only_stays_so(tmp_path: Path) -> None:
+    book = history(tmp_path / "ledger")
+    book.path.chmod(0o444)
+    with suppress(LedgerError):  # which whoever may write all files does not get
+        spend(book, "9", "0.1")
+    assert stat.S_IMODE(book.path.stat().st_mode) == 0o400
 
 
 def test_a_ledger_that_was_moved_away_is_missed(tmp_path: Path) -> None:

@@ -209,6 +209,18 @@ def test_on_a_terminal_numbers_are_shown_whole_or_not_at_all(
     assert len(shown) == 9 if width > 100 else len(shown) >= (width - 8) // 12
 
 
+def test_on_a_terminal_formulas_stand_below_the_table(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    named = pa.table({"attribute": ["emp", "pay"], "formula": [None, "wage / (2 * emp)"]})
+    table = named.append_column("estimate", pa.array([5.0, 7.0]))
+    show_table(table, table.column_names)
+    out = capsys.readouterr().out
+    assert "pay = wage / (2 * emp)\n" in out
+    assert "formula" not in out
+
+
 def test_naics_codes_are_grouped_by_supersector(tmp_path: Path) -> None:
     codes = ("311811", "339950", "445110", "221122", "522110")
     release = release_of([("001", code, 1, 5, 50, 0, 0) for code in codes], [IDENTITY], tmp_path)

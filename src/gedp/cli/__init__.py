@@ -212,5 +212,8 @@ def _end(error: BaseException, came: Sequence[int]) -> int:
         traceback.print_exception(error)
         return UNFORESEEN
     notes = [note for link in (error, error.__cause__) for note in getattr(link, "__notes__", ())]
-    click.echo(". ".join([f"gedp: {text}", *notes]), err=True)  # notes: such as that budget is spent all the same
+    from gedp.cli.console import printable
+
+    said = ". ".join([f"gedp: {text}", *notes])  # notes: such as that budget is spent all the same
+    click.echo("\n".join(map(printable, said.split("\n"))), err=True)
     return code

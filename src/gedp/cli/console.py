@@ -16,6 +16,15 @@ if TYPE_CHECKING:
 NARROWEST, WIDEST, USUAL = 20, 1_000, 80  # characters
 
 
+def printable(text: str) -> str:
+    r"""A line as it can be shown: no sign in it steers a terminal.
+
+    >>> printable("county \x1b[2J")
+    'county \\x1b[2J'
+    """
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
+
+
 def make_console(*, stderr: bool = False, width: int | None = None) -> "Console":
     """A console that prints what it is given: no markup, emoji or highlighting, no line too narrow for a number."""
     from rich.console import Console

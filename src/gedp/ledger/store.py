@@ -330,10 +330,13 @@ def _schema_changes(connection: sqlite3.Connection) -> str:
 
 
 def _keep_private(path: Path) -> None:
-    """Mode 0600: whoever can write the file can write history, and the key in it is nobody else's business."""
+    """For its owner alone: whoever can write the file can write history, and the key in it is nobody else's business.
+
+    Rights are taken away, and none are given: a ledger that its owner made read-only stays so.
+    """
     with suppress(OSError):
-        if os.name == "posix" and path.stat().st_mode & 0o077:
-            path.chmod(0o600)
+        if os.name == "posix" and (mode := path.stat().st_mode) & 0o077:
+            path.chmod(mode & 0o700)
 
 
 def _sync_folder(folder: Path) -> None:
