@@ -411,7 +411,7 @@ def test_values_around_0_are_tried_on_both_sides(tmp_path: Path, query: Any, eno
     asked = Asked(tmp_path, spec_with(profit={"signed": True}), whole(60, "profit"))
     with pytest.raises(gedp.FaultsError, match=problem):
         asked(query, attributes=["profit"], sensitivity=0.99 * enough, largest=100)
-    assert asked(query, attributes=["profit"], sensitivity=enough, largest=100)
+    assert asked(query, attributes=["profit"], sensitivity=enough, largest=100).release
 
 
 @pytest.mark.parametrize(
@@ -428,18 +428,19 @@ def test_attributes_move_together_against_each_other_and_alone(
     asked = Asked(tmp_path, spec_with(jobs={}, hours={}), whole(60, "jobs", "hours"))
     with pytest.raises(gedp.FaultsError, match="moved the answer by"):
         asked(query, attributes=["jobs", "hours"], sensitivity=too_little, largest=1e6)
-    assert asked(query, attributes=["jobs", "hours"], sensitivity=enough, largest=1e6)
+    assert asked(query, attributes=["jobs", "hours"], sensitivity=enough, largest=1e6).release
 
 
 def test_what_no_table_can_hold_contradicts_nothing(tmp_path: Path) -> None:
     """Nobody has gain and loss; where ψ has no value at 0, nobody has 0."""
     profits = Asked(tmp_path, spec_with(profit={"split": True}), whole(60, "profit"))
     both = ["profit_gain", "profit_loss"]
-    assert profits(lambda c: ((c[both[0]] > 0) & (c[both[1]] > 0)).sum(), attributes=both, sensitivity=1e-6, largest=99)
+    stated: dict[str, Any] = {"attributes": both, "sensitivity": 1e-6, "largest": 100}
+    assert profits(lambda c: ((c[both[0]] > 0) & (c[both[1]] > 0)).sum(), **stated).release
     folder = tmp_path / "pay"
     folder.mkdir()
     pay = Asked(folder, spec_with(pay={"psi": "log", "gamma": 0.1}), whole(60, "pay").slice(1))
-    assert pay(lambda c: np.log(c["pay"]).sum(), attributes=["pay"], sensitivity=0.1, largest=10_000)
+    assert pay(lambda c: np.log(c["pay"]).sum(), attributes=["pay"], sensitivity=0.1, largest=10_000).release
 
 
 def test_gain_and_loss_move_as_the_column_does(tmp_path: Path) -> None:
@@ -451,4 +452,4 @@ def test_gain_and_loss_move_as_the_column_does(tmp_path: Path) -> None:
 
     with pytest.raises(gedp.FaultsError, match=r"by 2 steps moved the answer by 1\.41421, more than 2 times the 0\.7 "):
         asked(negative, attributes=["profit_gain", "profit_loss"], sensitivity=0.7, largest=100)
-    assert asked(negative, attributes=["profit_gain", "profit_loss"], sensitivity=0.7072, largest=100)
+    assert asked(negative, attributes=["profit_gain", "profit_loss"], sensitivity=0.7072, largest=100).release

@@ -98,7 +98,7 @@ def test_intervals_grow_in_width_and_shrink_relative_to_the_value(protection: Pr
 
 @given(protections, positive_values, st.floats(0, 1))
 def test_values_inside_an_interval_are_close(protection: Protection, x: float, share: float) -> None:
-    low, high = protection.interval(x)
+    low, high = map(float, protection.interval(x))
     inner = 1e-11 * high  # the ends have an error
     y = min(max(low + share * (high - low), min(low + inner, x)), max(high - inner, x))
     assert protection.is_close(x, y)
@@ -194,7 +194,7 @@ def test_different_values_are_at_least_a_step_apart() -> None:
 def test_k_steps_reach_the_interval_of_k_gamma(protection: Protection, x: float, k: int) -> None:
     wide = Protection(protection.psi, k * protection.gamma).interval(x)
     assert protection.interval(x, k) == wide
-    assert protection.steps(x, max(x, wide.high * (1 - 1e-11))) <= k
+    assert protection.steps(x, max(x, float(wide.high) * (1 - 1e-11))) <= k
 
 
 @given(protections, values, values, values)

@@ -22,7 +22,7 @@ GOLDEN = (5**0.5 - 1) / 2  # multiples of it, without their whole part, fill an 
 STEPS = (1, 2, 3)
 SMALL = (0, 1, -1, 2, -2)
 FEWEST_TRIED, MOST_TRIED = 2, 24  # establishments that are moved
-FEWEST_TABLES, MOST_TABLES = 32, 400
+FEWEST_TABLES, MOST_TABLES = 64, 400
 NUMBERS_TO_GO_OVER = 5_000_000  # in all, roughly
 
 
@@ -50,8 +50,10 @@ class _Column:
         """Up to a million units, small values as often as large ones; negative ones too if there are both signs."""
         even = (np.arange(1, rows + 1) * GOLDEN + place / 7) % 1.0
         least = max(self.lowest, 0)
-        units = np.floor((LARGEST_MADE_UP + 1 - least) ** even).astype(np.int64) - 1 + least
-        return units * np.where(np.arange(rows) % 2, -1, 1) if self.has_both_signs else units
+        units: IntArray = np.floor((LARGEST_MADE_UP + 1 - least) ** even).astype(np.int64) - 1 + least
+        if self.has_both_signs:
+            units[1::2] *= -1
+        return units
 
     def amounts(self, units: IntArray) -> dict[str, IntArray]:
         """What each attribute has of it."""
@@ -65,9 +67,11 @@ class _Column:
         )
         return found
 
-    def end(self, units: IntArray, steps: int, furthest: int) -> IntArray:
-        """The last value within so many steps on the way to the furthest one."""
-        near, far = units, np.full_like(units, furthest)
+    def ends(self, units: IntArray) -> IntArray:
+        """The last values within so many steps, up and down: a row for each of `STEPS` and direction."""
+        units = np.broadcast_to(units, (2 * len(STEPS), len(units)))
+        steps = np.repeat(STEPS, 2)[:, None]
+        near, far = units, np.broadcast_to(np.tile([FURTHEST, self.lowest], len(STEPS))[:, None], units.shape)
         while (np.abs(far - near) > 1).any():
             middle = near + (far - near) // 2
             within = self.steps(units, middle) <= steps
@@ -76,11 +80,9 @@ class _Column:
 
     def targets(self, units: IntArray) -> IntArray:
         """Where each of these values is moved to, one row per move: nowhere, then to the ends, then the rest."""
-        moved = [units]
-        for steps in STEPS:
-            moved += [self.end(units, steps, furthest) for furthest in (FURTHEST, self.lowest)]
-        moved += [units + 1, units - 1, -units, *(np.full_like(units, small) for small in SMALL)]
-        return np.clip(moved, self.lowest, FURTHEST)
+        near = [units + 1, units - 1, -units, *(np.full_like(units, small) for small in SMALL)]
+        moved: IntArray = np.clip(np.stack([units, *self.ends(units), *near]), self.lowest, FURTHEST)
+        return moved
 
 
 def _part_of(attribute: Attribute, units: IntArray) -> IntArray:
@@ -124,13 +126,13 @@ class MadeUp:
         """Establishments, from the smallest to the largest, with records of each; fewer where answers are long."""
         rows = len(self.units[0])
         tables = min(max(NUMBERS_TO_GO_OVER // max(rows, entries), FEWEST_TABLES), MOST_TABLES)
-        per_row = min(len(self._records(self._targets(np.array([0])), 0)), tables // FEWEST_TRIED)
-        tried = min(max(tables // per_row, FEWEST_TRIED), MOST_TRIED)
-        order = np.argsort(np.abs(self.units[0]), kind="stable")
-        places = np.unique(order[np.linspace(0, rows - 1, tried).astype(np.int64)])
-        targets = self._targets(places)
-        for number, row in enumerate(places):
-            yield int(row), self._records(targets, number)[:per_row]
+        per_row = tables // FEWEST_TRIED
+        by_size = np.argsort(np.abs(self.units[0]), kind="stable")
+        places = by_size[np.unique(np.linspace(0, rows - 1, MOST_TRIED).astype(np.int64))]
+        records = [self._records(together)[:per_row] for together in np.moveaxis(self._targets(places), -1, 0)]
+        tried = min(max(tables // max(map(len, records)), FEWEST_TRIED), len(places))
+        for number in np.linspace(0, len(places) - 1, tried).astype(np.int64):
+            yield int(places[number]), records[number]
 
     def steps(self, records: IntArray) -> FloatArray:
         """How many steps any two of these records are apart: as many as the attribute that is furthest off."""
@@ -143,9 +145,8 @@ class MadeUp:
         moved = [column.targets(units[places]) for column, units in zip(self.columns, self.units, strict=True)]
         return np.stack(moved, axis=1)
 
-    def _records(self, targets: IntArray, number: int) -> IntArray:
+    def _records(self, together: IntArray) -> IntArray:
         """All columns moved together, one against the others, and one alone, without repetitions."""
-        together = targets[:, :, number]
         records = [tuple(record) for record in together.tolist()]
         ends = together[1 : 1 + 2 * len(STEPS)]
         alone = np.eye(len(self.columns), dtype=bool)

@@ -426,7 +426,7 @@ class Signed(NeighborFunction):
     def enclosed(self, low: Fraction, high: Fraction, digits: int) -> Enclosure:
         """Along one side as ψ has it; through 0 the two sides added."""
         if low * high > 0:
-            return self.base.enclosed(*sorted((abs(low), abs(high))), digits)
+            return self.base.enclosed(min(abs(low), abs(high)), max(abs(low), abs(high)), digits)
         (a, b), (c, d) = (self.base.enclosed(Fraction(0), abs(end), digits) for end in (low, high))
         return a + c, b + d
 

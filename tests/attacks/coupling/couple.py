@@ -115,7 +115,9 @@ def _released(world: World, table: pa.Table, folder: Path) -> tuple[dict[str, by
     folder.mkdir(parents=True)
     out, ledger, printed = folder / "out", folder / "ledger", dict[str, bytes]()
     with _same_time(), _engine(world), _planning(world):
-        if world.file is None:
+        if world.own is not None:
+            gedp.ask(world.spec, world.own, table=table, out=out, ledger=ledger, seed=1, **world.own.stated())
+        elif world.file is None:
             gedp.run(world.spec, table, out=out, ledger=ledger, seed=1, answers_only=True)
         else:
             (pq.write_table if world.file.endswith("parquet") else pa_csv.write_csv)(table, folder / world.file)
@@ -125,7 +127,8 @@ def _released(world: World, table: pa.Table, folder: Path) -> tuple[dict[str, by
             if ended.code:
                 raise CouplingError(ended.err)
             printed = {"standard output": ended.out.encode(), "standard error": ended.err.encode()}
-    files = {path.relative_to(out).as_posix(): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    paths = [out] if out.is_file() else [path for path in out.rglob("*") if path.is_file()]
+    files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in paths}
     return {**files, **printed}, Ledger.open(ledger, create=False).state().total.mu_squared
 
 
@@ -134,6 +137,7 @@ def _same_time() -> Iterator[None]:
     """Times and random names, which releases have, are the same for both."""
     with (
         patch("gedp.confidential.answering.released_at", lambda: NOW),
+        patch("gedp.confidential.asking.released_at", lambda: NOW),
         patch("gedp.ledger.ledger.uuid4", lambda: UUID(int=1)),
     ):
         yield

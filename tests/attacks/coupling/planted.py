@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 
 from gedp.arrays import max_by
-from gedp.confidential import addends, answering, individual
+from gedp.confidential import addends, answering, asking, individual
 from gedp.confidential.answering import IdentityAnswers
 from gedp.confidential.engines import Drawn
 from gedp.confidential.individual import IndividualJob
@@ -28,6 +28,7 @@ from gedp.noise.varied import VariedGrid
 from gedp.policy import PriceList
 from tests.attacks.coupling.couple import in_a_folder
 from tests.attacks.coupling.door import CouplingError
+from tests.attacks.coupling.own import Own
 from tests.attacks.coupling.worlds import World, make_world
 
 TOO_SMALL = 0.99
@@ -145,6 +146,18 @@ def _root_of_two_forgotten() -> Iterator[None]:
 
 
 @contextmanager
+def _sensitivity_of_close_records() -> Iterator[None]:
+    """What no whole value inside an interval can move is stated to be all but certain, and nobody tries it."""
+    stated = Own.stated
+
+    def close(own: Own) -> dict[str, Any]:
+        return {**stated(own), "sensitivity": 1e-3}
+
+    with patch.object(Own, "stated", close), patch.object(asking, "_contradictions", lambda *_: iter(())):
+        yield
+
+
+@contextmanager
 def _second_answer_unpaid() -> Iterator[None]:
     """Second answers take the whole pool, as if tables had cost nothing, and are left out of the bills."""
 
@@ -192,5 +205,7 @@ PLANTED: Mapping[str, Planted] = {
     "a byte of the manifest that follows a value": Planted(_byte_in_the_manifest, ("prices",)),
     "largest_share from true values": Planted(_largest_share_of_true_values, ("individual",)),
     "√2 forgotten in classes": Planted(_root_of_two_forgotten, ("classes", "worst")),
+    "noise of a query of one's own 1% too small": Planted(_noise_of_psi, ("asked", "worst")),
+    "a sensitivity of close records alone": Planted(_sensitivity_of_close_records, ("asked", "1 unit", "worst")),
     "a second answer unpaid": Planted(_second_answer_unpaid, ("individual", "worst")),
 }

@@ -12,6 +12,7 @@ import pyarrow as pa
 import gedp
 from gedp.policy import Attribute, Spec
 from gedp.release.estimates import ZETA, no_clipping_tau
+from tests.attacks.coupling.own import Own, make_own
 
 #: What the first attribute is protected by; the second takes one of those that are never negative.
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
@@ -25,13 +26,15 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     "cents": {"psi": "log", "gamma": 0.05, "shift": 10, "unit": 0.01},
 }
 WITH_BOTH_SIGNS = ("signed", "split")
-KINDS = ("sums", "classes", "crossed classes", "combinations", "everything")
+ASKED = "asked"  # a query of one's own
+KINDS = ("sums", "classes", "crossed classes", "combinations", "everything", ASKED)
 ACCOUNTINGS = ("prices", "individual")
 ENGINES = ("local", "divided")
-STEPS = (1, 2, 3)
+UNIT = "1 unit"  # however many steps that is
+MOVES: Mapping[str, int] = {"1 step": 1, "2 steps": 2, "3 steps": 3, UNIT: 0}
 #: Every combination of these once, but for split columns, which no divided engine reads. The number of a world says
 #: which combination it has, and is the seed of everything else.
-MATRIX = tuple(each for each in product(VARIANTS, KINDS, ACCOUNTINGS, ENGINES, STEPS) if {"split", "divided"} - {*each})
+MATRIX = tuple(each for each in product(VARIANTS, KINDS, ACCOUNTINGS, ENGINES, MOVES) if {"split", "divided"} - {*each})
 #: Of the noise in the first world, in units of its size: how far it spreads, and where its middle is.
 SPREADS, DRIFTS = (1, 1, 3, 8), (0, 0, -4, 4)
 WORST, ON_FILE, SEARCHING = 0.4, 0.1, 0.05  # parts of the worlds: the worst, read from files, with the best portions
@@ -41,7 +44,7 @@ MOST_ROWS = 30
 
 @dataclass(frozen=True)
 class World:
-    """A spec, its table, and the same table with one establishment moved by so many steps."""
+    """A spec, its table, and the same table with one establishment moved by so many steps at most."""
 
     name: str
     spec: Spec
@@ -53,6 +56,7 @@ class World:
     tau: float | None  #: what individual accounting is to choose, with any portions; None: what it finds best
     spread: float  #: of the noise in the first world, in units of its size
     drift: float  #: its mean
+    own: Own | None  #: a query of one's own, in the place of the spec's
 
 
 def make_world(number: int) -> World:
@@ -62,24 +66,30 @@ def make_world(number: int) -> World:
     another class.
     """
     chance = random.Random(f"world {number}")
-    variant, kind, accounting, engine, steps = MATRIX[number % len(MATRIX)]
-    is_worst, largest = chance.random() < WORST, 10 ** chance.randint(6, 15)
-    spec = _spec(chance, variant, kind, accounting, [largest - 1] if is_worst else [])
+    variant, kind, accounting, engine, move = MATRIX[number % len(MATRIX)]
+    is_worst, largest = chance.random() < WORST, 10 ** chance.randint(6, 8 if kind == ASKED else 15)
+    if move == UNIT:
+        largest = chance.choice([1, 1, 10, largest])
+    spec = _spec(chance, variant, kind, accounting, [largest - (move != UNIT)] if is_worst else [])
     rows = chance.randint(3, MOST_ROWS)
     row = chance.randrange(rows)
     public = {key: [chance.choice(codes) for _ in range(rows)] for key, codes in (("g", "ab"), ("h", "uvw"))}
     amounts, moved = dict[str, list[int]](), dict[str, list[int]]()
     for column, parts in _by_column(spec).items():
         amounts[column] = [0 if is_worst else _amount(chance, parts) for _ in range(rows)]
-        amounts[column][row] = largest if is_worst else amounts[column][row]
+        value = largest if is_worst else _small(chance) if move == UNIT else amounts[column][row]
         sign = -1 if is_worst else chance.choice([-1, -1, 1, 1, 0])
         moved[column] = list(amounts[column])
-        moved[column][row] = _neighbor(amounts[column][row], parts, steps, sign)
+        amounts[column][row] = value
+        moved[column][row] = _beside(value, parts, sign) if move == UNIT else _neighbor(value, parts, MOVES[move], sign)
+    records = [{name: units[row] for name, units in each.items()} for each in (amounts, moved)]
+    steps = MOVES[move] or _steps(spec, *records)
+    own = make_own(chance, spec, largest if is_worst else None, of_zeros=move == UNIT) if kind == ASKED else None
     tau = no_clipping_tau(rows, len(spec.asked), ZETA, signed=variant == "signed")
     spread, drift = (0, -tau) if is_worst else (chance.choice(SPREADS), chance.choice(DRIFTS))
-    file = chance.choice(FILES) if engine == "local" and chance.random() < ON_FILE else None
+    file = chance.choice(FILES) if engine == "local" and own is None and chance.random() < ON_FILE else None
     return World(
-        f"{number}: {variant}, {kind}, {accounting}, {file or engine}, {steps} steps{', worst' if is_worst else ''}",
+        f"{number}: {variant}, {kind}, {accounting}, {file or engine}, {move}{', worst' if is_worst else ''}",
         spec,
         _table(spec, public, amounts),
         _table(spec, public, moved),
@@ -89,6 +99,7 @@ def make_world(number: int) -> World:
         None if chance.random() < SEARCHING else tau,
         spread,
         drift,
+        own,
     )
 
 
@@ -149,7 +160,7 @@ def _sums(chance: random.Random, names: Sequence[str], variant: str) -> list[dic
 def _classes(chance: random.Random, name: str, attribute: Mapping[str, Any], more: Sequence[int]) -> dict[str, Any]:
     """Classes with some edges, in units, and with these."""
     unit = Decimal(str(attribute.get("unit", 1)))
-    edges = [0, *sorted(chance.sample([1, 5, 10, 50, 100, 1000, 10**5], chance.randint(1, 4))), *more]
+    edges = sorted({0, *chance.sample([1, 5, 10, 50, 100, 1000, 10**5], chance.randint(1, 4)), *more})
     return {"attribute": name, "edges": [edge * unit for edge in edges]}
 
 
@@ -181,6 +192,31 @@ def _amount(chance: random.Random, parts: Sequence[Attribute]) -> int:
     return chance.randint(lowest, most)
 
 
+def _small(chance: random.Random) -> int:
+    """A value in units, around which one unit can matter most."""
+    return chance.choice([0, 0, 1, 1, 2, 4, 9, 10, 99, 10**6])
+
+
+def _beside(value: int, parts: Sequence[Attribute], sign: int) -> int:
+    """A value that is one unit more or less."""
+    has_both_signs = len(parts) > 1 or parts[0].signed
+    return value + sign if has_both_signs else abs(value + sign)
+
+
+def _steps(spec: Spec, x: Mapping[str, int], y: Mapping[str, int]) -> int:
+    """How many steps two records are apart, in units by column; at least one."""
+    apart = [
+        float(part.protection.steps(*(float(amount * part.unit) for amount in _amounts_of(part, x, y))))
+        for part in spec.policy.attributes.values()
+    ]
+    return max(int(max(apart)), 1)
+
+
+def _amounts_of(part: Attribute, *records: Mapping[str, int]) -> list[int]:
+    sign = {None: 0, "gain": 1, "loss": -1}[part.part]
+    return [max(sign * record[part.column], 0) if sign else record[part.column] for record in records]
+
+
 def _neighbor(value: int, parts: Sequence[Attribute], steps: int, sign: int) -> int:
     """A value as far up or down as so many steps go: of gain and loss, one can go only where the other is gone."""
     if sign == 0:
@@ -201,7 +237,7 @@ def _edge(value: int, attribute: Attribute, steps: int, sign: int) -> int:
 
     def is_within(other: int) -> bool:
         in_range = attribute.signed or other >= 0
-        return in_range and abs(float(protection.psi.distance(value * unit, other * unit))) <= steps * protection.gamma
+        return in_range and bool(protection.steps(*(float(each * attribute.unit) for each in (value, other))) <= steps)
 
     while is_within(found + sign):
         found += sign
