@@ -85,7 +85,8 @@ def test_a_glob_has_one_ledger_beside_its_files(tmp_path: Path) -> None:
     assert spent(tmp_path, "part.ledger") == PRICE
     write_spec(tmp_path, ("t.parquet", "*/x.parquet"))
     (tmp_path / "2024").mkdir()
-    shutil.copy(tmp_path / "t.parquet", tmp_path / "2024" / "x.parquet")
+    others = small_table(30).set_column(0, "key", pa.array([f"other {i}" for i in range(30)]))
+    pq.write_table(others, tmp_path / "2024" / "x.parquet")
     ended = command("run", "spec.toml", "--answers-only", "--out", "other", folder=tmp_path)
     assert ended.code == 0, ended.err
     assert spent(tmp_path / "2024", "x.parquet.ledger") == PRICE

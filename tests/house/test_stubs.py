@@ -50,7 +50,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "invert": (TRUTHS,),
     **dict.fromkeys(("is_in", "index_in"), (TEXTS, TEXTS)),
     **dict.fromkeys(("and_", "or_"), (TRUTHS, TRUTHS)),
-    **dict.fromkeys(("equal", "less", "less_equal", "greater", "greater_equal", "multiply"), (NUMBERS, 1.0)),
+    **dict.fromkeys(("equal", "less", "less_equal", "greater", "greater_equal", "add", "multiply"), (NUMBERS, 1.0)),
     "if_else": (TRUTHS, "b", TEXTS),
     "replace_with_mask": (TEXTS, TRUTHS, pa.array(["b"])),
     "list_element": (LISTS, 0),
@@ -59,6 +59,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
     "replace_substring_regex": (TEXTS, "a", "b"),
     **dict.fromkeys(("utf8_length", "utf8_trim_whitespace", "utf8_upper"), (TEXTS,)),
     "utf8_lpad": (TEXTS, 5, "0"),
+    "utf8_ltrim": (TEXTS, "0"),
     "utf8_slice_codeunits": (TEXTS, 0, 1),
 }
 

@@ -76,3 +76,13 @@ def test_a_table_elsewhere_has_one_ledger_by_its_full_address(session: Any, tmp_
         gedp.run(spec_at(tmp_path, "viewfs://elsewhere/data/t.parquet"), **other)
     with pytest.raises(Refused, match=r"these data already have a ledger: .*own\.ledger"):
         gedp.run(CONFIDENTIAL, session.read.parquet("viewfs://elsewhere/data"), **other)
+
+
+def test_a_data_frame_that_no_file_is_behind_is_known_by_its_rows(session: Any, tmp_path: Path) -> None:
+    pq.write_table(large_table(50), tmp_path / "t.parquet")
+    gedp.run(spec_at(tmp_path, "t.parquet"), out=tmp_path / "first", answers_only=True)
+    frame = session.createDataFrame(large_table(50).to_pandas()).orderBy("emp")
+    assert SparkEngine(frame, session).origins() == []
+    for other in ("other.ledger", "elsewhere.db"):
+        with pytest.raises(Refused, match="these data already have a ledger"):
+            gedp.check(CONFIDENTIAL, frame, out=tmp_path / "second", ledger=tmp_path / other)

@@ -7,11 +7,11 @@
   is telling if it has at least 8 different values, or, in a table of fewer rows, a different one in every row. Others,
   such as flags and columns of zeros, could be the same by chance.
 
-The same rows take the same ledger. In a series, where an attribute may keep its values for a quarter, a table is that
-of another period if one of the two has no telling attribute that the other lacks; if they share some and each has
-others, a person decides. A person also decides about a table that would get another ledger than one of which at least
-half of the establishments are the same and an attribute has the same name or the same values, or than one with the same
-columns in the same folder.
+The same rows take the same ledger. In a series an attribute may keep its values for a quarter, so a table is taken for
+that of another period only if one of the two has no telling attribute that the other lacks. (Nobody is asked about
+others: a decision is published, and would tell that no value of an attribute has changed.) A person decides about a
+table that would get another ledger than one of which at least half of the establishments are the same and an attribute
+has the same name, or than one with the same columns in the same folder.
 
 Numbers are the exact ones that the table holds, whatever their type and unit; texts are compared without blanks around
 them and without leading zeros. Names of columns and the order of rows and columns do not matter.
@@ -94,9 +94,9 @@ class ContentMark:
         """The digests of its telling columns."""
         return frozenset(filter(None, self.columns.values()))
 
-    def shared_with(self, other: "ContentMark") -> list[str]:
-        """The attributes, by their names here, that both have under one name or with the same values."""
-        return [name for name, digest in self.columns.items() if name in other.columns or digest in other.telling]
+    def shares_a_name_with(self, other: "ContentMark") -> bool:
+        """Whether both have an attribute of the same name."""
+        return not self.columns.keys().isdisjoint(other.columns)
 
 
 @dataclass(frozen=True)

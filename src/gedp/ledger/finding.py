@@ -95,10 +95,13 @@ def doubts_about(
 ) -> tuple[Doubt, ...]:
     """What a person has to decide before these data get this ledger, because another one has data that are alike.
 
-    Nothing where the ledger has recorded these data before: then it was decided, or it was the first.
+    Nothing where the ledger has recorded these data before: then it was decided, or it was the first. A file that is
+    recorded counts if it held data like these; it may have been overwritten.
     """
     own = Ledger.open(ledger, create=False) if ledger.exists() else None
-    if request.synthetic or (own and _has_recorded(own, files, tables, content)):
+    if request.synthetic or (own and _knows_rows(ledger, content)):
+        return ()
+    if own and _has_recorded(own, files, tables) and (not own.contents() or _alike(own, request, content)):
         return ()
     folders = {real(path).parent for path in files}
     doubts = {}
@@ -106,20 +109,20 @@ def doubts_about(
         opened = None if is_same(candidate, ledger) else _opened(candidate)
         if opened is not None and (why := _alike(opened, request, content, is_beside=candidate.parent in folders)):
             doubts[real(candidate)] = Doubt(
-                f"these count as other data than those of {candidate.name}, although {why}",
+                f"these count as other data than those of {real(candidate).name}, although {why}",
                 f"If they are data of the same establishments, record the release there: --ledger {near(candidate)}, "
                 "with --period if the table is that of another period (ledger and period in Python).",
             )
     return tuple(doubts.values())
 
 
-def _alike(ledger: Ledger, request: Request, content: Contents, *, is_beside: bool) -> str:
+def _alike(ledger: Ledger, request: Request, content: Contents, *, is_beside: bool = False) -> str:
     """In which way the data of a ledger and these are alike; "" if they are not."""
     confidential = [(reserve, mark) for reserve, mark in ledger.contents() if not reserve.synthetic]
     if not confidential:
         return ""
     held, own = content(), content().mark(ledger.key())
-    share = max((share_in_common(own, mark) for _, mark in confidential if own.shared_with(mark)), default=0)
+    share = max((share_in_common(own, mark) for _, mark in confidential if own.shares_a_name_with(mark)), default=0)
     if share >= MOST_PART:
         who = "establishments" if held.has_ids else "combinations of public columns"
         return f"about {5 * round(20 * share)}% of the {who} are the same"
@@ -197,7 +200,10 @@ def _knows_tables(candidate: Path, tables: Sequence[str]) -> bool:
 def _knows_rows(candidate: Path, content: Contents) -> bool:
     opened = _opened(candidate)
     known = opened.contents() if opened else []
-    return opened is not None and any(same_rows(content().mark(opened.key()), mark) for _, mark in known)
+    if opened is None or not known:
+        return False
+    own = content().mark(opened.key())
+    return any(same_rows(own, mark) for _, mark in known)
 
 
 def _opened(candidate: Path) -> Ledger | None:
@@ -211,8 +217,8 @@ def _opened(candidate: Path) -> Ledger | None:
 def _in_reach(paths: Sequence[Path]) -> list[Path]:
     """Every file that is called a ledger, beside these paths, above them, or where the user says."""
     named = [Path(name) for name in os.environ.get(ENVIRONMENT, "").split(os.pathsep) if name]
-    if missing := [path for path in named if not path.exists()]:
-        raise Refused(f"{ENVIRONMENT} names {missing[0]}, which is missing. Restore it, or take it out")
+    if missing := [path for path in named if not (path.is_dir() or is_ledger(path))]:
+        raise Refused(f"{ENVIRONMENT} names {missing[0]}, which is no folder and no ledger. Restore it, or take it out")
     alone = [path for path in named if not path.is_dir()]
     folders = [folder for path in map(real, paths) for folder in path.parents]
     return [*_called_ledgers([*folders, *(real(path) for path in named if path.is_dir())]), *alone]
@@ -244,12 +250,8 @@ def _knows(candidate: Path, files: Sequence[Path]) -> bool:
     return ledger is not None and _has_recorded(ledger, files)
 
 
-def _has_recorded(
-    ledger: Ledger, files: Sequence[Path], tables: Sequence[str] = (), content: Contents | None = None
-) -> bool:
-    """Whether a release from these data is in the ledger."""
-    if content is not None and _knows_rows(ledger.path, content):
-        return True
+def _has_recorded(ledger: Ledger, files: Sequence[Path], tables: Sequence[str] = ()) -> bool:
+    """Whether a release from these files or tables is in the ledger."""
     marks = ledger.marks()
     folder = real(ledger.path).parent
     if any(mark.path in tables for mark in marks):

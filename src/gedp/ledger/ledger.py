@@ -33,7 +33,7 @@ from gedp.ledger.entries import (
 )
 from gedp.ledger.judging import DecidedBy, Request, judge, left_after, require_line
 from gedp.ledger.limits import limits_of
-from gedp.ledger.series import repeated, require_one_period
+from gedp.ledger.series import require_one_period
 from gedp.ledger.state import CombinedPromise, LedgerState, RecordedRelease, state_of
 from gedp.ledger.store import LedgerBrokenError, LedgerError
 
@@ -158,11 +158,10 @@ class Ledger:
     ) -> PrivacyLoss:
         """Refuses what `reserve` would refuse now, and records nothing; returns what would remain of the budget."""
         state = self._sound_state()
-        if request.series is None:
-            return left_after(request, state, decided_by, doubts)
-        mark = None if content is None else content().mark(self.key())
-        left = left_after(request, state, decided_by, (*doubts, *repeated(request.series, mark, state)))
-        self._require_one_period(request, self._marks(list(files), tables), mark, state)
+        left = left_after(request, state, decided_by, doubts)
+        if request.series is not None:
+            mark = None if content is None else content().mark(self.key())
+            self._require_one_period(request, self._marks(list(files), tables), mark, state)
         return left
 
     def commit(self, release_id: str, manifest_digest: str) -> Entry:
@@ -291,9 +290,8 @@ class PreparedReservation:
 
     def judge(self, state: LedgerState) -> tuple[str, ...]:
         """Refuses it, or returns in which ways it promises less than those before it, as somebody decided."""
-        request, doubts = self.request, (*self.doubts, *repeated(self.request.series, self.mark, state))
-        less = judge(request, state, self.decided_by, doubts)
-        self.ledger._require_one_period(request, self.event.files, self.mark, state)
+        less = judge(self.request, state, self.decided_by, self.doubts)
+        self.ledger._require_one_period(self.request, self.event.files, self.mark, state)
         return less
 
     def reserve(self) -> Reservation:

@@ -1,12 +1,12 @@
 """Whether a release fits the series that a ledger holds: with a period or without, of one kind, each table for one."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 from gedp.errors import Refused
 from gedp.files import is_same
-from gedp.ledger.contents import ContentMark, Doubt, same_period, same_rows
-from gedp.ledger.entries import FileMark, InSeries, Reserve
+from gedp.ledger.contents import ContentMark, same_period
+from gedp.ledger.entries import FileMark, InSeries
 from gedp.ledger.state import LedgerState
 
 
@@ -46,36 +46,18 @@ def require_one_period(
             f"nothing tells the table of {series.period} from those of other periods: it has neither a file nor a "
             "name. Write it to a file and release that"
         )
-    for reserve, other in _of_other_periods(series, state):
+    for reserve in state.counted:
+        if reserve.series is None or reserve.series.period == series.period:
+            continue
         known = state.content_of(reserve)
         same = [mark.path for mark in marks for before in reserve.files if _same_data(mark, before, folder)]
-        if not same and content and known and same_period(content, known):
-            same = ["a table with these rows"]
+        if content and known and same_period(content, known):
+            same.append("a table with these rows")
         if same:
             raise Refused(
-                f"{same[0]} was released as {other.period}, and would now count as {series.period}. Name the table of "
-                f"{series.period} with --source (source in Python); every period has one of its own"
+                f"{same[0]} was released as {reserve.series.period}, and would now count as {series.period}. Name the "
+                f"table of {series.period} with --source (source in Python); every period has one of its own"
             )
-
-
-def repeated(series: InSeries | None, content: ContentMark | None, state: LedgerState) -> Iterator[Doubt]:
-    """Attributes that have the values of another period, while others do not: is it the table of that period?"""
-    if series is None or content is None:
-        return
-    for reserve, other in _of_other_periods(series, state):
-        known = state.content_of(reserve)
-        if known and same_rows(content, known) and not same_period(content, known):
-            names = [name for name, digest in content.columns.items() if digest in known.telling]
-            yield Doubt(
-                f"{', '.join(names)}: the values are those of {other.period}, and would count for {series.period} too",
-                f"If this is a corrected table of {other.period}, give --period {other.period}.",
-            )
-
-
-def _of_other_periods(series: InSeries, state: LedgerState) -> list[tuple[Reserve, InSeries]]:
-    """The releases that count for other periods than this one."""
-    counted = ((reserve, reserve.series) for reserve in state.counted)
-    return [(reserve, of) for reserve, of in counted if of is not None and of.period != series.period]
 
 
 def _same_data(mark: FileMark, before: FileMark, folder: Path) -> bool:
