@@ -14,6 +14,7 @@ from gedp.microdata.ratios import Estimates
 from gedp.policy import parse_spec
 from gedp.policy.model import PSI_SUFFIX, TABLE_COLUMNS
 from gedp.release import ANSWER_SCHEMA, read_release
+from gedp.release.estimated import FORMULA
 from gedp.release.reader import NOISE
 from tests.helpers.runs import SPEC, gedp, names, small_table, write_case
 
@@ -65,7 +66,7 @@ def test_keys_cannot_be_called_like_columns_of_results(role: str, name: str) -> 
 def test_the_reserved_names_are_those_of_the_tables() -> None:
     nothing = np.empty(0)
     tabulated = Estimates(nothing, nothing, nothing, nothing, "exact").columns()
-    assert set(TABLE_COLUMNS) == {*ANSWER_SCHEMA.names, NOISE, *tabulated, "cell", "one"}
+    assert set(TABLE_COLUMNS) == {*ANSWER_SCHEMA.names, NOISE, *tabulated, FORMULA, "cell", "one"}
 
 
 @pytest.mark.parametrize("role", COLUMNS)

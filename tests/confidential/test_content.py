@@ -104,6 +104,15 @@ def test_texts_of_any_length_are_told_apart(texts: list[str]) -> None:
     assert one.columns == other.columns
 
 
+def test_a_column_that_repeats_values_of_another_period_does_not_tell_its_table() -> None:
+    jobs = {"psi": "sqrt", "gamma": 0.5}
+    queries = [{"name": "county", "by": ["cnty"], "mu": 0.4}]
+    for of_period, own in ((None, {"emp", "wage"}), (-1, {"emp"}), ([0, -1], {"emp", "wage"})):
+        wage = {**jobs, "unit": 0.01, **({} if of_period is None else {"of_period": of_period})}
+        spec = spec_of(data={"period": "2016Q2"}, attributes={"emp": jobs, "wage": wage}, queries=queries)
+        assert set(content_of(LocalEngine(table_of()), spec).columns) == own
+
+
 def test_a_table_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, passes = LocalEngine(table_of()), list[Pass]()
     reduce = engine.reduce
@@ -113,7 +122,7 @@ def test_a_table_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return reduce(run)
 
     monkeypatch.setattr(engine, "reduce", noted)
-    assert content_of(engine, SPEC) is content_of(engine, SPEC)
+    assert content_of(engine, SPEC) == content_of(engine, SPEC)
     assert len(passes) == 1
 
 

@@ -69,7 +69,7 @@ def test_every_table_has_the_difference_with_its_error(tmp_path: Path, by_establ
         assert whole[county]["std_error"] == pytest.approx(float(np.hypot(*errors)))
         assert abs(whole[county]["estimate"] - true_sum(county)) < 6 * whole[county]["std_error"]
     alone = release.microdata().tabulate(["cnty"], "profit", ratios=["margin = profit / emp"])
-    assert lines(alone, "profit") == whole
+    assert lines(alone, "profit") == {county: {**line, "formula": None} for county, line in whole.items()}
     assert lines(alone, "margin")["001"]["estimate"] == pytest.approx(
         whole["001"]["estimate"] / lines(made, "emp")["001"]["estimate"]
     )

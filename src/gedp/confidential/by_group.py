@@ -13,7 +13,7 @@ import numpy as np
 from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.confidential.addends import Addend, ClassSum
 from gedp.confidential.answers import AnswerWriter
-from gedp.confidential.measures import Measure, Totals, by_entry, class_intervals, units_of
+from gedp.confidential.measures import Measure, MeasureTotals, by_entry, class_intervals, units_of
 from gedp.confidential.mechanisms import PsiMechanism, upper_bounds
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.tally import ROWS, CellSums, CellTally
@@ -71,7 +71,7 @@ class GroupRule:
         """What the rows come to; refused if they are not those of which the first pass saw the sums."""
         lookup = self.cells.lookup
         names = dict.fromkeys(name for measure in self.measures for name in measure.attributes)
-        of_measures = [Totals(lookup, each, units_of(self.spec, each.measure.attributes)) for each in limits]
+        of_measures = [MeasureTotals(lookup, each, units_of(self.spec, each.measure.attributes)) for each in limits]
         passes = Joined([CellSums(lookup, units_of(self.spec, names)), *of_measures])
         again, *found = passes.parted(self.table.engine.reduce(passes))
         before: dict[Key, IntArray] = {name: tallies[name].sums for name in names}

@@ -6,7 +6,7 @@ rows: whoever has the table need only change a value to get another sum. Nothing
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from weakref import WeakKeyDictionary
 
@@ -40,7 +40,14 @@ def content_of(engine: Engine, spec: Spec) -> TableContent:
     found = _found.setdefault(engine, {})
     if run not in found:
         found[run] = _content(engine.reduce(run), run, has_ids=bool(spec.data.id))
-    return found[run]
+    own = _of_its_period(spec)
+    return replace(found[run], columns={name: sum_ for name, sum_ in found[run].columns.items() if name in own})
+
+
+def _of_its_period(spec: Spec) -> set[str]:
+    """The columns of attributes that do not only repeat values of other periods: these tell no table from another."""
+    period, attributes = spec.data.period, spec.policy.attributes.values()
+    return {a.column for a in attributes if period is None or period in a.periods(period)}
 
 
 @dataclass(frozen=True, repr=False)

@@ -29,7 +29,7 @@ from gedp.confidential.individual_rows import (
     PlannedRows,
     SecondDrawing,
 )
-from gedp.confidential.measures import Measure, Totals, class_intervals
+from gedp.confidential.measures import Measure, MeasureTotals, class_intervals
 from gedp.confidential.mechanisms import BITS, PsiMechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import ROWS, CellSums
@@ -141,7 +141,7 @@ class IndividualJob:
     def _clipping(self, planned: Mapping[str, PlannedRows], measured: Sequence[PlannedMeasure]) -> Joined:
         """Everything that is added up of values cut off at bounds of their own."""
         of_measures = [
-            Totals(self.cells.lookup, each.limits, {n: self._units[n] for n in each.limits.measure.attributes})
+            MeasureTotals(self.cells.lookup, each.limits, {n: self._units[n] for n in each.limits.measure.attributes})
             for each in measured
         ]
         return Joined([OwnClipping(self.cells.lookup, self._units, planned), *of_measures])

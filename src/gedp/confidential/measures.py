@@ -147,7 +147,7 @@ class Placing(Protocol):
 
 
 @dataclass(frozen=True, repr=False)
-class Totals:
+class MeasureTotals:
     """The pass that adds up a measure. Classes are moved to possible ones, and values are cut off at their bounds."""
 
     cells: Lookup

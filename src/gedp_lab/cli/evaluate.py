@@ -67,10 +67,10 @@ def command(
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
     from gedp.release import read_release
-    from gedp_lab.baselines.suppression import PublishedQcew
     from gedp_lab.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
     from gedp_lab.evaluate.folder import results_folder
     from gedp_lab.evaluate.levels import parse_groupings
+    from gedp_lab.evaluate.published import PublishedQcew
     from gedp_lab.evaluate.report import print_evaluation
 
     if within and not earlier:

@@ -11,7 +11,7 @@ from rich.table import Table
 from gedp.numbers import short, short_share
 from gedp.web import page
 from gedp.web import table as html_table
-from gedp_lab.baselines import Baseline
+from gedp_lab.evaluate.baseline import Baseline
 from gedp_lab.evaluate.evaluation import Evaluation
 from gedp_lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp_lab.evaluate.folder import Stamp

@@ -9,7 +9,6 @@ from gedp.errors import how_to_install
 from gedp.folders import make_private
 from gedp.numbers import short, short_share
 from gedp_lab.baselines.strength import strength_text
-from gedp_lab.baselines.suppression import NATION, PublishedQcew
 from gedp_lab.baselines.workflows import BASELINES, EZS
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.plan import make_plan
@@ -17,6 +16,7 @@ from gedp_lab.compare.terminal import times
 from gedp_lab.decide.gather import AttributeFacts, gather_facts
 from gedp_lab.decide.sizes import errors_by_size
 from gedp_lab.decide.tables import AUDIT_HEADINGS, audit_rows, withheld_by_level
+from gedp_lab.evaluate.published import NATION, PublishedQcew
 from gedp_lab.reproduce.claims import Check, Comparisons, claim, more_accurate, ours, over_releases, places
 from gedp_lab.reproduce.compared import (
     COUNTY,

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from gedp.arrays import FloatArray
 from gedp.industries import ancestor_of
-from gedp_lab.baselines.suppression import LEVEL_NAMES
+from gedp_lab.evaluate.published import LEVEL_NAMES
 from gedp_lab.reproduce.claims import Check, claim, ours
 from gedp_lab.reproduce.context import QCEW, Context, State
 from gedp_lab.reproduce.printed_summaries import ESTABLISHMENTS, LARGEST, PRINTED

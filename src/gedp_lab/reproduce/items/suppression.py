@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 
 from gedp.numbers import short_share
-from gedp_lab.baselines.suppression import NATION, PublishedQcew, error_texts
 from gedp_lab.evaluate.levels import QCEW_LEVELS
+from gedp_lab.evaluate.published import NATION, PublishedQcew, error_texts
 from gedp_lab.reproduce.claims import Check, ours
 from gedp_lab.reproduce.compared import JOBS
 from gedp_lab.reproduce.context import QCEW, Context

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.errors import FaultsError
-from gedp_lab.baselines.suppression import PublishedQcew
+from gedp_lab.evaluate.published import PublishedQcew
 from tests.helpers.runs import gedp, names
 
 DATA = Path(__file__).parents[4] / "shared" / "data" / "qcew_2016q1.parquet"
