@@ -116,7 +116,13 @@ def test_a_table_has_one_ledger_however_it_is_spelled_and_reached(
     other = confidential(asked(tmp_path, ledger="other.ledger", table="establishments"))
     with pytest.raises(Refused, match=r"already have a ledger: .*own\.ledger"):
         gedp.check(other, out=tmp_path / "second")
-    filled("CREATE TABLE business.others AS SELECT * FROM business.establishments")
+    filled("CREATE TABLE business.copied AS SELECT * FROM business.establishments")
+    with pytest.raises(Refused, match=r"already have a ledger: .*own\.ledger"):
+        gedp.check(confidential(asked(tmp_path, ledger="other.ledger", table="copied")), out=tmp_path / "second")
+    filled(
+        "CREATE TABLE business.others AS SELECT 'x' || key AS key, cnty, naics, emp + 7 AS emp, wage + 1 AS wage "
+        "FROM business.establishments"
+    )
     gedp.check(confidential(asked(tmp_path, ledger="other.ledger", table="others")), out=tmp_path / "second")
 
 
