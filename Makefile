@@ -7,7 +7,7 @@ BIN := .venv/bin
 
 help:
 	@echo "make demo      install what gedp needs, run the whole chain on a synthetic state, check the paper's numbers"
-	@echo "make test      add what the tests need, run the tests (12 minutes of processor time, on two cores)"
+	@echo "make test      add what the tests need, run the tests (six minutes on two cores)"
 	@echo "make coverage  the same, and how much of each room they run; fails where the promise rests on less than 95%"
 	@echo "make test-all  the tests with the long statistical runs"
 	@echo "make fuzz      3,000 odd inputs (SEED=1 CASES=3000), 1,000 coupled worlds, the property tests with new examples, three times"
