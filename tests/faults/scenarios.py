@@ -46,8 +46,9 @@ NOTHING = Fraction(0)
 FINISH = ("ledger", "finish", LEDGER)
 #: What a message says about a release that is whole and not in its place.
 LEFT = "only lacks its name"
+RUN = ("run", "spec.toml", "--out", "new", "--answers-only")
 SCENARIOS: tuple[Scenario, ...] = (
-    Scenario("run", ("run", "spec.toml", "--out", "new", "--answers-only")),
+    Scenario("run", RUN),
     Scenario("run --force", ("run", "spec.toml", "--force")),
     Scenario("microdata", ("microdata", "out"), ("out/microdata.parquet", "out/microdata.json"), NOTHING),
     Scenario("report", ("report", "out"), ("out/report.html",), NOTHING),
@@ -98,7 +99,7 @@ def leave_whole(world: Path) -> None:
     left = world.with_name("left")
     shutil.copytree(world, left)
     with patch.object(writer, "_sync", side_effect=OSError(errno.EIO, "injected")):
-        ended = gedp(*SCENARIOS[0].command, folder=left)
+        ended = gedp(*RUN, folder=left)
     assert (ended.code, LEFT in ended.err) == (2, True), ended
 
 
