@@ -201,7 +201,7 @@ PLANTED: Mapping[str, Planted] = {
     "noise of second answers 1% too small": Planted(_noise_of_second_answers, ("sums", "individual", "worst")),
     "one attribute forgotten": Planted(_attribute_forgotten, ("worst",)),
     "a bound taken from the truth": Planted(_bound_from_the_truth, ("sums", "prices")),
-    "rows ordered by values": Planted(_order_by_value, ("prices",)),
+    "rows ordered by values": Planted(_order_by_value, ("prices", "no ids")),
     "a byte of the manifest that follows a value": Planted(_byte_in_the_manifest, ("prices",)),
     "largest_share from true values": Planted(_largest_share_of_true_values, ("individual",)),
     "√2 forgotten in classes": Planted(_root_of_two_forgotten, ("classes", "worst")),

@@ -63,7 +63,7 @@ def make_world(number: int) -> World:
     """The world of this number; after the last combination of `MATRIX` comes the first again, with other values.
 
     Some are as bad as can be: nobody else has anything, values are large, bounds just touch them, and they fall, into
-    another class.
+    another class. In the others somebody with the same public columns lies halfway, so that an order by values changes.
     """
     chance = random.Random(f"world {number}")
     variant, kind, accounting, engine, move = MATRIX[number % len(MATRIX)]
@@ -74,22 +74,28 @@ def make_world(number: int) -> World:
     rows = chance.randint(3, MOST_ROWS)
     row = chance.randrange(rows)
     public = {key: [chance.choice(codes) for _ in range(rows)] for key, codes in (("g", "ab"), ("h", "uvw"))}
+    twin = row - 1
+    for codes in public.values():
+        codes[twin] = codes[row]
     amounts, moved = dict[str, list[int]](), dict[str, list[int]]()
     for column, parts in _by_column(spec).items():
         amounts[column] = [0 if is_worst else _amount(chance, parts) for _ in range(rows)]
         value = largest if is_worst else _small(chance) if move == UNIT else amounts[column][row]
         sign = -1 if is_worst else chance.choice([-1, -1, 1, 1, 0])
+        other = _beside(value, parts, sign) if move == UNIT else _neighbor(value, parts, MOVES[move], sign)
+        if not is_worst:
+            amounts[column][twin] = (value + other) // 2
         moved[column] = list(amounts[column])
-        amounts[column][row] = value
-        moved[column][row] = _beside(value, parts, sign) if move == UNIT else _neighbor(value, parts, MOVES[move], sign)
+        amounts[column][row], moved[column][row] = value, other
     records = [{name: units[row] for name, units in each.items()} for each in (amounts, moved)]
     steps = MOVES[move] or _steps(spec, *records)
     own = make_own(chance, spec, largest if is_worst else None, of_zeros=move == UNIT) if kind == ASKED else None
     tau = no_clipping_tau(rows, len(spec.asked), ZETA, signed=variant == "signed")
     spread, drift = (0, -tau) if is_worst else (chance.choice(SPREADS), chance.choice(DRIFTS))
     file = chance.choice(FILES) if engine == "local" and own is None and chance.random() < ON_FILE else None
+    words = [variant, kind, accounting, file or engine, move, *(["worst"] if is_worst else [])]
     return World(
-        f"{number}: {variant}, {kind}, {accounting}, {file or engine}, {move}{', worst' if is_worst else ''}",
+        f"{number}: {', '.join([*words, *([] if spec.data.id else ['no ids'])])}",
         spec,
         _table(spec, public, amounts),
         _table(spec, public, moved),
