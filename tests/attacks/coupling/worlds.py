@@ -100,7 +100,7 @@ def make_world(number: int) -> World:
         _table(spec, public, amounts),
         _table(spec, public, moved),
         steps,
-        [chance.randint(0, rows) for _ in range(3)] if engine == "divided" else None,
+        [chance.randint(0, rows)] if engine == "divided" else None,
         file,
         None if chance.random() < SEARCHING else tau,
         spread,
