@@ -14,8 +14,8 @@ import pytest
 from rich.pretty import pretty_repr
 from rich.traceback import Traceback
 
+from gedp.confidential.drawings import SecondDrawing
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.individual_rows import SecondDrawing
 from gedp.confidential.run import plan_run, run
 from gedp.confidential.sealing import UnexpectedError
 from gedp.errors import GedpError, TableChangedError
@@ -236,7 +236,7 @@ def test_no_object_of_ours_shows_a_value(tmp_path: Path) -> None:
         "Clipping",
         "RunPlan",
         "_Plan",
-        "_Job",
+        "PricedJob",
         "ReleaseFolder",
         "PsiMechanism",
         "Reservation",
@@ -250,7 +250,7 @@ class find_objects:  # noqa: N801 - a context manager
     WATCHED = (
         "answer_table",
         "clipped_excess",
-        "answer_pnc",
+        "write_sums",
         "interval",
         "_excess",
         "count_faults",
@@ -282,10 +282,10 @@ class find_objects:  # noqa: N801 - a context manager
         "gedp.confidential.tally.sums_of_whole",
         "gedp.confidential.tally.DrawnCells.__call__",
         "gedp.confidential.tally.CellTally.of",
-        "gedp.confidential.answering.clipping_bounds",
-        "gedp.confidential.answering.clipped_excess",
-        "gedp.confidential.answering.answer_pnc",
-        "gedp.confidential.answering.answer_table",
+        "gedp.confidential.priced.clipping_bounds",
+        "gedp.confidential.priced.clipped_excess",
+        "gedp.confidential.priced.pnc_grid",
+        "gedp.confidential.group_sums.answer_table",
         "gedp.release.ReleaseWriter.write_identity",
         "gedp.confidential.engines.part.Batch",
         "gedp.confidential.table._attribute_faults",

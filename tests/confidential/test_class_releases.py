@@ -125,7 +125,7 @@ def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
         table = open_table_of(SPEC, engine)
         prepared = prepare(table, SPEC)
         identity = {name: prepared.mechanisms["identity", name] for name in ("emp", "wage")}
-        rule = GroupRule(table, SPEC, prepared.cells, prepared.measures, identity, Fraction(1, 100))
+        rule = GroupRule(prepared, identity, Fraction(1, 100))
         passes = Joined(list(rule.of_drawn().values()))
         omega = {f"{name}__psi": pa.array(np.sqrt(TABLE[name].to_numpy())) for name in ("emp", "wage")}
         drawn_rows = TABLE.select(["key", "cnty", "naics"])

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.confidential.answering import clipped_excess
 from gedp.confidential.engines import part
 from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.priced import clipped_excess
 from gedp.confidential.table import ConfidentialTable, find_cells, open_table
 from gedp.confidential.tally import Clipping
 from gedp.errors import GedpError, Refused, TableChangedError

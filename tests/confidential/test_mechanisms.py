@@ -13,9 +13,9 @@ from scipy.stats import kstest, norm
 
 from gedp.arrays import FloatArray
 from gedp.confidential.mechanisms import (
-    answer_pnc,
     estab_gaussian,
     gaussian_baseline,
+    pnc_grid,
     pnc_range,
     psi_mechanism,
 )
@@ -63,7 +63,7 @@ def standard_noise_pnc(name: str, mu: str) -> FloatArray:
     unit = float(chosen.unit)
     low = float(chosen.protection.interval(400.0).low)
     bounds = clipping_bounds(chosen, np.full(DRAWS, 400.0 * (1 - 1e-10)))
-    noisy, _ = answer_pnc(bounds, np.full(DRAWS, 999_999, dtype=np.int64), Fraction(mu), SeededEntropy(6))
+    noisy = pnc_grid(bounds.sensitivity, Fraction(mu)).noisy(np.full(DRAWS, 999_999, dtype=np.int64), SeededEntropy(6))
     return (noisy - 999_999) * unit / ((400.0 - low) / float(mu))
 
 
@@ -221,9 +221,9 @@ def test_clipped_sums_are_never_without_a_grid(name: str, mu: Fraction, gamma: D
     assert (bounds.sensitivity >= plain.sensitivity)[kept].all()
     if mu > Fraction(1, 1000) and gamma > Decimal("0.01"):
         assert kept[np.array(upper) / float(chosen.unit) < 1e11].all()
-    answers, variance = answer_pnc(bounds, np.zeros(len(upper), dtype=np.int64), mu, SeededEntropy(1))
-    assert np.isfinite(answers).all()
-    assert (variance >= (bounds.sensitivity / float(mu)) ** 2).all()
+    grid = pnc_grid(bounds.sensitivity, mu)
+    assert np.isfinite(grid.noisy(np.zeros(len(upper), dtype=np.int64), SeededEntropy(1))).all()
+    assert (grid.variance >= (bounds.sensitivity / float(mu)) ** 2).all()
 
 
 def test_the_general_mechanism_charges_the_rounding_of_every_entry() -> None:

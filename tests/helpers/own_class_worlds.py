@@ -8,13 +8,15 @@ from typing import Any, cast
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.confidential.individual import AttributePool, IndividualJob
+from gedp.confidential.individual import IndividualJob
 from gedp.confidential.measures import measures_of
 from gedp.confidential.mechanisms import psi_mechanism
+from gedp.confidential.pools import AttributePool
+from gedp.confidential.preparing import Prepared
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.varied import varied_psi
 from gedp.noise.entropy import Entropy
-from gedp.policy import Spec, make_spec, pools
+from gedp.policy import Spec, make_spec, pools, price
 from gedp.progress import silent
 from gedp.release.estimates import ZETA
 from tests.helpers.class_worlds import Record, World
@@ -50,7 +52,8 @@ def job_of(world: World, spec: Spec, records: Sequence[Record], entropy: Entropy
     table = ConfidentialTable(engine, spec.data, attributes, {}, {})
     cells = world.cells()
     measures = measures_of(spec, cells)
-    return IndividualJob(table, spec, cells, measures, shares, entropy, ZETA, cast(Any, writer), silent), writer
+    prepared = Prepared(table, spec, price(spec), {}, cells, measures, shares)
+    return IndividualJob(prepared, entropy, ZETA, cast(Any, writer), silent), writer
 
 
 def squared_distance(one: Sequence[Any], other: Sequence[Any]) -> Fraction:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import strategies as st
 
-from gedp.confidential.answering import IdentityAnswers
+from gedp.confidential.drawings import IdentityAnswers
 from gedp.confidential.engines import Drawing, Engine, RowWriter, Second
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
@@ -154,7 +155,7 @@ def clipped(value: int, bound: int) -> int:
 def identity_drawing(with_id: bool = True) -> IdentityAnswers:
     """Answers about establishments, at μ = 1 for each attribute."""
     mechanisms = {name: psi_mechanism(attribute, Fraction(1)) for name, attribute in ATTRIBUTES.items()}
-    return IdentityAnswers(mechanisms, UNIT, DATA.public, "key" if with_id else None)
+    return IdentityAnswers(replace(DATA, id="key" if with_id else None), mechanisms, UNIT)
 
 
 def agrees_with_drawn(table: pa.Table, cells: FinestCells, found: ByPlace) -> None:

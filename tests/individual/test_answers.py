@@ -122,19 +122,18 @@ def test_the_order_of_rows_changes_nothing() -> None:
     for rows in (np.arange(40), order):
         asked = Asked({key: [codes[row] for row in rows] for key, codes in public.items()}, (SQRT,), QUERIES, prices)
         job = job_of(asked, {}, {"x": omega[rows]})
-        groups = {query.name: job.cells.groups(query.by) for query in QUERIES}
-        answered = NumbersInMemory(asked.of_row, {"x__psi": omega[rows]})
-        plan, described = job._plan("x", answered, groups)
-        sigma = plan.second_sigma(asked.of_row, omega[rows])
-        found.append((plan, described, plan.bounds(omega[rows], For.CLIPPING).bounds, sigma))
-    (one, described, bounds, sigma), (two, *others) = found
-    assert described == others[0]
-    assert np.array_equal(bounds[order], others[1])
-    assert np.array_equal(sigma[order], others[2])
+        plan = job._plan("x", NumbersInMemory(asked.of_row, {"x__psi": omega[rows]}))
+        sigma = plan.rows.second_sigma(asked.of_row, omega[rows])
+        found.append((plan, plan.rows.bounds(omega[rows], For.CLIPPING).bounds, sigma))
+    (one, bounds, sigma), (two, *others) = found
+    assert one.described == two.described
+    assert np.array_equal(bounds[order], others[0])
+    assert np.array_equal(sigma[order], others[1])
     for query in QUERIES:
-        assert np.array_equal(one.noise[query.name].by_psi, two.noise[query.name].by_psi)
-        assert np.array_equal(one.noise[query.name].of_psi, two.noise[query.name].of_psi)
-        assert np.array_equal(one.noise[query.name].clipped.sigma, two.noise[query.name].clipped.sigma)
+        noise, same = one.noise[query.name], two.noise[query.name]
+        assert np.array_equal(noise.by_psi, same.by_psi)
+        assert np.array_equal(noise.answer_psi.keywords["sigma"], same.answer_psi.keywords["sigma"])
+        assert np.array_equal(noise.clipped.sigma, same.clipped.sigma)
 
 
 def test_rows_that_change_places_between_the_passes_are_noticed() -> None:
@@ -143,7 +142,7 @@ def test_rows_that_change_places_between_the_passes_are_noticed() -> None:
     job = job_of(asked, {"x": np.array([10, 2000, 30, 40])})
 
     def swap(what: str, done: int, of: int) -> None:
-        job.table.engine.amounts["x"][:2] = 2000, 10
+        job.prepared.table.engine.amounts["x"][:2] = 2000, 10
 
     with pytest.raises(TableChangedError):
         replace(job, progress=swap).draw()

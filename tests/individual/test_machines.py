@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
-from gedp.confidential.individual_rows import Charges, OwnClipping, SecondDrawing
+from gedp.confidential.drawings import SecondDrawing
+from gedp.confidential.individual_rows import Charges, OwnClipping
 from gedp.individual import Terms, first
 from gedp.individual.bounds import RAISE, For
 from gedp.individual.classes import ClassInterval

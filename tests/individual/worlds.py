@@ -17,11 +17,13 @@ import pyarrow as pa
 
 import gedp.confidential.individual
 import gedp.noise.gaussian
-from gedp.accounting.composition import exact
+from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.engines.twice import draw_in_order
-from gedp.confidential.individual import AttributePool, IndividualJob
+from gedp.confidential.individual import IndividualJob
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
+from gedp.confidential.pools import AttributePool
+from gedp.confidential.preparing import Prepared
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.varied import varied_psi
 from gedp.individual import CondensedAnswers
@@ -32,7 +34,7 @@ from gedp.passes import Batch, ByPlace
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.passes.lookup import Lookup, make_lookup
 from gedp.planning.choice import Choice, choose
-from gedp.policy import Attribute, Data, Policy, Query, Spec
+from gedp.policy import Attribute, Data, Policy, PriceList, Query, Spec
 from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import silent
 from gedp.release.estimates import ZETA, PsiAnswers
@@ -131,7 +133,8 @@ def job_of(asked: Asked, amounts: Amounts, omega: Mapping[str, FloatArray] | Non
     engine = cast(Any, _Engine(amounts, {**asked.public, "id": ids}, asked.of_row))
     table = ConfidentialTable(engine, data, attributes, {}, {})
     spec = Spec(data, Policy(attributes, Decimal(1000)), (identity, *asked.queries))
-    return IndividualJob(table, spec, cells, [], pools, SeededEntropy(seed), ZETA, cast(Any, Kept()), silent)
+    prepared = Prepared(table, spec, PriceList((), PrivacyLoss.of(1000)), {}, cells, [], pools)
+    return IndividualJob(prepared, SeededEntropy(seed), ZETA, cast(Any, Kept()), silent)
 
 
 @dataclass(frozen=True)
@@ -193,9 +196,6 @@ def drawn_after(asked: Asked, amounts: Amounts, omega: Mapping[str, FloatArray])
 def bounds_of(asked: Asked, omega: Mapping[str, FloatArray]) -> dict[str, IntArray]:
     """Where values are cut off, in units, after such first answers."""
     job = job_of(asked, {}, omega)
-    groups = {query.name: job.cells.groups(query.by) for query in asked.queries}
     with np.errstate(over="ignore", invalid="ignore"):
         answered = NumbersInMemory(asked.of_row, {f"{name}{PSI_SUFFIX}": told for name, told in omega.items()})
-        return {
-            name: job._plan(name, answered, groups)[0].bounds(told, For.CLIPPING).bounds for name, told in omega.items()
-        }
+        return {name: job._plan(name, answered).rows.bounds(told, For.CLIPPING).bounds for name, told in omega.items()}

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from gedp.confidential.answering import IdentityAnswers
+from gedp.confidential.drawings import FirstDrawing, IdentityAnswers, SecondDrawing
 from gedp.confidential.engines import Drawn
-from gedp.confidential.individual_rows import FirstDrawing, SecondDrawing
 from gedp.noise.entropy import Entropy
 from gedp.passes import Batch
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gedp
-from gedp.confidential import answering
+from gedp.confidential import priced
 from gedp.confidential.engines.spark import SparkEngine
 from gedp.errors import TableChangedError
 from gedp.files import WriteError
@@ -31,7 +31,7 @@ pytestmark = [
 def test_a_write_that_fails_is_called_one_and_paid(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "IdentityAnswers", partial(Obstructed, marks=tmp_path))
+    monkeypatch.setattr(priced, "IdentityAnswers", partial(Obstructed, marks=tmp_path))
     frame = session.createDataFrame(large_table(50))
     with pytest.raises(WriteError, match=r"^cannot write the rows of the release: ") as raised:
         gedp.run(spec_of(synthetic=False), frame, out=tmp_path / "out", ledger=tmp_path / "ledger")
@@ -46,7 +46,7 @@ def test_of_no_task_anything_is_seen_before_all_are_done(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So the rows of a task that is tried again, or started twice, are there once."""
-    monkeypatch.setattr(answering, "IdentityAnswers", partial(Watching, marks=tmp_path))
+    monkeypatch.setattr(priced, "IdentityAnswers", partial(Watching, marks=tmp_path))
     release = gedp.run(spec_of(), session.createDataFrame(large_table(400)).repartition(4), out=tmp_path / "out")
     assert (tmp_path / "seen").read_text("utf-8") == "0"
     assert release.identity().num_rows == 400

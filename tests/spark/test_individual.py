@@ -60,15 +60,14 @@ def test_whatever_befalls_workers_rows_have_two_answers_as_planned(
     assert identity["key"].to_pylist() == table["key"].to_pylist()
 
     prepared = prepare(open_table(LocalEngine(table), spec.data, spec.policy.attributes), spec)
-    opened, cells, pools = prepared.table, prepared.cells, prepared.pools
-    job = IndividualJob(opened, spec, cells, [], pools, SeededEntropy(1), ZETA, Kept(), silent)  # type: ignore[arg-type]
-    groups = {query.name: cells.groups(query.by) for query in spec.queries if not query.is_identity}
+    cells, pools = prepared.cells, prepared.pools
+    job = IndividualJob(prepared, SeededEntropy(1), ZETA, Kept(), silent)  # type: ignore[arg-type]
     (batch,) = LocalEngine(table).scan(cells=cells.lookup)
     for name, values in {"emp": np.sqrt(table["emp"].to_numpy()), "profit": _signed(table["profit"])}.items():
         omega, second, sigma = (identity[f"{name}__{end}"].to_numpy() for end in ("psi", "psi2", "sigma2"))
-        plan, described = job._plan(name, NumbersInMemory(batch.cells, {f"{name}__psi": omega}), groups)
-        assert release.manifest.individual[name] == described
-        assert np.array_equal(sigma, plan.second_sigma(batch.cells, omega))
+        plan = job._plan(name, NumbersInMemory(batch.cells, {f"{name}__psi": omega}))
+        assert release.manifest.individual[name] == plan.described
+        assert np.array_equal(sigma, plan.rows.second_sigma(batch.cells, omega))
         for errors in ((omega - values) / pools[name].first.sigma, (second - values) / sigma):
             assert is_noise(errors)
             assert not is_noise(errors, 0.95)

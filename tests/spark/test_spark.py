@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import chi2
 
 import gedp
-from gedp.confidential import answering
+from gedp.confidential import priced
 from gedp.confidential.engines import Drawing, Engine
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.session import _started, new_session
@@ -177,7 +177,7 @@ def test_whatever_befalls_workers_there_is_one_whole_release(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     marks = tmp_path_factory.mktemp("marks")
-    monkeypatch.setattr(answering, "IdentityAnswers", partial(befalls, marks=marks))
+    monkeypatch.setattr(priced, "IdentityAnswers", partial(befalls, marks=marks))
     table = large_table(20_000)
     frame = session.createDataFrame(table).repartition(4)
     release = gedp.run(spec_of(synthetic=False), frame, out=tmp_path / "out", ledger=tmp_path / "ledger")
@@ -211,7 +211,7 @@ def test_what_is_known_of_drawn_rows_is_what_was_published_of_them(session: Any,
     """Although half of the tasks drew twice."""
     (tmp_path / "marks").mkdir()
     drawing = identity_drawing()
-    failing = Failed(drawing.mechanisms, drawing.units, drawing.public, drawing.id, tmp_path / "marks")
+    failing = Failed(drawing.data, drawing.mechanisms, drawing.units, tmp_path / "marks")
     engine = SparkEngine(session.createDataFrame(table_of(ROWS)).repartition(4), session)
     _, cells = opened(engine)
     passes = CellSums(cells.lookup, UNIT), DrawnCells(cells.lookup, UNIT)
@@ -229,7 +229,7 @@ def test_a_task_that_cannot_be_done_costs_and_tells_nothing(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     marks = tmp_path_factory.mktemp("marks")
-    monkeypatch.setattr(answering, "IdentityAnswers", partial(Hopeless, marks=marks))
+    monkeypatch.setattr(priced, "IdentityAnswers", partial(Hopeless, marks=marks))
     table = large_table(50).set_column(3, "emp", pa.array([CANARY] * 50))
     with pytest.raises(GedpError, match=r"cannot be read \(ValueError\)") as raised:
         gedp.run(

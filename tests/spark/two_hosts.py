@@ -11,7 +11,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 import gedp
-from gedp.confidential import answering
+from gedp.confidential import priced
 from gedp.confidential.engines.session import new_session
 from tests.spark.failing import Slow
 from tests.spark.test_spark import large_table, spec_of
@@ -67,7 +67,7 @@ def _said(log: Path, text: str) -> str:
 def main() -> None:
     folder = Path(sys.argv[1])
     (folder / "marks").mkdir()
-    slow = patch.object(answering, "IdentityAnswers", partial(Slow, marks=folder / "marks"))
+    slow = patch.object(priced, "IdentityAnswers", partial(Slow, marks=folder / "marks"))
     with slow, cluster(folder) as address, new_session(address, EAGER) as session:
         frame = session.createDataFrame(large_table(400)).repartition(4)
         gedp.run(spec_of(), frame, out=folder / "out")

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import ndtri
 
 from gedp.arrays import MOST_UNITS, FloatArray, IntArray
 from gedp.confidential.answers import Answers
@@ -106,7 +105,10 @@ class Addend(ABC):
             is_count = self.name == COUNT  # rounded to whole numbers, which is post-processing
             estimate[moving] = np.rint(noisy) + 0.0 if is_count else noisy  # no -0
             variance[moving] = whole_variance(grid.sigma) if is_count else grid.variance
-        return _with_exact_variance(self.name, estimate * self.unit, variance * self.unit**2, confidence)
+        answers, everywhere = Answers.empty(len(estimate)), np.ones(len(estimate), dtype=bool)
+        found = estimate * self.unit, variance * self.unit**2
+        answers.put_sums(everywhere, *found, confidence, mechanism_of(self.name))
+        return answers
 
 
 @dataclass(frozen=True, repr=False)
@@ -224,11 +226,3 @@ class CombinedSum(Addend):
 def _require_price(addend: Addend, query: str) -> None:
     if not addend.mu or pnc_range(addend.mu)[0] < 1:
         raise DomainError(f"{addend.name} in query {query!r}: there is no grid for its noise. Take a larger mu")
-
-
-def _with_exact_variance(asked: str, estimate: FloatArray, variance: FloatArray, confidence: float) -> Answers:
-    answers, everywhere = Answers.empty(len(estimate)), np.ones(len(estimate), dtype=bool)
-    reach = float(ndtri((1 + confidence) / 2)) * np.sqrt(variance)
-    interval = estimate - reach, estimate + reach
-    answers.put(everywhere, estimate, variance, interval, mechanism_of(asked), "exact")
-    return answers

@@ -7,6 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.special import ndtri
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.confidential.engines import RowWriter
@@ -64,6 +65,19 @@ class Answers:
         self.ci_low[where], self.ci_high[where] = interval
         self.mechanism[where] = ALL_MECHANISMS.index(mechanism)
         self.variance_kind[where] = VARIANCE_KINDS.index(variance_kind)
+
+    def put_sums(
+        self,
+        where: BoolArray,
+        estimate: FloatArray,
+        variance: FloatArray,
+        confidence: float,
+        mechanism: str,
+        noise: FloatArray | float = 0.0,
+    ) -> None:
+        """Fills in sums with Gaussian noise of a known variance."""
+        reach = float(ndtri((1 + confidence) / 2)) * np.sqrt(variance)
+        self.put(where, estimate, variance, (estimate - reach, estimate + reach), mechanism, "exact", noise)
 
 
 def answer_table(

@@ -15,7 +15,7 @@ from gedp.confidential.addends import Addend, ClassSum
 from gedp.confidential.answers import AnswerWriter
 from gedp.confidential.measures import Measure, MeasureTotals, by_entry, class_intervals, units_of
 from gedp.confidential.mechanisms import PsiMechanism, upper_bounds
-from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.confidential.preparing import Prepared
 from gedp.confidential.tally import ROWS, CellSums, CellTally
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import in_units
@@ -24,7 +24,6 @@ from gedp.neighbors import Signed
 from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, ByPlace, Joined, Key, Reads
 from gedp.passes.lookup import Lookup
-from gedp.policy import Spec
 from gedp.policy.model import PSI_SUFFIX
 from gedp.release.classes import ClassesAnswered
 from gedp.release.combinations import CombinationsAnswered
@@ -35,18 +34,15 @@ from gedp.release.estimates import PsiAnswers, no_clipping_tau
 class GroupRule:
     """Everything that answering measures needs under the paper's rule, put together before the first draw."""
 
-    table: ConfidentialTable
-    spec: Spec
-    cells: FinestCells
-    measures: Sequence[Measure]
+    prepared: Prepared
     identity: Mapping[str, PsiMechanism]
     zeta: Fraction
 
     def of_drawn(self) -> dict[str, "Extremes"]:
         """The passes over identity answers, for the measures whose sums by classes need bounds."""
         return {
-            measure.query.name: Extremes(self.cells.lookup, measure, self._intervals(measure))
-            for measure in self.measures
+            measure.query.name: Extremes(self.prepared.cells.lookup, measure, self._intervals(measure))
+            for measure in self.prepared.measures
             if measure.classed and measure.summed
         }
 
@@ -58,10 +54,10 @@ class GroupRule:
         entropy: Entropy,
     ) -> list[ClassesAnswered | CombinationsAnswered]:
         """Every measure: limits from the identity answers, one more pass over the rows, then noise."""
-        if not self.measures:
+        if not self.prepared.measures:
             return []
-        limits = [self._limits(each, tallies, drawn.get(each.query.name, ByPlace())) for each in self.measures]
-        confidence = float(self.spec.output.confidence)
+        limits = [self._limits(each, tallies, drawn.get(each.query.name, ByPlace())) for each in self.prepared.measures]
+        confidence = float(self.prepared.spec.output.confidence)
         return [
             each.measure.write(totals, each.reach, confidence, writer, entropy)
             for each, totals in zip(limits, self._totals(limits, tallies), strict=True)
@@ -69,13 +65,15 @@ class GroupRule:
 
     def _totals(self, limits: Sequence["GroupLimits"], tallies: Mapping[str, CellTally]) -> list[ByPlace]:
         """What the rows come to; refused if they are not those of which the first pass saw the sums."""
-        lookup = self.cells.lookup
-        names = dict.fromkeys(name for measure in self.measures for name in measure.attributes)
-        of_measures = [MeasureTotals(lookup, each, units_of(self.spec, each.measure.attributes)) for each in limits]
-        passes = Joined([CellSums(lookup, units_of(self.spec, names)), *of_measures])
-        again, *found = passes.parted(self.table.engine.reduce(passes))
+        lookup = self.prepared.cells.lookup
+        names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.attributes)
+        of_measures = [
+            MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.attributes)) for each in limits
+        ]
+        passes = Joined([CellSums(lookup, units_of(self.prepared.spec, names)), *of_measures])
+        again, *found = passes.parted(self.prepared.table.engine.reduce(passes))
         before: dict[Key, IntArray] = {name: tallies[name].sums for name in names}
-        before[ROWS] = self.cells.counts
+        before[ROWS] = self.prepared.cells.counts
         if any(not np.array_equal(again.added[key], sums) for key, sums in before.items()):
             raise TableChangedError
         return found
@@ -109,9 +107,9 @@ class GroupRule:
         self, measure: Measure, addend: Addend, tallies: Mapping[str, CellTally], drawn: ByPlace, combination: int
     ) -> dict[str, FloatArray]:
         """Upper bounds on the values in every group, in units; -inf where nobody can be in this combination."""
-        rows, answered, upper = self.cells.rows, len(self.identity), {}
+        rows, answered, upper = self.prepared.cells.rows, len(self.identity), {}
         for name in addend.attributes:
-            identity, attribute = self.identity[name], self.spec.policy.attributes[name]
+            identity, attribute = self.identity[name], self.prepared.spec.policy.attributes[name]
             if isinstance(addend, ClassSum):
                 tau = no_clipping_tau(rows, answered, self.zeta, signed=isinstance(identity.psi, Signed))
                 found = drawn_bounds(identity, drawn, name, slice(combination, None, measure.table.combinations), tau)
@@ -121,7 +119,7 @@ class GroupRule:
         return upper
 
     def _intervals(self, measure: Measure) -> dict[str, ClassInterval]:
-        return class_intervals(measure.table, self.identity, self.cells.rows, self.zeta)
+        return class_intervals(measure.table, self.identity, self.prepared.cells.rows, self.zeta)
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gedp.accounting.composition import exact
 from gedp.confidential.answering import draw_answers, write_maps
-from gedp.confidential.individual import Shares
+from gedp.confidential.pools import Shares
 from gedp.confidential.preparing import Prepared, noise_for, prepare
 from gedp.confidential.recording import known_by, paid_by, record
 from gedp.confidential.sealing import sealed

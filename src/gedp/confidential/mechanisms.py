@@ -18,7 +18,7 @@ from gedp.arrays import MOST_UNITS, FloatArray, IntArray, max_by
 from gedp.confidential.table import Groups
 from gedp.confidential.tally import CellTally
 from gedp.errors import DomainError
-from gedp.individual.bounds import RAISE, ClippingBounds
+from gedp.individual.bounds import RAISE
 from gedp.neighbors import Linear, NeighborFunction, Signed
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
@@ -113,12 +113,9 @@ def upper_bounds(
     return upper
 
 
-def answer_pnc(
-    bounds: ClippingBounds, clipped_sums: IntArray, mu: Fraction, entropy: Entropy
-) -> tuple[FloatArray, FloatArray]:
-    """The pnc-mechanism: sums of values cut off at the bounds, with noise, in units; and its exact variance."""
-    grid = sum_grid_for(bounds.sensitivity, mu, BITS, MOST_UNITS)
-    return grid.noisy(clipped_sums, entropy), grid.variance
+def pnc_grid(sensitivity: FloatArray, mu: Fraction) -> SumGrid:
+    """The pnc-mechanism: the noise of sums of values that are cut off at bounds with these sensitivities, in units."""
+    return sum_grid_for(sensitivity, mu, BITS, MOST_UNITS)
 
 
 def estab_gaussian(

@@ -2,33 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 
 import numpy as np
 
-from gedp.accounting.composition import exact
-from gedp.confidential.individual import AttributePool, Shares
-from gedp.confidential.limits import psi_mechanisms, require_pool
+from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measures import Measure, measures_of
-from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
+from gedp.confidential.mechanisms import PsiMechanism
+from gedp.confidential.pools import AttributePool, Shares, open_pools
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
-from gedp.confidential.varied import varied_psi
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.individual import Partition
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.planning.opening import choose_first
 from gedp.policy import (
     Attribute,
     PriceList,
     Spec,
     parse_spec,
-    pools,
     price,
     require_within_budget,
     write_spec,
 )
-from gedp.release.estimates import ZETA, no_clipping_tau
 
 MOST_ENTRIES = 10_000_000  # of a table by classes, each of which takes some hundred bytes of memory
 
@@ -77,30 +70,6 @@ def _require_noise_and_room(measure: Measure) -> None:
             f"query {query!r} would have {entries:,} entries, and at most {MOST_ENTRIES:,} fit into memory. "
             "Nothing was spent. Take fewer keys, or fewer classes"
         )
-
-
-def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> dict[str, AttributePool]:
-    """For individual accounting what the first answers cost, from public counts, and mechanisms for all answers."""
-    if not spec.is_individual:
-        return {}
-    tables = [query for query in spec.queries if not query.is_identity]
-    groups = {query.name: cells.groups(query.by) for query in tables}
-    tau = no_clipping_tau(cells.rows, len(spec.asked), ZETA)
-    result, chosen = {}, dict[tuple[object, ...], Decimal]()
-    for name, loss in pools(spec).items():
-        attribute, pool = spec.policy.attributes[name], loss.mu_squared
-        asked = {query.name: float(query.importance[name]) for query in tables if name in query.importance}
-        own = (shares or {}).get(name)
-        alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
-        require_pool(spec, attribute, pool, len(asked), own)
-        if alike not in chosen:
-            partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
-            with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
-                chosen[alike] = choose_first(attribute, pool, cells.counts, partitions, asked, tau, own)
-        mu = chosen[alike]
-        first = psi_mechanism(attribute, exact(mu))
-        result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))
-    return result
 
 
 def _require_opened_for(table: ConfidentialTable, spec: Spec) -> None:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.accounting.translations import mu_of_rho
-from gedp.confidential.individual import Shares
+from gedp.confidential.pools import Shares
 from gedp.errors import Fault, FaultsError
 from gedp.ledger.amounts import mu_down
 from gedp.policy import Query, Spec, pools

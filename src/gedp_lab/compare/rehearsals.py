@@ -12,9 +12,9 @@ from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
 from gedp.confidential.engines import in_order
-from gedp.confidential.individual import Shares
 from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measure import rehearse
+from gedp.confidential.pools import Shares
 from gedp.confidential.preparing import require_sound
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable

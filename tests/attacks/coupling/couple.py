@@ -162,7 +162,7 @@ def _planning(world: World) -> Iterator[None]:
         return replace(portions, fractions={p.query: chance.uniform(LEAST_FRACTION, most) for p in partitions})
 
     with (
-        patch("gedp.confidential.preparing.choose_first", any_first),
+        patch("gedp.confidential.pools.choose_first", any_first),
         patch("gedp.planning.choice._search", any_portions),
         patch("gedp.planning.choice.choose_tau", lambda *_: tau),
     ):

@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gedp.arrays import FloatArray, IntArray
-from gedp.confidential.answering import IdentityAnswers
-from gedp.confidential.individual_rows import FirstDrawing, SecondDrawing
+from gedp.confidential.drawings import FirstDrawing, IdentityAnswers, SecondDrawing
 from gedp.errors import GedpError
 from gedp.noise import gaussian
 from gedp.noise.entropy import Entropy, Words

@@ -12,7 +12,7 @@ import numpy as np
 
 from gedp.arrays import max_by
 from gedp.confidential import addends, answering, asking, individual
-from gedp.confidential.answering import IdentityAnswers
+from gedp.confidential.drawings import IdentityAnswers
 from gedp.confidential.engines import Drawn
 from gedp.confidential.individual import IndividualJob
 from gedp.confidential.individual_rows import PlannedRows
@@ -80,7 +80,7 @@ def _bound_from_the_truth() -> AbstractContextManager[Any]:
     def upper(identity: Any, tally: Any, groups: Any, *_: Any) -> Any:
         return max_by(groups.of_cell, tally.largest.astype(np.float64), groups.count) * identity.unit
 
-    return patch("gedp.confidential.answering.upper_bounds", upper)
+    return patch("gedp.confidential.priced.upper_bounds", upper)
 
 
 @contextmanager
@@ -120,7 +120,7 @@ def _byte_in_the_manifest() -> Iterator[None]:
 def _largest_share_of_true_values() -> Iterator[None]:
     """What the manifest says of the largest bill is a little less where sums are odd."""
     seen = list[int]()
-    same, share = IndividualJob._require_same, charges.largest_share
+    same, share = IndividualJob.require_same, charges.largest_share
 
     def remember(job: IndividualJob, found: Any) -> None:
         seen.append(sum(int(found.added[name].sum()) for name in job.spec.asked))
@@ -129,7 +129,7 @@ def _largest_share_of_true_values() -> Iterator[None]:
     def following(*arguments: Any) -> float:
         return share(*arguments) * (1 - (seen[-1] % 97) * 1e-6)
 
-    with patch.object(IndividualJob, "_require_same", remember), patch.object(individual, "largest_share", following):
+    with patch.object(IndividualJob, "require_same", remember), patch.object(individual, "largest_share", following):
         yield
 
 

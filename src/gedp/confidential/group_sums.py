@@ -1,0 +1,83 @@
+"""Sums by public groups, once their noise is known: every group is answered by ψ of its sum or by its clipped sum.
+
+Which of the two, and with how much noise, follows from identity answers: for a whole group under the paper's rule
+(gedp.confidential.answering), from what every row pays under individual accounting (gedp.confidential.individual).
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gedp.arrays import BoolArray, IntArray
+from gedp.confidential.answers import Answers, AnswerWriter, answer_table
+from gedp.confidential.table import Groups
+from gedp.noise.entropy import Entropy
+from gedp.noise.sums import SumGrid
+from gedp.policy import Query
+from gedp.release import Answered, AttributeNoise
+from gedp.release.estimates import PsiAnswers
+
+
+@dataclass(frozen=True, repr=False)
+class SumNoise:
+    """How every group of a query is answered for one attribute."""
+
+    by_psi: BoolArray
+    answer_psi: Callable[..., PsiAnswers]  # takes the sums of the groups by ψ, in units, and an entropy
+    clipped: SumGrid | None  # for the sums of the other groups, in units; None where there are none
+    sigma_psi: float | None  # None where every group has noise of its own
+
+    @property
+    def described(self) -> AttributeNoise:
+        """What the manifest says of it."""
+        by_psi = int(self.by_psi.sum())
+        return AttributeNoise(self.sigma_psi, {"psi": by_psi, "pnc": len(self.by_psi) - by_psi})
+
+    def answer(self, sums: IntArray, clipped: IntArray, unit: float, confidence: float, entropy: Entropy) -> Answers:
+        """The answers for all groups, from their sums and from their sums of clipped values, in units."""
+        result, by_psi = Answers.empty(len(sums)), self.by_psi
+        if by_psi.any():
+            answers = self.answer_psi(sums[by_psi], entropy=entropy)
+            kind = "exact" if answers.psi.has_constant_variance else "estimated"
+            estimated = answers.estimate(), answers.variance(), answers.interval(confidence)
+            result.put(by_psi, *estimated, "psi", kind, answers.sigma)
+        if self.clipped is not None:
+            noisy = self.clipped.noisy(clipped[~by_psi], entropy) * unit
+            noise = self.clipped.sigma * unit
+            result.put_sums(~by_psi, noisy, self.clipped.variance * unit**2, confidence, "pnc", noise)
+        return result
+
+
+@dataclass(frozen=True, repr=False)
+class GroupSums:
+    """A query for sums by public groups, whose noise is known and not drawn yet. The sums are confidential."""
+
+    query: Query
+    groups: Groups
+    noise: Mapping[str, SumNoise]  # by attribute
+    sums: Mapping[str, IntArray]  # by attribute and finest cell, in units
+    clipped: Mapping[str, IntArray]  # the same, of clipped values
+    units: Mapping[str, float]
+
+    def write(self, confidence: float, writer: AnswerWriter, entropy: Entropy) -> Answered:
+        """Draws the noise of all groups and writes the answers; returns what the manifest says of them."""
+        answers = {
+            name: noise.answer(
+                self._by_group(self.sums[name]),
+                self._by_group(self.clipped[name]),
+                self.units[name],
+                confidence,
+                entropy,
+            )
+            for name, noise in self.noise.items()
+        }
+        writer.write_answers(self.query.name, answer_table(self.query, self.groups.keys, answers))
+        return Answered(self.query, self.groups.count, {name: noise.described for name, noise in self.noise.items()})
+
+    def _by_group(self, by_cell: npt.NDArray[Any]) -> IntArray:
+        sums = np.zeros(self.groups.count, dtype=np.int64)
+        np.add.at(sums, self.groups.of_cell, by_cell)
+        return sums

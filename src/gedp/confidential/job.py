@@ -1,0 +1,104 @@
+"""What every way to answer has in common: a prepared table, a source of noise, and a place for the answers."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gedp.arrays import IntArray
+from gedp.confidential.answers import AnswerWriter
+from gedp.confidential.group_sums import GroupSums, SumNoise
+from gedp.confidential.measures import units_of
+from gedp.confidential.preparing import Prepared
+from gedp.confidential.table import FinestCells, Groups
+from gedp.confidential.tally import ROWS
+from gedp.errors import TableChangedError
+from gedp.noise.entropy import Entropy
+from gedp.passes import ByPlace
+from gedp.policy import Query, Spec
+from gedp.progress import Progress
+from gedp.release import Answered, Individual
+from gedp.release.classes import ClassesAnswered
+from gedp.release.combinations import CombinationsAnswered
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the manifest says of all answers."""
+
+    queries: Sequence[Answered]
+    measures: Sequence[ClassesAnswered | CombinationsAnswered]
+    zeta: Fraction | None = None  # None where nothing can be clipped, and under individual accounting
+    individual: Mapping[str, Individual] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class Job:
+    """Everything that answering needs, put together before the first draw."""
+
+    prepared: Prepared
+    entropy: Entropy
+    zeta: Fraction
+    writer: AnswerWriter
+    progress: Progress
+
+    @property
+    def spec(self) -> Spec:
+        """What is asked."""
+        return self.prepared.spec
+
+    @property
+    def cells(self) -> FinestCells:
+        """The finest cells of all that is asked."""
+        return self.prepared.cells
+
+    @property
+    def confidence(self) -> float:
+        """Of the intervals."""
+        return float(self.spec.output.confidence)
+
+    @cached_property
+    def tables(self) -> list[Query]:
+        """The queries for sums by public groups."""
+        return [query for query in self.spec.queries if not query.is_identity]
+
+    @cached_property
+    def groups(self) -> dict[str, Groups]:
+        """The groups of these queries, by name."""
+        return {query.name: self.cells.groups(query.by) for query in self.tables}
+
+    def units(self, names: Iterable[str]) -> dict[str, Fraction]:
+        """The units of some attributes."""
+        return units_of(self.spec, names)
+
+    def report(self, step: str, rows: int) -> None:
+        """Reports how many establishments a step has done."""
+        self.progress(step, rows, self.cells.rows)
+
+    def require_same(self, found: ByPlace) -> None:
+        """Rejects a table whose cells do not have as many rows as when it was opened."""
+        if not np.array_equal(found.added[ROWS], self.cells.counts):
+            raise TableChangedError
+
+    def write_sums(
+        self,
+        noise: Mapping[tuple[str, str], SumNoise],
+        sums: Mapping[str, IntArray],
+        clipped: Mapping[tuple[str, str], IntArray],
+    ) -> list[Answered]:
+        """Draws and writes every query for sums by groups; noise and clipped sums are by query and attribute."""
+        answered = []
+        for done, query in enumerate(self.tables, 1):
+            ready = GroupSums(
+                query,
+                self.groups[query.name],
+                {name: noise[query.name, name] for name in query.attributes},
+                sums,
+                {name: clipped[query.name, name] for name in query.attributes},
+                {name: float(self.spec.policy.attributes[name].unit) for name in query.attributes},
+            )
+            answered.append(ready.write(self.confidence, self.writer, self.entropy))
+            self.progress("queries", done, len(self.tables))
+        return answered
