@@ -82,7 +82,7 @@ class Release(ReleaseFolder):
         Tables of `microdata` are more exact.
         """
         answered = self.manifest.query(query)
-        return self.establishments() if answered and answered.query.is_identity else Table(self.answers(query))
+        return self.establishments() if answered and answered.is_identity else Table(self.answers(query))
 
     def establishments(self) -> Table:
         """The protected establishments: public columns, and for each attribute its noisy ψ and its estimate."""

@@ -286,8 +286,8 @@ def test_every_fault_of_an_answer_on_file_is_named(asked: Asked) -> None:
     with pytest.raises(gedp.FaultsError) as caught:
         gedp.read_answer(path)
     assert len(caught.value.faults) == 5
-    path.write_text(json.dumps(content | {"format": 4}))
-    with pytest.raises(gedp.FaultsError, match="reads formats 1, 2 and 3"):
+    path.write_text(json.dumps(content | {"format": 3}))
+    with pytest.raises(gedp.FaultsError, match="reads format 4"):
         gedp.read_answer(path)
     with pytest.raises(gedp.FaultsError, match="not an answer"):
         gedp.read_answer(asked.folder)

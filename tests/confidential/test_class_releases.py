@@ -68,9 +68,11 @@ def test_numbers_of_establishments_are_whole_and_sums_are_in_units() -> None:
 def test_a_release_states_its_tables_by_classes(tmp_path: Path) -> None:
     gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1)
     release = read_release(tmp_path / "out")
-    sizes, wages = release.manifest.class_tables
-    assert (sizes.query, sizes.entries, wages.entries) == (SPEC.class_queries[0], 15, 15)
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 5
+    sizes, wages = release.manifest.answered[-2:]
+    assert (sizes.query, sizes.groups, wages.groups) == (SPEC.class_queries[0], 15, 15)
+    by_mechanism = {name: dict(noise.groups) for name, noise in wages.noise.items()}
+    assert by_mechanism == {COUNT: {"count": 15}, "wage": {"pnc": 15}, "emp": {"pnc": 15}}
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 8
     assert release.answers("wages").num_rows == 45
     assert (tmp_path / "out" / "tables" / "sizes.csv").read_text().startswith('"cnty","size","attribute","estimate"')
     with pytest.raises(FaultsError, match="'nobody' is not in this release"):
@@ -80,9 +82,12 @@ def test_a_release_states_its_tables_by_classes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda tables: tables.pop(), "the query 'wages' of the spec is missing"),
-        (lambda tables: tables[0].update(entries=14), "it has other rows or values than the manifest says"),
-        (lambda tables: tables[0].update(classes=[]), "it is not that of the spec"),
+        (lambda tables: tables[1].update(name="sizes"), "the query 'wages' of the spec is missing"),
+        (lambda tables: tables[0].update(groups=14), "the numbers of groups do not add up"),
+        (lambda tables: tables[0].update(by=[]), "it is not that of the spec"),
+        (lambda tables: tables[0]["asked"][COUNT].update(mechanisms={"pnc": 15}), "no such mechanism answers it"),
+        (lambda tables: tables[0]["asked"][COUNT].update(certain=14), "it has other rows or values"),
+        (lambda tables: tables[0]["asked"].clear(), "it is not that of the spec"),
         (lambda tables: tables[0].update(name="more"), "the spec has no such query"),
         (lambda tables: tables[0]["asked"][COUNT].update(mu="0.4"), "it is not that of the spec"),
     ],
@@ -91,7 +96,7 @@ def test_an_altered_statement_about_classes_is_noticed(tmp_path: Path, change: A
     gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1, answers_only=True)
     path = tmp_path / "out" / "manifest.json"
     content = json.loads(path.read_text())
-    change(content["class_tables"])
+    change(content["queries"][-2:])
     path.write_text(json.dumps(content))
     with pytest.raises(FaultsError, match=said):
         read_release(tmp_path / "out").answers("sizes")

@@ -66,9 +66,9 @@ def test_noise_is_as_large_as_the_table_says() -> None:
 def test_a_release_states_its_combinations(tmp_path: Path) -> None:
     gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1)
     release = read_release(tmp_path / "out")
-    combined, costs = release.manifest.combination_tables
+    combined, costs = release.manifest.answered[-2:]
     assert (combined.query, combined.groups, costs.groups) == (SPEC.combination_queries[0], 3, 9)
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 6
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 8
     assert "cost" in (tmp_path / "out" / "tables" / "costs.csv").read_text()
     with pytest.raises(FaultsError, match="'nobody' is not in this release"):
         release.answers("nobody")
@@ -77,8 +77,8 @@ def test_a_release_states_its_combinations(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda tables: tables.pop(), "the query 'costs' of the spec is missing"),
-        (lambda tables: tables[0].update(groups=4), "it has other rows or values than the manifest says"),
+        (lambda tables: tables[1].update(name="combined"), "the query 'costs' of the spec is missing"),
+        (lambda tables: tables[0].update(groups=4), "the numbers of groups do not add up"),
         (lambda tables: tables[0].update(by=[]), "it is not that of the spec"),
         (lambda tables: tables[0].update(name="more"), "the spec has no such query"),
         (lambda tables: tables[0]["asked"]["cost"].update(mu="0.4"), "it is not that of the spec"),
@@ -88,7 +88,7 @@ def test_an_altered_statement_about_combinations_is_noticed(tmp_path: Path, chan
     gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1, answers_only=True)
     path = tmp_path / "out" / "manifest.json"
     content = json.loads(path.read_text())
-    change(content["combination_tables"])
+    change(content["queries"][-2:])
     path.write_text(json.dumps(content))
     with pytest.raises(FaultsError, match=said):
         read_release(tmp_path / "out").answers("combined")

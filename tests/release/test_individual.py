@@ -9,7 +9,8 @@ import pytest
 
 from gedp.errors import FaultsError
 from gedp.policy import Query, parse_spec
-from gedp.release import Answered, AttributeNoise, Individual
+from gedp.release import AttributeNoise, Individual
+from gedp.release.answered import AnyAnswered
 from gedp.release.manifest import MANIFEST, Manifest, expected_files, manifest_text, read_manifest
 from tests.policy.test_individual import GOOD
 
@@ -17,9 +18,9 @@ SPEC = parse_spec(GOOD)
 CHOSEN = Individual(Decimal("0.1"), 4.0, {"county": 0.5}, {}, 0.75, {"county": 2.0}, {"county": 3.0})
 
 
-def _answered(query: Query) -> Answered:
+def _answered(query: Query) -> AnyAnswered:
     noise = AttributeNoise(0.5) if query.is_identity else AttributeNoise(None, {"psi": 1, "pnc": 1})
-    return Answered(query, 2, dict.fromkeys(query.attributes, noise))
+    return AnyAnswered(query, 2, dict.fromkeys(query.attributes, noise))
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def manifest() -> Manifest:
         entropy="system",
         establishments=2,
         spec=SPEC,
-        queries=tuple(map(_answered, SPEC.queries)),
+        answered=tuple(map(_answered, SPEC.queries)),
         zeta=None,
         estimates={},
         files=dict.fromkeys(sorted(expected_files(SPEC)), "0" * 64),
@@ -48,8 +49,8 @@ def test_prices_are_exact_and_the_manifest_is_read_back(manifest: Manifest, tmp_
         ("all answers", "profit", "0.3", "9/100"),
     ]
     assert content["promise"]["mu_squared"] == "9/25"
-    assert [q["attributes"]["emp"].get("importance") for q in content["queries"]] == ["0", "1", "0.5"]
-    assert not any("mu" in a for q in content["queries"] for a in q["attributes"].values())
+    assert [q["asked"]["emp"].get("importance") for q in content["queries"]] == ["0", "1", "0.5"]
+    assert not any("mu" in a for q in content["queries"] for a in q["asked"].values())
     (tmp_path / MANIFEST).write_text(text, encoding="utf-8")
     assert read_manifest(tmp_path) == manifest
 

@@ -112,7 +112,7 @@ def changed(folder: Path, path: Sequence[str | int], value: object) -> None:
 
 ABSENT = object()
 WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
-    ("format",): [1, 2, 8, "3", None, ABSENT],
+    ("format",): [1, 7, 9, "8", None, ABSENT],
     ("gedp",): [None, 7, "", ABSENT],
     ("created",): ["yesterday", None, 5, ABSENT],
     ("release",): [7, ABSENT],
@@ -138,10 +138,19 @@ WRONG: dict[tuple[str | int, ...], Sequence[object]] = {
     ("queries", 1, "by"): [[], ["naics"], None, ABSENT],
     ("queries", 1, "file"): ["../t.parquet", "tables/../tables/county.parquet", "identity.parquet", ABSENT],
     ("queries", 1, "groups"): ["1", 0, 3, None, ABSENT],
-    ("queries", 1, "attributes"): [{}, None, ABSENT],
-    ("queries", 1, "attributes", "emp", "sigma_psi"): ["x", -1, 0, None, True, ABSENT],
-    ("queries", 1, "attributes", "emp", "groups_pnc"): [-1, "1", ABSENT],
-    ("queries", 1, "attributes", "emp", "mu"): ["0.5", 1, ABSENT],
+    ("queries", 1, "asked"): [{}, None, ABSENT],
+    ("queries", 1, "asked", "emp", "sigma_psi"): ["x", -1, 0, None, True, ABSENT],
+    ("queries", 1, "asked", "emp", "mechanisms"): [
+        {"pnc": -1},
+        {"psi": "1"},
+        {"psi": 1},
+        {"count": 2},
+        {},
+        None,
+        ABSENT,
+    ],
+    ("queries", 1, "asked", "emp", "certain"): [-1, 3, None, ABSENT],
+    ("queries", 1, "asked", "emp", "mu"): ["0.5", 1, ABSENT],
     ("spec",): [None, "", "nonsense", "[data]", ABSENT],
     ("files",): [{}, None, [], ABSENT],
     ("files", "tables/county.csv"): [7, None, ABSENT],

@@ -157,7 +157,7 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
     from gedp.numbers import strength
 
     prices, manifest = plan.prices, release.manifest
-    count = len(manifest.queries) + len(manifest.class_tables) + len(manifest.combination_tables)
+    count = len(manifest.answered)
     queries = "1 query" if count == 1 else f"{count} queries"
     promise = (
         ": from this release no true value can be told from another inside its uncertainty interval better than N(0,1) "

@@ -15,8 +15,6 @@ from gedp.confidential.table import ConfidentialTable
 from gedp.noise.entropy import Entropy
 from gedp.progress import Progress, silent
 from gedp.release import Manifest
-from gedp.release.classes import ClassesAnswered
-from gedp.release.combinations import CombinationsAnswered
 
 
 def write_maps(table: ConfidentialTable, writer: AnswerWriter) -> None:
@@ -51,7 +49,7 @@ def _manifest(prepared: Prepared, entropy: Entropy, recorded: Record | None, des
         entropy=entropy.kind,
         establishments=prepared.cells.rows,
         spec=spec,
-        queries=tuple(described.queries),
+        answered=tuple(described.answered),
         zeta=described.zeta,
         estimates={
             name: "unbiased"
@@ -61,6 +59,4 @@ def _manifest(prepared: Prepared, entropy: Entropy, recorded: Record | None, des
         },
         together=recorded.together if recorded else None,
         individual=described.individual,
-        class_tables=tuple(each for each in described.measures if isinstance(each, ClassesAnswered)),
-        combination_tables=tuple(each for each in described.measures if isinstance(each, CombinationsAnswered)),
     )

@@ -12,12 +12,11 @@ from scipy.special import ndtri
 from gedp.arrays import BoolArray, FloatArray
 from gedp.confidential.engines import RowWriter
 from gedp.policy import ClassQuery, CombinationQuery, Query
-from gedp.release import MECHANISMS, VARIANCE_KINDS, answer_schema
-from gedp.release.classes import COUNTED
+from gedp.release import VARIANCE_KINDS, answer_schema
+from gedp.release.answered import ALL_MECHANISMS
 from gedp.release.reader import NOISE
 
 Positions = npt.NDArray[np.int8]
-ALL_MECHANISMS = (*MECHANISMS, COUNTED)
 
 
 class AnswerWriter(RowWriter, Protocol):

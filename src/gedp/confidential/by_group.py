@@ -25,8 +25,7 @@ from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, ByPlace, Joined, Key, Reads
 from gedp.passes.lookup import Lookup
 from gedp.policy.model import PSI_SUFFIX
-from gedp.release.classes import ClassesAnswered
-from gedp.release.combinations import CombinationsAnswered
+from gedp.release.answered import AnyAnswered
 from gedp.release.estimates import PsiAnswers, no_clipping_tau
 
 
@@ -52,7 +51,7 @@ class GroupRule:
         drawn: Mapping[str, ByPlace],
         writer: AnswerWriter,
         entropy: Entropy,
-    ) -> list[ClassesAnswered | CombinationsAnswered]:
+    ) -> list[AnyAnswered]:
         """Every measure: limits from the identity answers, one more pass over the rows, then noise."""
         if not self.prepared.measures:
             return []

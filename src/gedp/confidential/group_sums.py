@@ -17,7 +17,7 @@ from gedp.confidential.table import Groups
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid
 from gedp.policy import Query
-from gedp.release import Answered, AttributeNoise
+from gedp.release.answered import AnyAnswered, AttributeNoise
 from gedp.release.estimates import PsiAnswers
 
 
@@ -62,7 +62,7 @@ class GroupSums:
     clipped: Mapping[str, IntArray]  # the same, of clipped values
     units: Mapping[str, float]
 
-    def write(self, confidence: float, writer: AnswerWriter, entropy: Entropy) -> Answered:
+    def write(self, confidence: float, writer: AnswerWriter, entropy: Entropy) -> AnyAnswered:
         """Draws the noise of all groups and writes the answers; returns what the manifest says of them."""
         answers = {
             name: noise.answer(
@@ -75,7 +75,7 @@ class GroupSums:
             for name, noise in self.noise.items()
         }
         writer.write_answers(self.query.name, answer_table(self.query, self.groups.keys, answers))
-        return Answered(self.query, self.groups.count, {name: noise.described for name, noise in self.noise.items()})
+        return AnyAnswered(self.query, self.groups.count, {name: noise.described for name, noise in self.noise.items()})
 
     def _by_group(self, by_cell: npt.NDArray[Any]) -> IntArray:
         sums = np.zeros(self.groups.count, dtype=np.int64)

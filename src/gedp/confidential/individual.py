@@ -32,7 +32,8 @@ from gedp.passes import ByPlace, Joined, Reducible
 from gedp.planning.choice import Choice, choose, set_aside
 from gedp.policy import whole_pools
 from gedp.policy.model import PSI_SUFFIX
-from gedp.release import Answered, AttributeNoise, Individual
+from gedp.release import Individual
+from gedp.release.answered import AnyAnswered, AttributeNoise
 from gedp.release.estimates import no_clipping_tau
 
 PLANNERS = 2  # attributes planned at a time
@@ -81,7 +82,7 @@ class IndividualJob(Job):
             for each, totals in zip(measured, others, strict=True)
         ]
         individual = {name: self._with_set_aside(name, plans[name].described, measured) for name in sums}
-        return Described(answered, of_measures, individual=individual)
+        return Described([*answered, *of_measures], individual=individual)
 
     def _limits(self, measure: Measure, planned: Mapping[str, PlannedRows]) -> RowLimits:
         """What the first answers make of a measure."""
@@ -161,10 +162,10 @@ class IndividualJob(Job):
         tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau, self.prepared.shares.get(name))
 
-    def _identity_answered(self) -> Answered:
+    def _identity_answered(self) -> AnyAnswered:
         query = next(query for query in self.spec.queries if query.is_identity)
         noise = {name: AttributeNoise(self.pools[name].first.sigma) for name in query.attributes}
-        return Answered(query, self.cells.rows, noise)
+        return AnyAnswered(query, self.cells.rows, noise)
 
 
 @dataclass(frozen=True, repr=False)

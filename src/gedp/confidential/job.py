@@ -19,17 +19,15 @@ from gedp.noise.entropy import Entropy
 from gedp.passes import ByPlace
 from gedp.policy import Query, Spec
 from gedp.progress import Progress
-from gedp.release import Answered, Individual
-from gedp.release.classes import ClassesAnswered
-from gedp.release.combinations import CombinationsAnswered
+from gedp.release import Individual
+from gedp.release.answered import AnyAnswered
 
 
 @dataclass(frozen=True)
 class Described:
     """What the manifest says of all answers."""
 
-    queries: Sequence[Answered]
-    measures: Sequence[ClassesAnswered | CombinationsAnswered]
+    answered: Sequence[AnyAnswered]
     zeta: Fraction | None = None  # None where nothing can be clipped, and under individual accounting
     individual: Mapping[str, Individual] = field(default_factory=dict)
 
@@ -87,9 +85,9 @@ class Job:
         noise: Mapping[tuple[str, str], SumNoise],
         sums: Mapping[str, IntArray],
         clipped: Mapping[tuple[str, str], IntArray],
-    ) -> list[Answered]:
+    ) -> list[AnyAnswered]:
         """Draws and writes every query for sums by groups; noise and clipped sums are by query and attribute."""
-        answered = []
+        answered = list[AnyAnswered]()
         for done, query in enumerate(self.tables, 1):
             ready = GroupSums(
                 query,

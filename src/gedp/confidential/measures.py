@@ -37,8 +37,7 @@ from gedp.passes import Batch, ByPlace, Key, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
 from gedp.policy import COUNT, ClassQuery, CombinationQuery, Spec, Weights, set_aside
-from gedp.release.classes import ClassesAnswered
-from gedp.release.combinations import CombinationsAnswered
+from gedp.release.answered import AnyAnswered, AttributeNoise, mechanism_of
 from gedp.release.estimates import no_clipping_tau
 
 #: What noise is drawn for is less than was set aside by this part, so that rounding up the noise is never too much.
@@ -104,17 +103,18 @@ class Measure:
         confidence: float,
         writer: AnswerWriter,
         entropy: Entropy,
-    ) -> ClassesAnswered | CombinationsAnswered:
+    ) -> AnyAnswered:
         """Draws the noise of all entries and writes the answers; returns what the manifest says of them."""
         answers = {
             addend.name: addend.answer(totals.added[addend.name], reach[addend.name], confidence, entropy)
             for addend in self.addends
         }
         writer.write_answers(self.query.name, answer_table(self.query, self._keys, answers))
-        if isinstance(self.query, CombinationQuery):
-            return CombinationsAnswered(self.query, self.entries)
-        certain = {name: int((of_entry == 0).sum()) for name, of_entry in reach.items()}
-        return ClassesAnswered(self.query, self.entries, certain)
+        noise = {
+            name: AttributeNoise(None, {mechanism_of(name): self.entries}, int((of_entry == 0).sum()))
+            for name, of_entry in reach.items()
+        }
+        return AnyAnswered(self.query, self.entries, noise)
 
     @property
     def _keys(self) -> dict[str, pa.Array]:

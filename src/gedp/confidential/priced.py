@@ -19,7 +19,7 @@ from gedp.errors import TableChangedError
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.passes import ByPlace, Joined, Key
 from gedp.policy import Query
-from gedp.release import Answered, AttributeNoise
+from gedp.release.answered import AnyAnswered, AttributeNoise
 from gedp.release.estimates import psi_variance
 
 
@@ -46,9 +46,9 @@ class PricedJob(Job):
     def draw(self) -> Described:
         """Draws and writes everything."""
         tallies, drawn = self.draw_identity()
-        queries = [*self._identity_answered(), *self._answer_groups(tallies)]
-        measures = self.rule.answer(tallies, drawn, self.writer, self.entropy)
-        return Described(queries, measures, self.zeta if self.identity else None)
+        of_sums = [*self._identity_answered(), *self._answer_groups(tallies)]
+        of_measures = self.rule.answer(tallies, drawn, self.writer, self.entropy)
+        return Described([*of_sums, *of_measures], self.zeta if self.identity else None)
 
     def draw_identity(self) -> tuple[dict[str, CellTally], dict[str, ByPlace]]:
         """Sums over the finest cells, the identity answers, drawn and written, and what they say by class."""
@@ -69,7 +69,7 @@ class PricedJob(Job):
         self.require_same(rows)
         return {name: CellTally.of(name, rows, drawn) for name in self.spec.concerned}, by_class
 
-    def _answer_groups(self, tallies: Mapping[str, CellTally]) -> list[Answered]:
+    def _answer_groups(self, tallies: Mapping[str, CellTally]) -> list[AnyAnswered]:
         """Every query but the identity: choose, clip, draw, write."""
         plans = {
             (query.name, name): self._plan(query, name, tallies[name])
@@ -128,9 +128,9 @@ class PricedJob(Job):
             grid = pnc_grid(plan.bounds.sensitivity[plan.clip], mu)
         return SumNoise(~plan.clip, mechanism.answer, grid, mechanism.sigma)
 
-    def _identity_answered(self) -> list[Answered]:
+    def _identity_answered(self) -> list[AnyAnswered]:
         return [
-            Answered(
+            AnyAnswered(
                 query, self.cells.rows, {name: AttributeNoise(self.identity[name].sigma) for name in query.attributes}
             )
             for query in self.spec.queries

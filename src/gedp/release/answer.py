@@ -24,11 +24,7 @@ from gedp.release.manifest import ENTROPIES, is_null
 from gedp.release.together import Together, texts, together_content, together_in
 from gedp.tables import Table
 
-FORMAT = 1
-#: With what the periods of a series cost.
-FORMAT_OF_SERIES = 2
-#: The same where answers count for several periods at once.
-FORMAT_OF_SEVERAL = 3
+FORMAT = 4  # the first of a released version; 1 to 3 were never part of one
 ANSWER = "answer.json"  # in its private folder
 KIND = "answer to a query of one's own"
 
@@ -78,7 +74,7 @@ class Answer:
 def answer_text(answer: Answer) -> str:
     """The answer as the JSON text that `read_answer` reads."""
     content = {
-        "format": _format_of(answer.together),
+        "format": FORMAT,
         "kind": KIND,
         "gedp": answer.gedp,
         "created": answer.created.isoformat(timespec="seconds"),
@@ -119,20 +115,13 @@ def read_answer(path: str | Path) -> Answer:
     except (OSError, ValueError, RecursionError):
         problem = Fault("the file", "it is missing or not an answer", "Name a file that `gedp.ask` wrote")
         raise FaultsError(str(path), [problem]) from None
-    if content.get("format") not in (FORMAT, FORMAT_OF_SERIES, FORMAT_OF_SEVERAL):
-        readable = f"This version reads formats {FORMAT}, {FORMAT_OF_SERIES} and {FORMAT_OF_SEVERAL}"
-        raise FaultsError(str(path), [Fault("format", "it is another one", readable)])
+    if content.get("format") != FORMAT:
+        raise FaultsError(str(path), [Fault("format", "it is another one", f"This version reads format {FORMAT}")])
     faults = Faults({})
     answer = _read(Section(faults, (), content))
     if answer is None or faults.found:
         raise FaultsError(str(path), faults.found)
     return answer
-
-
-def _format_of(together: Together | None) -> int:
-    if together is None or together.series is None:
-        return FORMAT
-    return FORMAT_OF_SEVERAL if together.of_several else FORMAT_OF_SERIES
 
 
 def _read(root: Section) -> Answer | None:
@@ -154,9 +143,7 @@ def _read(root: Section) -> Answer | None:
         labels.append(entry.text("label"))
         values.append(entry.converted("value", _finite, "a number"))
         entry.finish()
-    number = root.content["format"]
-    in_series = {"may_be_series": number >= FORMAT_OF_SERIES, "of_several": number == FORMAT_OF_SEVERAL}
-    together = None if is_null(root, "together") else together_in(root.table("together"), **in_series)
+    together = None if is_null(root, "together") else together_in(root.table("together"))
     root.finish()
     if created is None or mu is None or sensitivity is None or largest is None or std_error is None:
         return None

@@ -1,33 +1,37 @@
-"""What a manifest says about queries for sums by public groups: how each was answered, with how much noise."""
+"""What a manifest says about queries: how each was answered, with how much noise."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gedp.errors import DomainError
-from gedp.policy import ClassQuery, CombinationQuery, Query, Spec
+from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
 from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
 from gedp.policy.section import Section
 
 IDENTITY = "identity.parquet"  # a file, or a folder of parts
 TABLES = "tables"
-#: That a query can be answered by; a spec may also leave the choice to "auto".
+#: What a sum can be answered by; a spec may also leave the choice to "auto".
 MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
+#: What a table calls the mechanism of counts.
+COUNTED = "count"
+ALL_MECHANISMS = (*MECHANISMS, COUNTED)
 #: What to do about a manifest with faults.
 FRESH = "Get a fresh copy of the release"
 
-AnyQuery = TypeVar("AnyQuery", Query, ClassQuery, CombinationQuery)
+AnyQuery = TypeVar("AnyQuery", bound=Query | ClassQuery | CombinationQuery, covariant=True)
 
 
 @dataclass(frozen=True)
 class AttributeNoise:
-    """How one attribute of a query was answered: σ of its ψ-mechanism, and how many groups each mechanism answered.
+    """How one thing that a query asks for was answered: σ of its ψ-mechanism, and the groups of each mechanism.
 
-    `psi` is the ψ-mechanism, `pnc` (probably no clipping) the sums of clipped values.
+    `psi` is the ψ-mechanism, `pnc` (probably no clipping) the sums of clipped values, `count` that of counts.
     """
 
-    sigma_psi: float | None  # None for the groups of individual accounting, each of which has its own noise
-    groups: Mapping[str, int] = field(default_factory=lambda: dict.fromkeys(MECHANISMS, 0))  # 0 for the identity query
+    sigma_psi: float | None  # None where groups have noise of their own
+    groups: Mapping[str, int] = field(default_factory=dict)  # by mechanism; empty for the identity query
+    certain: int = 0  # groups in which nobody can change anything, so that there is no noise
 
     @property
     def sigma(self) -> float:
@@ -38,13 +42,20 @@ class AttributeNoise:
 
 
 @dataclass(frozen=True)
-class Answered:
-    """One query, the number of its groups, and the noise of each of its attributes."""
+class Answered(Generic[AnyQuery]):
+    """One query, the number of its groups, and the noise of everything that it asks for.
 
-    query: Query
+    A query by classes has a group for every combination of classes in every public group.
+    """
+
+    query: AnyQuery
     groups: int
     noise: Mapping[str, AttributeNoise]
-    mechanisms: ClassVar[tuple[str, ...]] = MECHANISMS
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether it is about single establishments."""
+        return isinstance(self.query, Query) and self.query.is_identity
 
     @property
     def lines(self) -> dict[str, int]:
@@ -54,69 +65,90 @@ class Answered:
     @property
     def file(self) -> str:
         """The Parquet file of the answers, relative to the folder of the release."""
-        return IDENTITY if self.query.is_identity else f"{TABLES}/{self.query.name}.parquet"
+        return IDENTITY if self.is_identity else f"{TABLES}/{self.query.name}.parquet"
 
 
-def query_content(answered: Answered) -> dict[str, Any]:
+AnyAnswered = Answered[Query | ClassQuery | CombinationQuery]
+
+
+def query_content(answered: AnyAnswered) -> dict[str, Any]:
     """As JSON."""
-    query = answered.query
     return {
-        "name": query.name,
-        "by": list(query.by),
-        "mechanism": "psi" if query.is_identity else query.mechanism,
+        "name": answered.query.name,
+        "by": list(answered.query.by),
         "groups": answered.groups,
         "file": answered.file,
-        "attributes": {
+        "asked": {
             name: {
-                **_asked(query, name),
+                **_stated(answered.query, name),
                 "sigma_psi": noise.sigma_psi,
-                **{f"groups_{mechanism}": count for mechanism, count in noise.groups.items()},
+                "mechanisms": dict(noise.groups),
+                "certain": noise.certain,
             }
             for name, noise in answered.noise.items()
         },
     }
 
 
-def _asked(query: Query, name: str) -> dict[str, str]:
-    """What the spec says about one attribute of a query: its price, or how much its errors count."""
+def _stated(query: Query | ClassQuery | CombinationQuery, name: str) -> dict[str, str]:
+    """What the spec says about something that a query asks for: its price, or how much its errors count."""
     stated = {"mu": query.mu.get(name), "importance": query.importance.get(name)}
     return {key: str(number) for key, number in stated.items() if number is not None}
 
 
-def read_queries(root: Section, entries: list[Section], spec: Spec) -> tuple[Answered, ...]:
+def read_queries(root: Section, entries: Sequence[Section], spec: Spec) -> tuple[AnyAnswered, ...]:
     """From JSON; faults are collected."""
-    answered = []
-    for entry, query in known_queries(root, "queries", entries, spec.queries):
-        groups = entry.whole("groups", low=1)
-        noise = {}
-        attributes = entry.table("attributes")
-        for name in attributes.content:
-            attribute = attributes.table(name)
-            for key, number in _asked(query, name).items():
-                require_stated(attribute, key, number)
-            has_own = query.is_individual and not query.is_identity
-            if has_own:
-                require_stated(attribute, "sigma_psi", None)
-            sigma = None if has_own else attribute.converted("sigma_psi", _positive, "a number above 0") or 1.0
-            by_mechanism = {mechanism: attribute.whole(f"groups_{mechanism}", 0) for mechanism in MECHANISMS}
-            noise[name] = AttributeNoise(sigma, by_mechanism)
-            attribute.finish()
-        found = Answered(query, groups, noise)
-        if noise.keys() != set(query.attributes):
-            entry.fault("attributes", "they are not those of the spec", FRESH)
-        else:
-            for name in ("by", "mechanism", "file"):
-                require_stated(entry, name, query_content(found)[name])
-            if any(sum(n.groups.values()) != (0 if query.is_identity else groups) for n in noise.values()):
-                entry.fault("attributes", "their numbers of groups do not add up", FRESH)
-        entry.finish()
-        answered.append(found)
-    return tuple(answered)
+    return tuple(_read(entry, query) for entry, query in _known(root, entries, [*spec.queries, *spec.other_queries]))
 
 
-def known_queries(
-    root: Section, key: str, entries: Iterable[Section], queries: Iterable[AnyQuery]
-) -> Iterator[tuple[Section, AnyQuery]]:
+def _read(entry: Section, query: Query | ClassQuery | CombinationQuery) -> AnyAnswered:
+    asked = entry.table("asked")
+    noise = {name: _read_noise(asked.table(name), query, name) for name in asked.content}
+    found = AnyAnswered(query, entry.whole("groups", low=1), noise)
+    if noise.keys() != set(query.attributes if isinstance(query, Query) else query.asked):
+        entry.fault("asked", "it is not that of the spec", FRESH)
+    for name in ("by", "file"):
+        require_stated(entry, name, query_content(found)[name])
+    expected = 0 if found.is_identity else found.groups
+    if any(sum(each.groups.values()) != expected or each.certain > expected for each in noise.values()):
+        entry.fault("asked", "the numbers of groups do not add up", FRESH)
+    entry.finish()
+    return found
+
+
+def _read_noise(section: Section, query: Query | ClassQuery | CombinationQuery, name: str) -> AttributeNoise:
+    for key, number in _stated(query, name).items():
+        require_stated(section, key, number)
+    has_one_size = isinstance(query, Query) and (query.is_identity or not query.is_individual)
+    if has_one_size:
+        sigma = section.converted("sigma_psi", _positive, "a number above 0") or 1.0
+    else:
+        require_stated(section, "sigma_psi", None)
+        sigma = None
+    mechanisms = section.table("mechanisms")
+    groups = {each: mechanisms.whole(each, 0) for each in mechanisms.content}
+    if not groups.keys() <= set(_possible(query, name)):
+        section.fault("mechanisms", "no such mechanism answers it", FRESH)
+    mechanisms.finish()
+    certain = section.whole("certain", 0)
+    section.finish()
+    return AttributeNoise(sigma, groups, certain)
+
+
+def _possible(query: Query | ClassQuery | CombinationQuery, name: str) -> Sequence[str]:
+    if isinstance(query, Query):
+        return () if query.is_identity else MECHANISMS
+    return [mechanism_of(name)]
+
+
+def mechanism_of(asked: str) -> str:
+    """What answers it by classes, or as a combination."""
+    return COUNTED if asked == COUNT else "pnc"
+
+
+def _known(
+    root: Section, entries: Iterable[Section], queries: Iterable[Query | ClassQuery | CombinationQuery]
+) -> Iterator[tuple[Section, Query | ClassQuery | CombinationQuery]]:
     """Every entry with the query of the spec that it is about; faults those that are strange, double or missing."""
     known = {query.name: query for query in queries}
     for entry in entries:
@@ -126,7 +158,7 @@ def known_queries(
         else:
             yield entry, query
     for name in known:
-        root.fault(key, f"the query {name!r} of the spec is missing", FRESH)
+        root.fault("queries", f"the query {name!r} of the spec is missing", FRESH)
 
 
 def require_stated(section: Section, key: str, expected: object) -> None:

@@ -18,24 +18,24 @@ from gedp.accounting.translations import translations
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.periods import Period
-from gedp.policy import PriceList, Spec, parse_spec, price, write_spec
+from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
 from gedp.policy.section import Faults, Section
-from gedp.release.answered import FRESH, IDENTITY, TABLES, Answered, query_content, read_queries, require_stated
-from gedp.release.classes import ClassesAnswered, classes_content, read_class_tables
-from gedp.release.combinations import CombinationsAnswered, combinations_content, read_combination_tables
-from gedp.release.formats import (
-    FORMAT_IN_PARTS,
-    FORMAT_OF_SEVERAL,
-    FORMAT_WITH_ALL,
-    FORMAT_WITH_CLASSES,
-    FORMATS,
-    format_of,
+from gedp.release.answered import (
+    FRESH,
+    IDENTITY,
+    TABLES,
+    Answered,
+    AnyAnswered,
+    query_content,
+    read_queries,
+    require_stated,
 )
 from gedp.release.individual import Individual, individual_content, read_individual
 from gedp.release.series import charges_content
 from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"
+FORMAT = 8  # the first of a released version; 1 to 7 were never part of one
 MAPS = "maps"
 LABELS = "labels"
 ENTROPIES = ("system", "seeded")
@@ -55,14 +55,12 @@ class Manifest:
     entropy: str
     establishments: int
     spec: Spec
-    queries: tuple[Answered, ...]
+    answered: tuple[AnyAnswered, ...]  # every query of the spec
     zeta: Fraction | None  # None where nothing can be clipped
     estimates: Mapping[str, str]
     together: Together | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     individual: Mapping[str, Individual] = field(default_factory=dict)  # by attribute; empty under the paper's rule
-    class_tables: tuple[ClassesAnswered, ...] = ()
-    combination_tables: tuple[CombinationsAnswered, ...] = ()
 
     @property
     def is_seeded(self) -> bool:
@@ -79,9 +77,15 @@ class Manifest:
         """What each query cost for each attribute, and in total."""
         return price(self.spec)
 
-    def query(self, name: str) -> Answered | None:
+    def query(self, name: str) -> AnyAnswered | None:
         """The query of that name, as it was answered."""
-        return next((answered for answered in self.queries if answered.query.name == name), None)
+        return next((answered for answered in self.answered if answered.query.name == name), None)
+
+    @property
+    def queries(self) -> tuple[Answered[Query], ...]:
+        """Those for sums by public groups, and for single establishments."""
+        found = ((each, each.query) for each in self.answered)
+        return tuple(Answered(query, each.groups, each.noise) for each, query in found if isinstance(query, Query))
 
     @property
     def identity_files(self) -> list[str]:
@@ -89,9 +93,9 @@ class Manifest:
         return sorted(name for name in self.files if name == IDENTITY or is_part(name))
 
     @property
-    def tables(self) -> tuple[Answered, ...]:
+    def tables(self) -> tuple[AnyAnswered, ...]:
         """All queries but the identity query: those that are published as tables."""
-        return tuple(answered for answered in self.queries if not answered.query.is_identity)
+        return tuple(answered for answered in self.answered if not answered.is_identity)
 
 
 def expected_files(spec: Spec) -> set[str]:
@@ -134,11 +138,10 @@ def read_manifest(folder: Path) -> Manifest:
     except UNREADABLE:
         problem = Fault(MANIFEST, "it is missing or cannot be read", "Name a folder that `gedp run` wrote")
         raise FaultsError(str(folder), [problem]) from None
-    if content.get("format") not in FORMATS:
+    if content.get("format") != FORMAT:
         found = content.get("format")
         stated = f"its format is {found}" if isinstance(found, int) else "it states no format"
-        readable = f"This version reads formats {', '.join(map(str, FORMATS[:-1]))} and {FORMATS[-1]}"
-        raise FaultsError(str(folder), [Fault(MANIFEST, stated, readable)])
+        raise FaultsError(str(folder), [Fault(MANIFEST, stated, f"This version reads format {FORMAT}")])
     faults = Faults({})
     manifest = _read(Section(faults, (), content), faults)
     if manifest is None or faults.found:
@@ -155,16 +158,8 @@ def _raw(folder: Path) -> dict[str, Any]:
 
 def _content(manifest: Manifest) -> dict[str, Any]:
     spec = manifest.spec
-    by_class = {"class_tables": [classes_content(each) for each in manifest.class_tables]}
-    combined = {"combination_tables": [combinations_content(each) for each in manifest.combination_tables]}
     return {
-        "format": format_of(
-            of_several=manifest.together is not None and manifest.together.of_several,
-            in_series=manifest.together is not None and manifest.together.series is not None,
-            combined=bool(manifest.combination_tables),
-            by_class=bool(manifest.class_tables),
-            in_parts=any(map(is_part, manifest.files)),
-        ),
+        "format": FORMAT,
         "gedp": manifest.gedp,
         "created": manifest.created.isoformat(timespec="seconds"),
         "release": manifest.release,
@@ -177,9 +172,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
         "prices": _prices(spec),
         "individual": {name: individual_content(each) for name, each in manifest.individual.items()},
-        "queries": [query_content(answered) for answered in manifest.queries],
-        **(by_class if manifest.class_tables else {}),
-        **(combined if manifest.combination_tables else {}),
+        "queries": [query_content(answered) for answered in manifest.answered],
         "spec": write_spec(spec),
         "files": dict(manifest.files),
     }
@@ -223,17 +216,9 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         clipping = root.table("clipping")
         zeta = clipping.converted("zeta", _chance, "a chance like 1/100")
         clipping.finish()
-    number = root.content["format"]
-    may_have_all = number >= FORMAT_WITH_ALL
-    of_several = number == FORMAT_OF_SEVERAL
-    in_series = {"may_be_series": may_have_all, "of_several": of_several}
-    together = None if is_null(root, "together") else together_in(root.table("together"), **in_series)
+    together = None if is_null(root, "together") else together_in(root.table("together"))
     files = texts(root.table("files"))
     entries = [] if root.content.get("queries") == [] and root.has("queries") else root.tables("queries")
-    has_classes = number == FORMAT_WITH_CLASSES or (may_have_all and "class_tables" in root.content)
-    by_class = root.tables("class_tables") if has_classes else []
-    has_combinations = may_have_all and "combination_tables" in root.content
-    combined = root.tables("combination_tables") if has_combinations else []
     terms = root.table("individual")
     individual = {name: read_individual(terms.table(name)) for name in terms.content}
     for name in ("synthetic", "promise", "prices"):
@@ -253,18 +238,16 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         root.fault("clipping", "it is not that of the spec", FRESH)
     if individual.keys() != (set(spec.asked) if spec.is_individual else set()):
         root.fault("individual", "its attributes are not those of the spec", FRESH)
-    queries = read_queries(root, entries, spec)
-    class_tables = read_class_tables(root, by_class, spec.class_queries)
-    combination_tables = read_combination_tables(root, combined, spec.combination_queries)
-    in_parts = number == FORMAT_IN_PARTS or (number > FORMAT_IN_PARTS and any(map(is_part, files)))
+    answered = read_queries(root, entries, spec)
+    in_parts = any(map(is_part, files))
     listed = {IDENTITY if in_parts and is_part(name) else name for name in files}
     if in_parts and IDENTITY in files:
         faults.add(("files", IDENTITY), "it is listed beside its parts", FRESH)
     for name in sorted(expected_files(spec) ^ listed):
         problem = "it is listed, but is not a file of this release" if name in files else "it is not listed"
         faults.add(("files", name), problem, FRESH)
-    said = version, created, release, entropy, establishments, spec, queries, zeta, estimates, together, files
-    return Manifest(*said, individual, class_tables, combination_tables)
+    said = version, created, release, entropy, establishments, spec, answered, zeta, estimates, together, files
+    return Manifest(*said, individual)
 
 
 def _spec(root: Section) -> Spec | None:

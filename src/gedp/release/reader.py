@@ -17,16 +17,13 @@ from gedp.periods import Period
 from gedp.policy import ClassQuery, CombinationQuery, Query
 from gedp.policy.codelists import CodeList, CodeListError, make_code_list
 from gedp.policy.model import OWN_SUFFIXES, PSI_SUFFIX
-from gedp.release.answered import IDENTITY, Answered
-from gedp.release.classes import ClassesAnswered
-from gedp.release.combinations import CombinationsAnswered
+from gedp.release.answered import ALL_MECHANISMS, IDENTITY, AnyAnswered
 from gedp.release.derived import DERIVED, derived_names
 from gedp.release.labels import Labels
 from gedp.release.manifest import LABELS, MANIFEST, MAPS, Manifest, read_manifest
 
 VARIANCE_KINDS = ("exact", "estimated")
 
-AnyAnswered = Answered | ClassesAnswered | CombinationsAnswered
 
 #: The columns of a table of answers, after its keys.
 ANSWER_SCHEMA = pa.schema(
@@ -148,9 +145,7 @@ class ReleaseFolder:
 
     def _answered(self, query: str) -> AnyAnswered:
         """The table of a query, as the manifest describes it."""
-        manifest = self.manifest
-        known: list[AnyAnswered] = [*manifest.queries, *manifest.class_tables, *manifest.combination_tables]
-        tables = {answered.query.name: answered for answered in known}
+        tables = {answered.query.name: answered for answered in self.manifest.answered}
         if query not in tables:
             fault = Fault("query", f"{query!r} is not in this release", f"It has: {', '.join(map(repr, tables))}")
         elif tables[query].file == IDENTITY:
@@ -208,21 +203,21 @@ def _is_sound(table: pa.Table, answered: AnyAnswered) -> bool:
     counts = {row["values"]: row["counts"] for row in table["attribute"].value_counts().to_pylist()}
     if counts != answered.lines or any(column.null_count for column in table.columns):
         return False
-    known = {"mechanism": answered.mechanisms, "variance_kind": VARIANCE_KINDS}
+    known = {"mechanism": ALL_MECHANISMS, "variance_kind": VARIANCE_KINDS}
     numbers = [field.name for field in table.schema if field.type == pa.float64()]
     return (
         all(set(table[name].unique().to_pylist()) <= set(texts) for name, texts in known.items())
         and not any(pa.compute.any(pa.compute.is_nan(table[name])).as_py() for name in numbers)
         and pa.compute.min(table["variance"]).as_py() >= 0
         and (NOISE not in table.column_names or pa.compute.min(table[NOISE]).as_py() > 0)
-        and (not isinstance(answered, ClassesAnswered) or _are_certain(table, answered))
+        and _are_certain(table, answered)
     )
 
 
-def _are_certain(table: pa.Table, answered: ClassesAnswered) -> bool:
+def _are_certain(table: pa.Table, answered: AnyAnswered) -> bool:
     """Whether at least as many entries as the manifest says are without noise."""
     certain = table.filter(pa.compute.equal(table["variance"], 0.0))["attribute"].to_pylist()
-    return all(certain.count(name) >= number for name, number in answered.certain.items())
+    return all(certain.count(name) >= noise.certain for name, noise in answered.noise.items())
 
 
 def _sha256(path: Path) -> str:

@@ -29,12 +29,12 @@ def charges_content(charges: Iterable[Charge]) -> list[dict[str, Any]]:
     return [{"periods": list(map(str, each.periods)), "mu_squared": str(each.loss.mu_squared)} for each in charges]
 
 
-def series_in(section: Section, *, of_several: bool = False) -> SeriesLoss | None:
+def series_in(section: Section) -> SeriesLoss | None:
     """What `series_content` wrote; faults are collected. What follows must agree, and words may be others."""
     stated = section.table("periods")
     of_period = {name: stated.converted(name, _loss, "a fraction like 1/4") for name in stated.content}
     in_every = section.converted("in_every_period", _loss, "a fraction like 0")
-    entries = section.tables("of_several_periods") if of_several else []
+    entries = section.tables("of_several_periods") if "of_several_periods" in section.content else []
     for name in ("years", "all", "in_words"):
         section.has(name)
     section.finish()

@@ -30,11 +30,6 @@ class Together:
     decisions: tuple[DecisionMade, ...] = ()
     series: SeriesLoss | None = None  # what each period of a series costs
 
-    @property
-    def of_several(self) -> bool:
-        """Whether some answers of a series count for several periods at once."""
-        return self.series is not None and bool(self.series.shared)
-
     def covers(self, period: Period | None) -> bool:
         """Whether it is about a series that has this period, or about none where there is no period."""
         return period is None if self.series is None else period in self.series.of_period
@@ -52,7 +47,7 @@ def together_content(together: Together) -> dict[str, Any]:
     }
 
 
-def together_in(section: Section, *, may_be_series: bool = False, of_several: bool = False) -> Together:
+def together_in(section: Section) -> Together:
     """What `together_content` wrote, with what a series costs where it is one; faults are collected."""
     decisions = []
     if section.content.get("decisions"):
@@ -63,8 +58,7 @@ def together_in(section: Section, *, may_be_series: bool = False, of_several: bo
     else:
         section.has("decisions")
     attributes = texts(section.table("attributes"))
-    is_series = may_be_series and "series" in section.content
-    series = series_in(section.table("series"), of_several=of_several) if is_series else None
+    series = series_in(section.table("series")) if "series" in section.content else None
     together = Together(section.whole("releases", low=1), section.text("mu"), attributes, tuple(decisions), series)
     section.finish()
     return together

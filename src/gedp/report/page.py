@@ -2,6 +2,7 @@
 
 import math
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -12,10 +13,9 @@ from gedp.explain.wording import missing_sentences
 from gedp.margins import relative, with_margin
 from gedp.microdata import Microdata
 from gedp.numbers import counted, in_words
-from gedp.policy import COUNT, Spec
+from gedp.policy import COUNT, CombinationQuery, Spec
 from gedp.release import MECHANISMS, Labels, Manifest
-from gedp.release.classes import ClassesAnswered
-from gedp.release.combinations import CombinationsAnswered
+from gedp.release.answered import AnyAnswered
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
@@ -134,10 +134,8 @@ def _banners(manifest: Manifest) -> str:
 
 
 def _tiles(manifest: Manifest, labels: Labels, totals: ReportedTotals, chance: str) -> str:
-    tables = len(manifest.tables) + len(manifest.class_tables) + len(manifest.combination_tables)
+    tables = len(manifest.tables)
     figures = sum(answered.groups * len(answered.noise) for answered in manifest.tables)
-    figures += sum(each.entries * len(each.certain) for each in manifest.class_tables)
-    figures += sum(each.groups * len(each.query.asked) for each in manifest.combination_tables)
     name, amount = next(iter(totals.all_together.items()))
     whole, margin = scaled(amount, labels.scale(name))
     alone = " from this release alone" if all_releases(manifest) else ""
@@ -272,25 +270,15 @@ def _more(errors: tuple[ErrorsOfAlike, ...]) -> str:
 
 
 def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool) -> str:
-    release, spec = microdata.release, microdata.public_rows.spec
-    labels = release.labels
+    release, labels = microdata.release, microdata.release.labels
     alike = errors[:MOST_CHARTS]
     typical = {(table.query, i): table.typical() for i, group in enumerate(alike) for table in group.tables}
-    entries = {answered.query.name: answered for answered in release.manifest.queries}
     rows = []
-    for query in spec.queries:
-        entry = entries[query.name]
-        by = "establishment" if query.is_identity else " × ".join(map(labels.title, query.by)) or "all together"
-        errors_shown = [
-            relative(typical[query.name, i]) if (query.name, i) in typical else "" for i in range(len(alike))
-        ]
-        file = entry.file if query.is_identity else f"tables/{query.name}.csv"
-        noises = entry.noise.values()
-        kinds = {name: sum(noise.groups[name] for noise in noises) for name in MECHANISMS}
-        noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count) or "psi"
-        rows.append([labels.of_query(query), by, f"{entry.groups:,}", noise, *errors_shown, _file(file, links)])
-    rows += [_by_class(each, labels, len(alike), links) for each in release.manifest.class_tables]
-    rows += [_combined(each, labels, len(alike), links) for each in release.manifest.combination_tables]
+    for answered in release.manifest.answered:
+        name = answered.query.name
+        shown = [relative(typical[name, i]) if (name, i) in typical else "" for i in range(len(alike))]
+        file = _file(answered.file if answered.is_identity else f"tables/{name}.csv", links)
+        rows.append([*_described(answered, labels), *shown, file])
     headings = [
         "table",
         "one row for each",
@@ -299,35 +287,30 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
         *(f"typical error of {e.names}" for e in alike),
         "file",
     ]
-    count = len([query for query in spec.queries if not query.is_identity]) + len(spec.other_queries)
-    caption = f"{counted(count, 'table')}, also as .parquet"
+    caption = f"{counted(len(release.manifest.tables), 'table')}, also as .parquet"
     return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
 
 
-def _by_class(answered: ClassesAnswered, labels: Labels, errors: int, links: bool) -> list[str]:
-    """The line of a table by classes. Its errors depend on the class, and are in the table."""
+def _described(answered: AnyAnswered, labels: Labels) -> list[str]:
+    """The title of a table, what its rows are, their number, and how many figures carry which noise."""
     query = answered.query
-    kinds = {name: answered.entries - certain for name, certain in answered.certain.items()}
-    of_sums = sum(count for name, count in kinds.items() if name != COUNT)
-    noise = [f"count {kinds[COUNT]:,}"] if COUNT in kinds else []
-    noise += [f"pnc {of_sums:,}"] if query.sums else []
-    file = _file(f"tables/{query.name}.csv", links)
-    by = " × ".join(map(labels.title, query.by))
-    return [labels.of_query(query), by, f"{answered.entries:,}", ", ".join(noise), *[""] * errors, file]
-
-
-def _combined(answered: CombinationsAnswered, labels: Labels, errors: int, links: bool) -> list[str]:
-    """The line of a table of combinations. Its errors are in the table."""
-    query = answered.query
-    asked = f"{labels.of_query(query)} ({', '.join(map(labels.title, query.asked))})"
-    by = " × ".join(map(labels.title, query.by)) or "all together"
-    noise, file = f"pnc {answered.groups * len(query.asked):,}", _file(f"tables/{query.name}.csv", links)
-    return [asked, by, f"{answered.groups:,}", noise, *[""] * errors, file]
+    by = "establishment" if answered.is_identity else " × ".join(map(labels.title, query.by)) or "all together"
+    kinds = Counter[str]()
+    for each in answered.noise.values():
+        for kind, groups in each.groups.items():
+            kinds[kind] += groups - each.certain
+    noise = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items() if count)
+    if answered.is_identity:
+        noise = "psi"
+    title = labels.of_query(query)
+    if isinstance(query, CombinationQuery):
+        title += f" ({', '.join(map(labels.title, query.asked))})"
+    return [title, by, f"{answered.groups:,}", noise or "none"]
 
 
 def _of_counts(manifest: Manifest) -> str:
     """What numbers of establishments by class carry."""
-    if not any(COUNT in each.certain for each in manifest.class_tables):
+    if not any(COUNT in each.noise for each in manifest.answered):
         return ""
     return " Numbers of establishments by class carry whole-number noise of known size (<code>count</code>)."
 
@@ -338,8 +321,9 @@ def _noise(manifest: Manifest) -> str:
 
 
 def _of_sums(manifest: Manifest) -> str:
-    noises = [noise for answered in manifest.tables for noise in answered.noise.values()]
-    with_psi, with_pnc = (any(noise.groups[name] for noise in noises) for name in ("psi", "pnc"))
+    tables = [answered for answered in manifest.queries if not answered.is_identity]
+    noises = [noise for answered in tables for noise in answered.noise.values()]
+    with_psi, with_pnc = (any(noise.groups[name] for noise in noises) for name in MECHANISMS)
     psi = f"<code>psi</code> noise, which {escape(_growth(manifest.spec))}"
     pnc = (
         "<code>pnc</code> noise (probably no clipping), which depends on the largest establishments of the group and "
@@ -347,7 +331,7 @@ def _of_sums(manifest: Manifest) -> str:
     )
     if not (with_psi and with_pnc):
         return f"The figures carry {pnc if with_pnc else psi}."
-    chosen = any(answered.query.mechanism == "auto" for answered in manifest.tables)
+    chosen = any(answered.query.mechanism == "auto" for answered in tables)
     smaller = " Where there was a choice, it is the one that was expected to be smaller." if chosen else ""
     return f"A figure carries either {psi}, or {pnc}.{smaller}"
 
