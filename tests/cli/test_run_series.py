@@ -208,7 +208,7 @@ def test_a_run_that_fails_counts_in_its_period_and_year_from_its_first_draw_on(
     def fails(*arguments: object) -> None:
         raise MemoryError
 
-    for step, costs in {"measure.draw_answers": 0, "group_sums.answer_table": PRICE}.items():
+    for step, costs in {"measure.draw_answers": 0, "job.answer_table": PRICE}.items():
         with monkeypatch.context() as patch:
             patch.setattr(f"gedp.confidential.{step}", fails)
             with pytest.raises(UnexpectedError):

@@ -285,7 +285,7 @@ class find_objects:  # noqa: N801 - a context manager
         "gedp.confidential.priced.clipping_bounds",
         "gedp.confidential.priced.clipped_excess",
         "gedp.confidential.priced.pnc_grid",
-        "gedp.confidential.group_sums.answer_table",
+        "gedp.confidential.job.answer_table",
         "gedp.release.ReleaseWriter.write_identity",
         "gedp.confidential.engines.part.Batch",
         "gedp.confidential.table._attribute_faults",

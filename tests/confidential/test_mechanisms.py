@@ -14,7 +14,6 @@ from scipy.stats import kstest, norm
 from gedp.arrays import FloatArray
 from gedp.confidential.mechanisms import (
     estab_gaussian,
-    gaussian_baseline,
     pnc_grid,
     pnc_range,
     psi_mechanism,
@@ -67,11 +66,6 @@ def standard_noise_pnc(name: str, mu: str) -> FloatArray:
     return (noisy - 999_999) * unit / ((400.0 - low) / float(mu))
 
 
-def standard_noise_baseline(name: str, mu: str) -> FloatArray:
-    noisy = gaussian_baseline(np.full(DRAWS, 77, dtype=np.int64), 50, Fraction(mu), SeededEntropy(7))
-    return (noisy - 77) / (50 / float(mu))
-
-
 def standard_noise_general(name: str, mu: str) -> FloatArray:
     answer = estab_gaussian(DRAWS, 2.0, Fraction(mu), largest=1e6).noisy(np.full(DRAWS, 3.5), SeededEntropy(8))
     return (answer - 3.5) / (2.0 / float(mu))
@@ -80,7 +74,6 @@ def standard_noise_general(name: str, mu: str) -> FloatArray:
 CASES: list[tuple[Callable[[str, str], FloatArray], str]] = [
     *((standard_noise_psi, name) for name in ATTRIBUTES),
     *((standard_noise_pnc, name) for name in ATTRIBUTES),
-    (standard_noise_baseline, ""),
     (standard_noise_general, ""),
 ]
 

@@ -3,8 +3,10 @@
 engines      where tables are read
 maps         public map files: the group of every code
 table        validation and finest cells; tally: exact sums
-mechanisms   psi, pnc (probably no clipping), and the choice between them; answers: their table
-preparing    every check that can be made before anything is spent
+mechanisms   psi and pnc (probably no clipping), at one price; varied: at many
+group_sums   sums by public groups; drawings: single establishments; measures, addends: classes and combinations
+preparing    every check that can be made before anything is spent; pools: what individual accounting may spend
+answering    every answer, under the paper's rule (priced) or by individual accounting (individual); answers: their tables
 recording    the ledger around the noise; sealing: errors without confidential frames
 measure      confidential table in, protected answers out
 run          the same from a spec file

@@ -4,20 +4,14 @@ Which of the two, and with how much noise, follows from identity answers: for a 
 (gedp.confidential.answering), from what every row pays under individual accounting (gedp.confidential.individual).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from gedp.arrays import BoolArray, IntArray
-from gedp.confidential.answers import Answers, AnswerWriter, answer_table
-from gedp.confidential.table import Groups
+from gedp.confidential.answers import Answers
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid
-from gedp.policy import Query
-from gedp.release.answered import AnyAnswered, AttributeNoise
+from gedp.release.answered import AttributeNoise
 from gedp.release.estimates import PsiAnswers
 
 
@@ -49,35 +43,3 @@ class SumNoise:
             noise = self.clipped.sigma * unit
             result.put_sums(~by_psi, noisy, self.clipped.variance * unit**2, confidence, "pnc", noise)
         return result
-
-
-@dataclass(frozen=True, repr=False)
-class GroupSums:
-    """A query for sums by public groups, whose noise is known and not drawn yet. The sums are confidential."""
-
-    query: Query
-    groups: Groups
-    noise: Mapping[str, SumNoise]  # by attribute
-    sums: Mapping[str, IntArray]  # by attribute and finest cell, in units
-    clipped: Mapping[str, IntArray]  # the same, of clipped values
-    units: Mapping[str, float]
-
-    def write(self, confidence: float, writer: AnswerWriter, entropy: Entropy) -> AnyAnswered:
-        """Draws the noise of all groups and writes the answers; returns what the manifest says of them."""
-        answers = {
-            name: noise.answer(
-                self._by_group(self.sums[name]),
-                self._by_group(self.clipped[name]),
-                self.units[name],
-                confidence,
-                entropy,
-            )
-            for name, noise in self.noise.items()
-        }
-        writer.write_answers(self.query.name, answer_table(self.query, self.groups.keys, answers))
-        return AnyAnswered(self.query, self.groups.count, {name: noise.described for name, noise in self.noise.items()})
-
-    def _by_group(self, by_cell: npt.NDArray[Any]) -> IntArray:
-        sums = np.zeros(self.groups.count, dtype=np.int64)
-        np.add.at(sums, self.groups.of_cell, by_cell)
-        return sums

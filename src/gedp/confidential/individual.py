@@ -18,7 +18,7 @@ from gedp.confidential.engines import Second
 from gedp.confidential.group_sums import SumNoise
 from gedp.confidential.individual_rows import CHARGED, CLIPPED, Charges, OwnClipping, PlannedRows
 from gedp.confidential.job import Described, Job
-from gedp.confidential.measures import Measure, MeasureTotals, class_intervals
+from gedp.confidential.measures import Measure, MeasureTotals, class_intervals, units_of
 from gedp.confidential.mechanisms import BITS
 from gedp.confidential.pools import AttributePool
 from gedp.confidential.tally import CellSums
@@ -63,7 +63,7 @@ class IndividualJob(Job):
             drawing = SecondDrawing(self.spec.data, self.cells.lookup, rows, mechanisms, units)
             return Second(drawing, self._clipping(rows, measured))
 
-        units = self.units(self.spec.asked)
+        units = units_of(self.spec, self.spec.asked)
         mechanisms = {name: self.pools[name].first for name in self.spec.asked}
         first = FirstDrawing(mechanisms, units, keys=[self.spec.data.id] if self.spec.data.id else [])
         of_rows, engine = CellSums(self.cells.lookup, units), self.prepared.table.engine
@@ -94,9 +94,9 @@ class IndividualJob(Job):
         """Everything that is added up of values cut off at bounds of their own."""
         lookup = self.cells.lookup
         of_measures = [
-            MeasureTotals(lookup, each.limits, self.units(each.limits.measure.attributes)) for each in measured
+            MeasureTotals(lookup, each.limits, units_of(self.spec, each.limits.measure.attributes)) for each in measured
         ]
-        return Joined([OwnClipping(lookup, self.units(self.spec.asked), planned), *of_measures])
+        return Joined([OwnClipping(lookup, units_of(self.spec, self.spec.asked), planned), *of_measures])
 
     def _with_set_aside(self, name: str, said: Individual, measured: Sequence[PlannedMeasure]) -> Individual:
         """What was chosen for an attribute; measures draw on its pool too."""

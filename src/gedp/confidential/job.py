@@ -1,6 +1,6 @@
 """What every way to answer has in common: a prepared table, a source of noise, and a place for the answers."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -8,9 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from gedp.arrays import IntArray
-from gedp.confidential.answers import AnswerWriter
-from gedp.confidential.group_sums import GroupSums, SumNoise
-from gedp.confidential.measures import units_of
+from gedp.confidential.answers import AnswerWriter, answer_table
+from gedp.confidential.group_sums import SumNoise
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.table import FinestCells, Groups
 from gedp.confidential.tally import ROWS
@@ -67,10 +66,6 @@ class Job:
         """The groups of these queries, by name."""
         return {query.name: self.cells.groups(query.by) for query in self.tables}
 
-    def units(self, names: Iterable[str]) -> dict[str, Fraction]:
-        """The units of some attributes."""
-        return units_of(self.spec, names)
-
     def report(self, step: str, rows: int) -> None:
         """Reports how many establishments a step has done."""
         self.progress(step, rows, self.cells.rows)
@@ -89,14 +84,13 @@ class Job:
         """Draws and writes every query for sums by groups; noise and clipped sums are by query and attribute."""
         answered = list[AnyAnswered]()
         for done, query in enumerate(self.tables, 1):
-            ready = GroupSums(
-                query,
-                self.groups[query.name],
-                {name: noise[query.name, name] for name in query.attributes},
-                sums,
-                {name: clipped[query.name, name] for name in query.attributes},
-                {name: float(self.spec.policy.attributes[name].unit) for name in query.attributes},
-            )
-            answered.append(ready.write(self.confidence, self.writer, self.entropy))
+            groups, answers, said = self.groups[query.name], {}, {}
+            for name in query.attributes:
+                totals = groups.total(sums[name]), groups.total(clipped[query.name, name])
+                unit, of_groups = float(self.spec.policy.attributes[name].unit), noise[query.name, name]
+                answers[name] = of_groups.answer(*totals, unit, self.confidence, self.entropy)
+                said[name] = of_groups.described
+            self.writer.write_answers(query.name, answer_table(query, groups.keys, answers))
+            answered.append(AnyAnswered(query, groups.count, said))
             self.progress("queries", done, len(self.tables))
         return answered

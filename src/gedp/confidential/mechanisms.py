@@ -127,8 +127,3 @@ def estab_gaussian(
     number of entries. Rounding d entries moves their L2 distance by √d steps, which the grid charges.
     """
     return grid_for(sensitivity, mu, BITS, largest, relative_error, entries)
-
-
-def gaussian_baseline(sums: IntArray, largest_establishment: int, mu: Fraction, entropy: Entropy) -> FloatArray:
-    """Establishment-level Gaussian DP: hides a whole establishment of up to this size. For comparison only."""
-    return sum_grid_for(float(largest_establishment), mu, BITS, MOST_UNITS).noisy(sums, entropy)

@@ -12,6 +12,7 @@ from gedp.confidential.by_group import GroupRule
 from gedp.confidential.drawings import IdentityAnswers
 from gedp.confidential.group_sums import SumNoise
 from gedp.confidential.job import Described, Job
+from gedp.confidential.measures import units_of
 from gedp.confidential.mechanisms import PsiMechanism, pnc_grid, pnc_range, upper_bounds
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.tally import CellSums, CellTally, ClippedCells, Clipping, DrawnCells
@@ -52,13 +53,13 @@ class PricedJob(Job):
 
     def draw_identity(self) -> tuple[dict[str, CellTally], dict[str, ByPlace]]:
         """Sums over the finest cells, the identity answers, drawn and written, and what they say by class."""
-        engine, lookup, units = self.prepared.table.engine, self.cells.lookup, self.units(self.spec.concerned)
+        engine, lookup, units = self.prepared.table.engine, self.cells.lookup, units_of(self.spec, self.spec.concerned)
         mechanisms = {name: self.identity[name] for name in self.spec.asked if name in self.identity}
         sums, drawn, by_class = CellSums(lookup, units), ByPlace(), dict[str, ByPlace]()
         if mechanisms:
             drawing = IdentityAnswers(self.spec.data, mechanisms, units)
             of_classes = self.rule.of_drawn()
-            of_drawn = Joined([DrawnCells(lookup, self.units(mechanisms)), *of_classes.values()])
+            of_drawn = Joined([DrawnCells(lookup, units_of(self.spec, mechanisms)), *of_classes.values()])
             done = partial(self.report, "establishments")
             rows, found = engine.draw(drawing, self.entropy, sums, of_drawn, self.writer, done)
             drawn, *others = of_drawn.parted(found)

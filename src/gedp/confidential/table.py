@@ -51,6 +51,12 @@ class Groups:
     of_cell: CodeArray
     count: int
 
+    def total(self, by_cell: IntArray) -> IntArray:
+        """The sums of every group, from those of the finest cells."""
+        sums = np.zeros(self.count, dtype=np.int64)
+        np.add.at(sums, self.of_cell, by_cell)
+        return sums
+
 
 @dataclass(frozen=True, repr=False)
 class FinestCells:
