@@ -385,7 +385,7 @@ def test_table_and_description_are_written_together_or_not_at_all(
     def full(*_: object) -> None:
         raise GedpError("cannot write m.json: no space left")
 
-    monkeypatch.setattr("gedp.microdata.fit.write_text", full)
+    monkeypatch.setattr("gedp.microdata.fitted.write_text", full)
     with pytest.raises(GedpError, match="no space left"):
         fit_microdata(release, weights="plug-in").write(path)
     assert (path.read_bytes(), path.with_suffix(".json").read_bytes()) == before

@@ -7,7 +7,7 @@ there are: see `measured` for what can be published then.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,11 @@ from gedp.errors import Fault, FaultsError
 from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
 from gedp.microdata.combining import combinations, joined
 from gedp.microdata.keys import TOTAL_KEY, encoded, first_characters, possible_cells, unknown_codes
+from gedp.microdata.kinds import Kinds
 from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
 from gedp.policy.chosen import chosen_attributes
 from gedp.policy.section import nearest
 from gedp.release import ProtectedAnswers
-
-if TYPE_CHECKING:
-    from gedp.microdata.kinds import Kinds
 
 SECTOR_DIGITS = 2  # of a NAICS code that say all of these
 MOST_PREFIXES = 24  # keys of first characters that are remembered
@@ -76,7 +74,7 @@ class PublicRows:
     _keys: dict[str, tuple[CodeArray, list[str]]] = field(default_factory=dict)
     _cells: dict[tuple[Sequence[str], ...], Cells] = field(default_factory=dict)
     _answers: dict[str, pa.Table] = field(default_factory=dict)  # of every query, for all attributes
-    kinds: "Kinds | None" = None  # where establishments stay on file, and a row stands for all of a kind
+    kinds: Kinds | None = None  # where establishments stay on file, and a row stands for all of a kind
 
     @property
     def table(self) -> pa.Table:

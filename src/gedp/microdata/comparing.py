@@ -14,7 +14,7 @@ from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import Where
 from gedp.microdata.changes import Figures, difference, figure_columns, is_clearly_positive, is_significant, percentage
 from gedp.microdata.comparable import require_comparable
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import KINDS, Ratio, parse_ratios
 from gedp.microdata.tabulate import tabulate
 from gedp.release.estimated import FORMULA, formulas_of
@@ -35,8 +35,8 @@ NO_BASE = "no percentage: the earlier figure is not clearly above 0"
 
 
 def change(
-    new: Microdata,
-    old: Microdata,
+    new: MicrodataFit,
+    old: MicrodataFit,
     by: str | Sequence[str],
     attributes: str | Sequence[str] | None = None,
     confidence: float | None = None,

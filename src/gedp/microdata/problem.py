@@ -9,8 +9,8 @@ import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
+from gedp.microdata.by_kind import RowsOnFile
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.kinds import RowsOnFile
 from gedp.microdata.pooled import RowsInMemory, RowsOfCells
 from gedp.microdata.second import GroupPrice, SecondAnswers
 from gedp.neighbors import Log, NeighborFunction, Protection

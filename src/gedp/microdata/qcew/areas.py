@@ -15,8 +15,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL, ancestor_of
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.combining import combinations
-from gedp.microdata.fit import NO_ROWS, Microdata
-from gedp.microdata.qcew_sizes import is_by_size, tabulate_sizes
+from gedp.microdata.fitted import NO_ROWS, MicrodataFit
 from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
 from gedp.microdata.tabulate import estimate_groups
 
@@ -46,12 +45,10 @@ class Layout:
     keys: Mapping[str, Key]
 
 
-def tabulate_qcew(
-    microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
+def tabulate_areas(
+    microdata: MicrodataFit, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
 ) -> pa.Table:
     """One line for every area, ownership and industry of an aggregation level; `names` as in `find_layout`."""
-    if is_by_size(level):
-        return tabulate_sizes(microdata, level, confidence, names)
     layout = find_layout(microdata.public_rows, level, names)
     of_row, codes = combinations([codes for codes, _ in layout.keys.values()], microdata.public_rows.count)
     groups = Cells(len(codes[0]), of_row, dict(zip(layout.keys, codes, strict=True)))

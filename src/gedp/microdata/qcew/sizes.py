@@ -17,8 +17,9 @@ from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.class_tables import asked_by_class
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import parse_ratios
+from gedp.microdata.tabulate import tabulate
 from gedp.policy import COUNT, Classes, Spec
 
 #: Aggregation levels by size: total, domain, supersector, sector, and for the nation NAICS 3 to 6.
@@ -44,16 +45,16 @@ def is_by_size(level: int) -> bool:
 
 
 def tabulate_sizes(
-    microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
+    microdata: MicrodataFit, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
 ) -> pa.Table:
     """One line for every area, industry and size of an aggregation level; `names` as in the other levels."""
     layout = SizeLayout(microdata.public_rows, level, {name: (names or {}).get(name, name) for name in NAMES})
     by, asked = layout.by, [layout.called[name] for name in COLUMNS.values()]
     measured = [name for name in asked if name in asked_by_class(layout.spec, by)]
-    found = {name: layout.private(microdata.tabulate(by, [name], confidence).arrow) for name in measured}
+    found = {name: layout.private(tabulate(microdata, by, [name], confidence)) for name in measured}
     if set(asked[1:]) <= set(measured):
         wage = parse_ratios(["weekly-wage"], layout.called)
-        found[WEEKLY] = layout.private(microdata.tabulate(by, ratios=wage, confidence=confidence).arrow)
+        found[WEEKLY] = layout.private(tabulate(microdata, by, ratios=wage, confidence=confidence))
     lines = next(iter(found.values()))
     columns, numbers = layout.codes(lines), {**dict(zip(COLUMNS, asked, strict=True)), WEEKLY: WEEKLY}
     for column, name in numbers.items():
