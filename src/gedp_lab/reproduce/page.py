@@ -7,7 +7,6 @@ from gedp._version import __version__
 from gedp.web import Html, asset, page
 from gedp.web import table as html_table
 from gedp_lab.reproduce.context import QCEW, Context
-from gedp_lab.reproduce.everything import Outcome
 from gedp_lab.reproduce.results import (
     AGREES,
     DISAGREES,
@@ -17,6 +16,7 @@ from gedp_lab.reproduce.results import (
     SKIPPED,
     CheckedClaim,
     Figure,
+    Outcome,
     ResultTable,
     drawn_from,
 )
