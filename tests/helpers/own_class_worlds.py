@@ -13,10 +13,10 @@ from gedp.confidential.measures import measures_of
 from gedp.confidential.mechanisms import psi_mechanism
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.varied import varied_psi
+from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec, make_spec, pools
 from gedp.progress import silent
-from gedp.release.estimates import ZETA
 from tests.helpers.class_worlds import Record, World
 from tests.individual.worlds import Kept, Told, _Engine
 

@@ -28,10 +28,10 @@ from gedp.microdata.cells import read_public_rows
 from gedp.microdata.measured import fit_measured
 from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
+from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.release import ReleaseFolder, read_release
-from gedp.release.estimates import psi_variance
 from gedp.release.rehearsal import Rehearsal
 from tests.helpers.specs import measured, rehearsed
 

@@ -29,6 +29,7 @@ from gedp.confidential.table import ConfidentialTable, FinestCells, Groups
 from gedp.confidential.tally import ROWS, CellSums, CellTally, ClippedCells, Clipping, DrawnCells
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
+from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, ByPlace, Joined, Key, Reads
 from gedp.policy import Query, Spec
@@ -37,7 +38,6 @@ from gedp.progress import Progress, silent
 from gedp.release import Answered, AttributeNoise, Individual, Manifest
 from gedp.release.classes import ClassesAnswered
 from gedp.release.combinations import CombinationsAnswered
-from gedp.release.estimates import psi_variance
 
 
 def write_maps(table: ConfidentialTable, writer: AnswerWriter) -> None:

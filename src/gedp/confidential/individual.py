@@ -38,6 +38,7 @@ from gedp.errors import TableChangedError
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, Partition, Terms
 from gedp.individual.charges import largest_share
 from gedp.neighbors import Signed
+from gedp.neighbors.estimates import no_clipping_tau
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.passes import ByPlace, Joined, Reducible
@@ -48,7 +49,6 @@ from gedp.progress import Progress
 from gedp.release import Answered, AttributeNoise, Individual
 from gedp.release.classes import ClassesAnswered
 from gedp.release.combinations import CombinationsAnswered
-from gedp.release.estimates import no_clipping_tau
 
 #: What is planned with is less than the pool by this part, so that rounding toward more noise is never too much.
 MARGIN = 1e-8

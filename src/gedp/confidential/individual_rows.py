@@ -18,6 +18,7 @@ from gedp.confidential.varied import VariedPsi
 from gedp.individual import Bills, ClippingBounds, FirstAnswer
 from gedp.individual.bounds import For
 from gedp.individual.charges import charge
+from gedp.neighbors.estimates import combined
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid
 from gedp.passes import Batch, ByPlace, Key, Reads
@@ -25,7 +26,6 @@ from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
 from gedp.policy import Data
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
-from gedp.release.estimates import combined
 
 #: Beside the name of an attribute: the sums of its values, each cut off at a bound of its own.
 CLIPPED = "clipped"

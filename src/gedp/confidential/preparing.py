@@ -16,6 +16,7 @@ from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.confidential.varied import varied_psi
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.individual import Partition
+from gedp.neighbors.estimates import ZETA, no_clipping_tau
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.planning.opening import choose_first
 from gedp.policy import (
@@ -28,7 +29,6 @@ from gedp.policy import (
     require_within_budget,
     write_spec,
 )
-from gedp.release.estimates import ZETA, no_clipping_tau
 
 MOST_ENTRIES = 10_000_000  # of a table by classes, each of which takes some hundred bytes of memory
 

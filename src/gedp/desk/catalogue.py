@@ -25,8 +25,8 @@ from gedp.publication.quality import Quality
 from gedp.publication.ratios import with_ratios
 from gedp.release import Labels, Manifest
 from gedp.release.estimated import with_formula
+from gedp.release.notices import SEEDED, SYNTHETIC
 from gedp.report import check, strength, use
-from gedp.report.page import SEEDED, SYNTHETIC
 
 INDUSTRY = "industry"
 LONGEST_INDUSTRY = 6  # digits

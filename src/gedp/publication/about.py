@@ -16,8 +16,8 @@ from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures
 from gedp.publication.markdown import plain
 from gedp.release import Labels, ReleaseFolder
 from gedp.release.estimated import FORMULA
+from gedp.release.notices import SEEDED, SYNTHETIC
 from gedp.report.check import CHECK_SIGNATURE, KEY, citation, manifest_sha256, title_of_release
-from gedp.report.page import SEEDED, SYNTHETIC
 from gedp.report.strength import example, titled_groups
 
 FORMAT = 1

@@ -9,9 +9,9 @@ import pyarrow.compute
 
 from gedp._version import __version__
 from gedp.arrays import FloatArray
+from gedp.markup import html_table
 from gedp.numbers import short, short_share
 from gedp.web import asset
-from gedp.web import table as html_table
 from gedp_lab.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp_lab.compare.results import CONFIDENCE, ComparisonResults, Line
 from gedp_lab.compare.sweeps import TOTAL

@@ -8,9 +8,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from gedp.markup import html_table
 from gedp.numbers import short, short_share
 from gedp.web import page
-from gedp.web import table as html_table
 from gedp_lab.evaluate.baseline import Baseline
 from gedp_lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp_lab.evaluate.folder import Stamp
