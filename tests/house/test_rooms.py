@@ -17,6 +17,16 @@ def test_the_three_rules_hold(package: ModuleType) -> None:
     assert [rule for rule in broken_rules(imports) if package is gedp or rule.startswith("3.")] == []
 
 
+def test_the_qcew_is_reached_through_the_registry_of_codes_the_public_class_and_the_command() -> None:
+    imports, layout = read_imports(Path(str(gedp.__file__)).parent), "gedp.microdata.qcew"
+    importing = {
+        name: {module for module, found in imports.items() if any(each.startswith(name) for each in found)}
+        for name in ("gedp.industries", layout)
+    }
+    assert importing["gedp.industries"] == {"gedp.known_codes", f"{layout}.areas", f"{layout}.sizes"}
+    assert importing[layout] - {layout} == {"gedp.microdata.fit", "gedp.cli.tabulating"}
+
+
 @pytest.mark.parametrize(
     ("module", "line", "rule"),
     [
