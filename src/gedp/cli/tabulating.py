@@ -12,7 +12,7 @@ from gedp.microdata.comparing import NOT_AFTER, NOT_BEFORE, NOTE
 from gedp.microdata.kinds import stay_on_file
 from gedp.microdata.on_file import find_microdata, is_on_file
 from gedp.microdata.qcew import needed_attributes
-from gedp.microdata.series import tabulate_series
+from gedp.microdata.series_table import tabulate_series
 from gedp.microdata.tabulate import require_keys
 from gedp.numbers import counted
 from gedp.passes import OnFile

@@ -16,7 +16,7 @@ from gedp.known_codes import TREES
 from gedp.margins import with_margin
 from gedp.microdata import Microdata
 from gedp.microdata.cells import PublicRows
-from gedp.microdata.classes import class_names
+from gedp.microdata.class_fit import class_names
 from gedp.microdata.ratios import BUILT_IN, parse_ratios
 from gedp.microdata.tabulate import known_keys, with_wholes
 from gedp.policy import COUNT

@@ -25,8 +25,8 @@ from gedp.explain.facts import (
     titled,
     warnings,
 )
+from gedp.explain.over_periods import explained_series
 from gedp.explain.released import explained_promise
-from gedp.explain.series import explained_series
 from gedp.explain.wording import (
     existence_sentences,
     missing_sentences,

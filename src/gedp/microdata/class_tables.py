@@ -13,7 +13,7 @@ import pyarrow as pa
 from gedp.arrays import BoolArray, CodeArray, FloatArray, multiples, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.classes import (
+from gedp.microdata.class_fit import (
     ClassAnswers,
     ClassFit,
     Known,

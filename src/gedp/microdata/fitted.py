@@ -16,7 +16,7 @@ from gedp.errors import DomainError, Refused
 from gedp.files import WriteError, real, sha256, write_text, writing
 from gedp.microdata.by_kind import FittedRows, FittedValues
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.classes import ClassFit
+from gedp.microdata.class_fit import ClassFit
 from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.measured import MeasuredFit
 from gedp.microdata.weights import TOLERANCE, AttributeFit

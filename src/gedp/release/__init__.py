@@ -3,7 +3,8 @@
 Everything here is public. This package and all that comes after it never see the confidential table.
 
 manifest   what anybody may know about a release; individual: how the budget of establishments was spent;
-           formats: its numbers; together, series: what holds for all releases, and for periods
+           formats: its numbers; together, series_content: what holds for all
+           releases, and for periods
 protected  what a release and a rehearsal have in common
 reader     the release as it lies in its folder; derived: what is made of it there; signing
 labels     what people call its attributes, columns, codes and tables; estimated: tables with errors in notebooks;

@@ -13,8 +13,8 @@ from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
 from gedp.progress import Progress, silent
 from gedp.release import ReleaseFolder
 from gedp_lab.evaluate.baseline import Baseline
-from gedp_lab.evaluate.classes import class_attributes, class_level, compare_classes
 from gedp_lab.evaluate.combinations import combination_level, compare_combinations
+from gedp_lab.evaluate.compared_classes import class_attributes, class_level, compare_classes
 from gedp_lab.evaluate.folder import Results, results_folder
 from gedp_lab.evaluate.groups import (
     ComparedGroups,

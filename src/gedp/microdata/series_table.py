@@ -8,7 +8,7 @@ import pyarrow as pa
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import Where
 from gedp.microdata.changes_table import ChangesTable
-from gedp.microdata.classes import class_names
+from gedp.microdata.class_fit import class_names
 from gedp.microdata.comparable import require_comparable
 from gedp.microdata.comparing import COLUMNS, asked_attributes, beside, free_keys, shared_lines
 from gedp.microdata.fitted import MicrodataFit
