@@ -297,6 +297,10 @@ class PublicRows:
         labels, of_text = label_codes(derive(texts))
         return of_text[codes], labels
 
+    def texts(self, key: str, groups: Cells) -> pa.Array:
+        """The text of a key for every group that was asked for."""
+        return pa.array(self.key(key)[1], pa.string()).take(pa.array(groups.codes[key][groups.asked_for]))
+
     def _at_level(self, level: str, column: str, texts: Sequence[str]) -> list[str]:
         """The codes at a level of a known classification."""
         tree = TREE_OF_LEVEL[level]

@@ -81,7 +81,7 @@ def class_totals(
         values, kind = table.totals, _kind(microdata, name)
         if microdata.constraints.named:
             values, kind = _constrained(microdata, fit, by, name), "unconstrained"
-        keys = keys or {key: _texts(table.public_rows, key, table.groups) for key in by}
+        keys = keys or {key: table.public_rows.texts(key, table.groups) for key in by}
         totals[name] = Totals(values, table.variances, kind)
         table.public_rows.forget_cells(KEPT_CELLS)
     return keys, totals
@@ -198,7 +198,3 @@ def _instead(microdata: MicrodataFit, by: Sequence[str], name: str, possible: Se
     hints += [f"leave out {' and '.join(classes)}"] if is_known_without else []
     hint = ", or ".join(hints) or "name other keys"
     return f"{hint[0].upper()}{hint[1:]}"
-
-
-def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:
-    return pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(groups.codes[key]))

@@ -18,6 +18,7 @@ from gedp.microdata.comparing import change
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.fitted import MicrodataFit
+from gedp.microdata.keys import grouping_keys
 from gedp.microdata.kinds import need_all_rows, stay_on_file
 from gedp.microdata.measured import fit_measured
 from gedp.microdata.problem import attribute_problem
@@ -51,7 +52,7 @@ class Microdata(MicrodataFit):
     ) -> EstimatesTable:
         """Estimates and errors for every group of any grouping: see gedp.microdata.tabulate."""
         found = tabulate(self, by, attributes, confidence, ratios, where)
-        return EstimatesTable(found, _keys(by), self.labels)
+        return EstimatesTable(found, tuple(grouping_keys(by)), self.labels)
 
     def change(
         self,
@@ -64,7 +65,7 @@ class Microdata(MicrodataFit):
     ) -> ChangesTable:
         """The same table, and what changed since the release of other microdata: see gedp.microdata.comparing."""
         found = change(self, against, by, attributes, confidence, ratios, where)
-        return ChangesTable(found, _keys(by), self.labels)
+        return ChangesTable(found, tuple(grouping_keys(by)), self.labels)
 
     def tabulate_qcew(
         self, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
@@ -144,10 +145,6 @@ def _public_rows(release: ProtectedAnswers, on_file: OnFile | None, *, is_plain:
         f"{release.name}: these microdata cannot be fitted with Spark: {'; '.join(reasons)}. Fit them in the memory of "
         "one machine, without --engine spark"
     )
-
-
-def _keys(by: str | Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys([by] if isinstance(by, str) else by))
 
 
 def _public_weights(public_rows: PublicRows, column: str) -> FloatArray:

@@ -10,7 +10,7 @@ from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_al
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
 from gedp.microdata.fitted import MicrodataFit
-from gedp.microdata.keys import unknown_codes
+from gedp.microdata.keys import grouping_keys, unknown_codes
 from gedp.microdata.naming import require_own_names
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, in_parts, parse_ratios
 from gedp.microdata.row_totals import totals_of_rows
@@ -41,7 +41,7 @@ def tabulate(
     are those from before), or unknown: then there are none, since cells were divided by public weights or the
     denominator of a ratio is not clearly different from 0.
     """
-    by = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    by = grouping_keys(by)
     where = where or NO_FILTER
     keys_needed = [*by, *where]
     require_keys(microdata.public_rows, keys_needed)
@@ -192,7 +192,7 @@ def _grouped(
         if table.groups.count != groups.count:
             problem = Fault("tables", f"they do not have the same groups by {_named(by)}", "Get a fresh copy")
             raise FaultsError(public_rows.source.name, [problem])
-    return {key: _texts(public_rows, key, groups) for key in by if groups is not None}, totals
+    return {key: public_rows.texts(key, groups) for key in by if groups is not None}, totals
 
 
 def _not_determined(microdata: MicrodataFit, by: Sequence[str], names: Sequence[str]) -> FaultsError:
@@ -241,7 +241,3 @@ def _needed(microdata: MicrodataFit, ratios: Sequence[Ratio]) -> list[str]:
         fault = Fault("attribute", f"not fitted: {', '.join(unknown)}", there)
         raise FaultsError(microdata.public_rows.source.name, [fault])
     return needed
-
-
-def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:
-    return pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(groups.codes[key][groups.asked_for]))
