@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gedp.microdata import Microdata, fit_microdata
-from gedp.microdata.fit import NO_ROWS
+from gedp.microdata.fitted import NO_ROWS
 from gedp.numbers import counted
 from gedp.passes import OnFile
 from gedp.progress import NextStep, silent

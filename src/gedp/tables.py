@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from gedp import web
+from gedp.markup import html_table
 
 SHOWN_ROWS = 10
 
@@ -58,7 +58,7 @@ class Table:
         return "\n".join([*text, *self._more()])
 
     def _repr_html_(self) -> str:
-        return web.table(" ".join(self._more()), self.columns, self._shown())
+        return html_table(" ".join(self._more()), self.columns, self._shown())
 
     def _shown(self) -> list[list[str]]:
         return [[_text(value) for value in row.values()] for row in self.arrow.slice(0, SHOWN_ROWS).to_pylist()]

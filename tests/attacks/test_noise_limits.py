@@ -14,10 +14,10 @@ from gedp.arrays import MOST_UNITS
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.errors import DomainError
 from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Signed, Sqrt, narrow, widen
+from gedp.neighbors.estimates import PsiAnswers, psi_variance
 from gedp.noise.grid import psi_grid
 from gedp.policy import Attribute, Closeness
 from gedp.release import read_release
-from gedp.release.estimates import PsiAnswers, psi_variance
 from tests.helpers.runs import gedp, names, write_case
 
 LOG = Closeness("log", Decimal("0.1"))

@@ -170,7 +170,7 @@ def test_new_microdata_have_a_new_report(release: ReleaseFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["gedp.completing.write_report", "gedp.report.write.write_text", "gedp.microdata.fit.write_text"]
+    "place", ["gedp.completing.write_report", "gedp.report.write.write_text", "gedp.microdata.fitted.write_text"]
 )
 def test_no_report_survives_the_microdata_that_it_is_about(
     place: str, release: ReleaseFolder, monkeypatch: pytest.MonkeyPatch
@@ -183,7 +183,7 @@ def test_no_report_survives_the_microdata_that_it_is_about(
     with pytest.raises(WriteError, match="no space left") as raised:
         replace_microdata(fit_microdata(release, whole=True))
     assert not (release.folder / "report.html").exists()
-    if place != "gedp.microdata.fit.write_text":
+    if place != "gedp.microdata.fitted.write_text":
         assert sha256(release.folder / "microdata.parquet") != before
         assert f"gedp report {release.folder}" in raised.value.__notes__[0]
     monkeypatch.undo()

@@ -62,7 +62,7 @@ def _refuse(path: Path, *text: str) -> None:
     raise WriteError(f"cannot write {path}: {os.strerror(errno.ENOSPC).lower()}")
 
 
-@pytest.mark.parametrize("place", ["gedp.microdata.fit.replacing_table", "gedp.report.write.write_text"])
+@pytest.mark.parametrize("place", ["gedp.microdata.fitted.replacing_table", "gedp.report.write.write_text"])
 def test_a_release_is_whole_if_the_disk_is_full_afterwards(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

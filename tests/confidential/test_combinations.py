@@ -15,10 +15,10 @@ import gedp.individual.combinations
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.addends import CombinedSum
 from gedp.confidential.answering import draw_answers
+from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Weights
-from gedp.release.estimates import ZETA
 from tests.helpers.class_worlds import (
     HALVES,
     LOG,

@@ -24,12 +24,12 @@ from gedp.errors import GedpError, Refused, TableChangedError
 from gedp.individual.bounds import clipping_bounds
 from gedp.ledger import Ledger
 from gedp.neighbors import Sqrt
+from gedp.neighbors.estimates import no_clipping_tau, psi_variance
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
 from gedp.passes import ByPlace, Pass
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query
 from gedp.policy.examples import find_spec
 from gedp.release import read_release
-from gedp.release.estimates import no_clipping_tau, psi_variance
 from gedp.release.rehearsal import Rehearsal
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.specs import measured, rehearsed

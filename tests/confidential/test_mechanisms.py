@@ -21,9 +21,9 @@ from gedp.confidential.mechanisms import (
 from gedp.errors import DomainError
 from gedp.individual.bounds import clipping_bounds
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt, widen
+from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau, psi_variance
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness
-from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
 
 DRAWS = 200_000
 

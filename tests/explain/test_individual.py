@@ -12,8 +12,8 @@ from gedp.explain.expected import error_lines, typical_error
 from gedp.explain.facts import importance_table, price_table, protection_groups, warnings
 from gedp.explain.page import explain_page
 from gedp.explain.terminal import print_errors, print_existence, print_intervals, print_people, print_sampling
+from gedp.neighbors.estimates import PsiAnswers
 from gedp.policy import Attribute, Closeness, parse_spec, price
-from gedp.release.estimates import PsiAnswers
 from gedp.release.words import AS_WRITTEN
 from tests.helpers.runs import SPEC, gedp, write_case
 from tests.policy.test_classes import INDIVIDUAL as CLASSES

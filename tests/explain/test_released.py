@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gedp
+from gedp.explain.over_periods import planned_series
 from gedp.explain.released import released_promise
-from gedp.explain.series import planned_series
 from gedp.neighbors import Log, Protection, Sqrt
 from tests.helpers.builder import JOBS, spec_of, table_of
 from tests.helpers.desks import catalogue_of

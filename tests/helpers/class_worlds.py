@@ -18,11 +18,11 @@ from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measures import measures_of
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes import Batch, ByPlace, Pass
 from gedp.passes.lookup import make_lookup
 from gedp.policy import Attribute, Spec, make_spec, price
-from gedp.release.estimates import ZETA
 from tests.individual.worlds import Kept, recorded
 
 Record = Mapping[str, int]  # in units, by attribute

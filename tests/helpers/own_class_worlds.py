@@ -15,10 +15,10 @@ from gedp.confidential.pools import AttributePool
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.table import ConfidentialTable
 from gedp.confidential.varied import varied_psi
+from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec, make_spec, pools, price
 from gedp.progress import silent
-from gedp.release.estimates import ZETA
 from tests.helpers.class_worlds import Record, World
 from tests.individual.worlds import Kept, Told, _Engine
 

@@ -34,8 +34,9 @@ from gedp.confidential.mechanisms import psi_mechanism
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
 from gedp.confidential.tally import ROWS as CELL_ROWS
 from gedp.confidential.tally import CellSums, ClippedCells, Clipping
+from gedp.microdata.by_kind import FittedRows, FittedValues, RowsOnFile
 from gedp.microdata.cells import Cells
-from gedp.microdata.kinds import FittedRows, FittedValues, Kinds, RowsOnFile
+from gedp.microdata.kinds import Kinds
 from gedp.noise.entropy import Entropy
 from gedp.passes import ByPlace, OnFile, Pass, Reducible, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query

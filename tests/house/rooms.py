@@ -1,9 +1,9 @@
 """Which room of the house imports which, read from the source: `python -m tests.house.rooms` prints it.
 
 A room is what lies directly in the package: a folder, or a module of the floor. Imports inside functions count, and so
-do names of modules in strings, as `import_module` takes them. Whoever imports the package itself, or a module by a name
-that is computed, can reach whatever `import gedp` offers. The laboratory is a package of its own. This finds accidents;
-whoever wants to hide one still can.
+do imports for types alone, and names of modules in strings, as `import_module` takes them. Whoever imports the package
+itself, or a module by a name that is computed, can reach whatever `import gedp` offers. The laboratory is a package of
+its own. This finds accidents; whoever wants to hide one still can.
 """
 
 import ast
@@ -42,6 +42,27 @@ def room_of(module: str) -> str:
     return LABORATORY if module == LABORATORY else [*module.split("."), "__init__"][1]
 
 
+def cycles(imports: Imports) -> dict[str, list[str]]:
+    """For every room, the most modules that all import each other, directly or through others; often none."""
+    inside = {name: {other for other in found if room_of(other) == room_of(name)} for name, found in imports.items()}
+    reached = {name: _reached(name, inside) for name in inside}
+    result: dict[str, list[str]] = {}
+    for name, found in reached.items():
+        together = sorted(other for other in found if name in reached[other])
+        result[room_of(name)] = max(result.get(room_of(name), []), together, key=len)
+    return result
+
+
+def _reached(start: str, imports: Imports) -> set[str]:
+    """What a module imports, directly or through others. Itself only if it is in a cycle of several."""
+    found, ahead = set[str](), list(imports[start] - {start})
+    while ahead:
+        if (name := ahead.pop()) not in found:
+            found.add(name)
+            ahead += imports[name] - {name}
+    return found
+
+
 def broken_rules(imports: Imports) -> list[str]:
     """Where the three rules are broken."""
     broken = []
@@ -56,6 +77,9 @@ def broken_rules(imports: Imports) -> list[str]:
         TopologicalSorter(rooms(imports)).prepare()
     except CycleError as cycle:
         broken.append(f"3. rooms import each other in a cycle: {' -> '.join(cycle.args[1])}")
+    for room, modules in cycles(imports).items():
+        if modules:
+            broken.append(f"3. modules of {room} import each other in a cycle: {', '.join(modules)}")
     return broken
 
 
@@ -105,20 +129,33 @@ def _module(mentioned: str, modules: Mapping[str, Path]) -> str | None:
 
 def main() -> None:
     import gedp
+    import gedp_lab
 
-    package = Path(gedp.__file__).parent
-    imports = read_imports(package)
-    lines: dict[str, int] = {}
+    house, laboratory = (Path(str(package.__file__)).parent for package in (gedp, gedp_lab))
+    lines = _print_rooms(house)
+    seen = sum(lines[room] for room in SEES_TRUTH_OR_NOISE)
+    print(f"\n{seen:,} of {sum(lines.values()):,} lines can see the truth or the noise and lead to a release\n")
+    _print_rooms(laboratory)
+    broken = broken_rules(read_imports(house))
+    broken += [rule for rule in broken_rules(read_imports(laboratory)) if rule.startswith("3.")]
+    print("", "\n".join(broken) or "the three rules hold", sep="\n")
+    sys.exit(bool(broken))
+
+
+def _print_rooms(package: Path) -> dict[str, int]:
+    """Prints the rooms of a package, the lowest first, and returns their lines.
+
+    A row has the room, its lines, the number of modules in its longest cycle, and the rooms that it imports.
+    """
+    imports, lines = read_imports(package), dict[str, int]()
     for path in package.rglob("*.py"):
         room = room_of(_name(path, package))
         lines[room] = lines.get(room, 0) + len(path.read_text(encoding="utf-8").splitlines())
-    graph = rooms(imports)
+    graph, found = rooms(imports), cycles(imports)
+    print(f"{'room':<14}{'lines':>7}{'cycle':>7}  imports")
     for room in TopologicalSorter(graph).static_order():
-        print(f"{room:<14}{lines[room]:>7,}  {' '.join(sorted(graph[room]))}")
-    seen = sum(lines[room] for room in SEES_TRUTH_OR_NOISE)
-    print(f"\n{seen:,} of {sum(lines.values()):,} lines can see the truth or the noise and lead to a release")
-    print("\n".join(broken_rules(imports)) or "the three rules hold")
-    sys.exit(bool(broken_rules(imports)))
+        print(f"{room:<14}{lines[room]:>7,}{len(found[room]):>7}  {' '.join(sorted(graph[room]))}")
+    return lines
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from gedp.individual import Filling, GroupNoise, Partition, Portions, Rows, Term
 from gedp.individual.charges import OverchargedError
 from gedp.individual.filling import CELL_FRACTIONS, LEAST_SECOND, coarse_to_fine, row_variances
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt
+from gedp.neighbors.estimates import psi_variance
 from gedp.planning.prediction import predicted_variances
-from gedp.release.estimates import psi_variance
 
 PROTECTIONS = (
     Protection(Sqrt(), 0.5),

@@ -21,8 +21,8 @@ from gedp.individual.bounds import RAISE, For
 from gedp.individual.classes import ClassInterval
 from gedp.individual.combinations import combined_bounds
 from gedp.neighbors import NeighborFunction
+from gedp.neighbors.estimates import PsiAnswers
 from gedp.policy import Attribute, Closeness, Query, Weights
-from gedp.release.estimates import PsiAnswers
 from tests.individual.test_neighbors import close_to
 from tests.individual.worlds import Asked, drawn_after
 

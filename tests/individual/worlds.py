@@ -28,6 +28,7 @@ from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.varied import varied_psi
 from gedp.individual import CondensedAnswers
 from gedp.individual.bounds import For
+from gedp.neighbors.estimates import ZETA, PsiAnswers
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.noise.gaussian import Steps
 from gedp.passes import Batch, ByPlace
@@ -37,7 +38,6 @@ from gedp.planning.choice import Choice, choose
 from gedp.policy import Attribute, Data, Policy, PriceList, Query, Spec
 from gedp.policy.model import PSI_SUFFIX
 from gedp.progress import silent
-from gedp.release.estimates import ZETA, PsiAnswers
 
 Amounts = Mapping[str, IntArray]  # in units, by attribute
 

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gedp.known_codes import TREE_OF_LEVEL, CodeTree
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import Cells, read_public_rows
 from gedp.microdata.combining import combinations
@@ -54,3 +55,14 @@ def test_texts_that_are_read_as_codes_are_the_same_texts(tmp_path: Path) -> None
     assert texts == sorted(set(plain["cnty"].to_pylist()))
     kept = ["key", "cnty", "naics", "floor"]
     assert fit_microdata(release).table().select(kept).equals(plain.select(kept))
+
+
+def test_every_classification_in_the_registry_gives_its_levels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing but the registry says which columns have levels."""
+    release = release_of(some_rows(30), [IDENTITY, query("county", ["cnty"])], tmp_path)
+    assert not read_public_rows(release).knows("coast")
+    coasts = CodeTree("place", "cnty", "digits", {"coast": 1}, lambda code, _: code[-1], decisive=3, prefixes=())
+    monkeypatch.setitem(TREE_OF_LEVEL, "coast", coasts)
+    public_rows = read_public_rows(release)
+    codes, texts = public_rows.key("coast")
+    assert [texts[code] for code in codes] == [code[-1] for code in public_rows.table["cnty"].to_pylist()]

@@ -28,10 +28,10 @@ from gedp.microdata.cells import read_public_rows
 from gedp.microdata.measured import fit_measured
 from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
+from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Grouper, Policy, Query
 from gedp.release import ReleaseFolder, read_release
-from gedp.release.estimates import psi_variance
 from gedp.release.rehearsal import Rehearsal
 from tests.helpers.specs import measured, rehearsed
 
@@ -385,7 +385,7 @@ def test_table_and_description_are_written_together_or_not_at_all(
     def full(*_: object) -> None:
         raise GedpError("cannot write m.json: no space left")
 
-    monkeypatch.setattr("gedp.microdata.fit.write_text", full)
+    monkeypatch.setattr("gedp.microdata.fitted.write_text", full)
     with pytest.raises(GedpError, match="no space left"):
         fit_microdata(release, weights="plug-in").write(path)
     assert (path.read_bytes(), path.with_suffix(".json").read_bytes()) == before

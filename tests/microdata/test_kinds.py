@@ -21,7 +21,8 @@ from gedp.confidential.engines.choice import engine_for, on_file
 from gedp.confidential.engines.local import LocalEngine
 from gedp.errors import FaultsError, Refused, TableChangedError
 from gedp.microdata import Microdata, fit_microdata, kinds
-from gedp.microdata.kinds import Kinds, Sums, need_all_rows, read_kinds
+from gedp.microdata.by_kind import read_kinds
+from gedp.microdata.kinds import Kinds, Sums, need_all_rows
 from gedp.microdata.on_file import microdata_to_report, read_microdata
 from gedp.passes import ByPlace, OnFile, Pass, Rewriting, StoredRows
 from gedp.release import ReleaseFolder, TamperedReleaseError

@@ -13,7 +13,7 @@ from gedp.microdata.pooled import RowsInMemory
 from gedp.microdata.problem import AttributeProblem, ClippedNoise, GroupAnswers, PsiNoise, pooled
 from gedp.microdata.weights import fit_at, fit_attribute
 from gedp.neighbors import Log, Protection, Sqrt
-from gedp.release.estimates import psi_variance
+from gedp.neighbors.estimates import psi_variance
 
 SIGMA = 0.8
 SLOPE, BASE = Sqrt().variance_line(SIGMA)

@@ -9,8 +9,8 @@ import pytest
 from gedp.arrays import FloatArray
 from gedp.individual import clipping_bounds
 from gedp.microdata.second import GroupPrice, SecondAnswers, reach_below
+from gedp.neighbors.estimates import PsiAnswers
 from gedp.policy import Attribute, Closeness
-from gedp.release.estimates import PsiAnswers
 
 JOBS = Attribute("jobs", Closeness("sqrt", Decimal("0.5")))
 FIRST, POOL, TAU = 0.25, 1.0, 4.0

@@ -10,10 +10,10 @@ from scipy.special import expit
 
 from gedp.individual import GroupNoise, Partition, Rows, Terms
 from gedp.individual.filling import LEAST_FRACTION, most_fraction
+from gedp.neighbors.estimates import psi_variance
 from gedp.planning.choice import _of_paper, _starts, choose
 from gedp.planning.opening import CANDIDATES, assumed_sizes, candidates, choose_first, first_answers_at
 from gedp.policy import Attribute, Closeness
-from gedp.release.estimates import psi_variance
 
 JOBS = Attribute("jobs", Closeness("sqrt", Decimal("0.5")))
 POOL = Fraction("1.33")

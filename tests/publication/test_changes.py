@@ -14,7 +14,7 @@ import pytest
 import gedp
 from gedp.errors import DomainError, FaultsError
 from gedp.publication.changes import FLAGS
-from gedp.report.page import SEEDED
+from gedp.release.notices import SEEDED
 from tests.helpers.quarters import REGIONS, SECTIONS, first_quarter, release_of, second_quarter
 from tests.helpers.runs import gedp as command
 

@@ -16,11 +16,11 @@ from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table
 from gedp.errors import Refused, TableChangedError
 from gedp.ledger import Ledger
+from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.policy import Spec
 from gedp.progress import silent
-from gedp.release.estimates import ZETA
 from tests.helpers import builder
 from tests.individual.worlds import Kept
 from tests.spark.failing import KilledFirst, KilledSecond

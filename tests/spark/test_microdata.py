@@ -14,8 +14,8 @@ import gedp
 from gedp.confidential.engines.choice import on_file
 from gedp.confidential.engines.spark import SparkEngine
 from gedp.errors import Refused
-from gedp.microdata import fit, fit_microdata
-from gedp.microdata.kinds import FittedRows
+from gedp.microdata import fit_microdata, fitted
+from gedp.microdata.by_kind import FittedRows
 from gedp.passes import Batch
 from gedp.policy import Spec
 from gedp.release.parts import files_of, read_columns
@@ -72,7 +72,7 @@ class KilledInRewriting(FittedRows):
 def test_the_whole_chain_runs_on_spark(
     session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rewriting: type[FittedRows]
 ) -> None:
-    monkeypatch.setattr(fit, "FittedRows", rewriting)
+    monkeypatch.setattr(fitted, "FittedRows", rewriting)
     table = table_of(3_000)
     release = gedp.run(spec_of(), session.createDataFrame(table).repartition(4), out=tmp_path / "out")
     names = {path.name for path in release.folder.iterdir()}

@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.errors import DomainError
 from gedp.neighbors import Protection, Signed
+from gedp.normal import normal_reach
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def mu_for_chance(protection: Protection, chance: float, x: float, share: float)
     if not 0 < chance < 1:
         raise DomainError(f"a chance is a number between 0 and 1, not {chance}")
     steps = _steps_across(protection, x, share)
-    return 2 * float(ndtri((1 + chance) / 2)) / steps if steps else math.inf
+    return 2 * normal_reach(chance) / steps if steps else math.inf
 
 
 def _steps_across(protection: Protection, x: float, share: float) -> float:

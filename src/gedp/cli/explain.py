@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp.cli.series import period_option
+from gedp.cli.series_options import period_option
 
 
 def _sizes(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, list[float]]:
@@ -91,8 +91,8 @@ def command(
     from gedp.cli.output import files_of, require_other
     from gedp.explain import terminal
     from gedp.explain.facts import all_publishers, between_records, protection_groups, warnings
+    from gedp.explain.over_periods import explained_series
     from gedp.explain.released import explained_promise
-    from gedp.explain.series import explained_series
     from gedp.explain.wording import missing_sentences
     from gedp.policy import for_period, price, require_within_budget
     from gedp.policy.examples import find_spec

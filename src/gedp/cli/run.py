@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gedp.cli.engines import engine_options
-from gedp.cli.series import assumed, series_options
+from gedp.cli.series_options import assumed, series_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection

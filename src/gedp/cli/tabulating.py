@@ -11,9 +11,8 @@ from gedp.microdata.combinations import parts_of
 from gedp.microdata.comparing import NOT_AFTER, NOT_BEFORE, NOTE
 from gedp.microdata.kinds import stay_on_file
 from gedp.microdata.on_file import find_microdata, is_on_file
-from gedp.microdata.qcew import find_layout
-from gedp.microdata.qcew_sizes import is_by_size
-from gedp.microdata.series import tabulate_series
+from gedp.microdata.qcew import needed_attributes
+from gedp.microdata.series_table import tabulate_series
 from gedp.microdata.tabulate import require_keys
 from gedp.numbers import counted
 from gedp.passes import OnFile
@@ -93,8 +92,8 @@ class TableAsked:
         if self.agglvl is None:
             rows = columns_alone(release) if are_many else read_public_rows(release)
             require_keys(rows, [*self.keys, *self.where])
-        elif not are_many and not is_by_size(self.agglvl):
-            needed = list(find_layout(read_public_rows(release), self.agglvl, self.names).attributes)
+        elif not are_many:
+            needed = list(needed_attributes(release, self.agglvl, self.names) or ())
         wanted = list(dict.fromkeys(needed)) or None
         options = {**self.options, **other}
         microdata = find_microdata(release, attributes=wanted, on_file=self.reading, **options)

@@ -21,12 +21,12 @@ from gedp.errors import TableChangedError
 from gedp.individual.bounds import in_units
 from gedp.individual.classes import ClassInterval, Possible
 from gedp.neighbors import Signed
+from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau
 from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, ByPlace, Joined, Key, Reads
 from gedp.passes.lookup import Lookup
 from gedp.policy.model import PSI_SUFFIX
 from gedp.release.answered import AnyAnswered
-from gedp.release.estimates import PsiAnswers, no_clipping_tau
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,12 +10,12 @@ import pyarrow as pa
 from gedp.confidential.engines import Drawn
 from gedp.confidential.individual_rows import PlannedRows
 from gedp.confidential.mechanisms import PsiMechanism
+from gedp.neighbors.estimates import combined
 from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, Reads
 from gedp.passes.lookup import Lookup
 from gedp.policy import Data
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
-from gedp.release.estimates import combined
 
 #: Two rows of a nation have the same 128 bits with probability below 1e-24.
 WORDS_FOR_TIES = 2

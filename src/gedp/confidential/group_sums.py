@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers
+from gedp.neighbors.estimates import PsiAnswers
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid
 from gedp.release.answered import AttributeNoise
-from gedp.release.estimates import PsiAnswers
 
 
 @dataclass(frozen=True, repr=False)

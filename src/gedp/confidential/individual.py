@@ -27,6 +27,7 @@ from gedp.errors import TableChangedError
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, Partition
 from gedp.individual.charges import charge, largest_share
 from gedp.neighbors import Signed
+from gedp.neighbors.estimates import no_clipping_tau
 from gedp.noise.sums import sum_grid_for
 from gedp.passes import ByPlace, Joined, Reducible
 from gedp.planning.choice import Choice, choose, set_aside
@@ -34,7 +35,6 @@ from gedp.policy import whole_pools
 from gedp.policy.model import PSI_SUFFIX
 from gedp.release import Individual
 from gedp.release.answered import AnyAnswered, AttributeNoise
-from gedp.release.estimates import no_clipping_tau
 
 PLANNERS = 2  # attributes planned at a time
 

@@ -16,12 +16,12 @@ from gedp.errors import DomainError, Refused
 from gedp.files import require_space
 from gedp.ledger import DecidedBy, Ledger, Request, require_one_series, require_own_ledger
 from gedp.ledger.finishing import require_nothing_left
+from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import Entropy
 from gedp.policy import Spec
 from gedp.policy.codelists import read_code_lists
 from gedp.progress import Progress
 from gedp.release import ReleaseFolder, ReleaseWriter
-from gedp.release.estimates import ZETA
 from gedp.release.rehearsal import Rehearsal, RehearsalWriter
 
 LARGEST_DENOMINATOR = 10**30  # of zeta

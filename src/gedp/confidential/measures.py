@@ -32,13 +32,13 @@ from gedp.individual.classes import (
     class_of,
     class_table,
 )
+from gedp.neighbors.estimates import no_clipping_tau
 from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, ByPlace, Key, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
 from gedp.policy import COUNT, ClassQuery, CombinationQuery, Spec, Weights, set_aside
 from gedp.release.answered import AnyAnswered, AttributeNoise, mechanism_of
-from gedp.release.estimates import no_clipping_tau
 
 #: What noise is drawn for is less than was set aside by this part, so that rounding up the noise is never too much.
 MARGIN = Fraction(1, 10**8)

@@ -20,6 +20,7 @@ from gedp.confidential.tally import CellTally
 from gedp.errors import DomainError
 from gedp.individual.bounds import RAISE
 from gedp.neighbors import Linear, NeighborFunction, Signed
+from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import Grid, grid_for, psi_grid
@@ -27,7 +28,6 @@ from gedp.noise.rounding import Number, float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Attribute
 from gedp.policy.model import MOST_CONFIDENCE
-from gedp.release.estimates import PsiAnswers, no_clipping_tau
 
 BITS = 24
 #: No draw is farther than this from its mean, in standard deviations, in 10^30 draws.

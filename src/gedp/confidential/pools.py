@@ -13,9 +13,9 @@ from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import FinestCells
 from gedp.confidential.varied import VariedPsi, most_noise, varied_psi
 from gedp.individual import Partition, Terms
+from gedp.neighbors.estimates import ZETA, no_clipping_tau
 from gedp.planning.opening import choose_first
 from gedp.policy import Attribute, Spec, pools
-from gedp.release.estimates import ZETA, no_clipping_tau
 
 #: What is planned with is less than the pool by this part, so that rounding toward more noise is never too much.
 MARGIN = 1e-8

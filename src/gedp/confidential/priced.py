@@ -18,10 +18,10 @@ from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.confidential.tally import CellSums, CellTally, ClippedCells, Clipping, DrawnCells
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
+from gedp.neighbors.estimates import psi_variance
 from gedp.passes import ByPlace, Joined, Key
 from gedp.policy import Query
 from gedp.release.answered import AnyAnswered, AttributeNoise
-from gedp.release.estimates import psi_variance
 
 
 @dataclass(frozen=True, repr=False)

@@ -13,13 +13,13 @@ from gedp.errors import DomainError
 from gedp.individual.bounds import RAISE, clipping_bounds
 from gedp.individual.filling import LEAST_FRACTION, LEAST_LEFT, LEAST_SECOND
 from gedp.neighbors import Linear, NeighborFunction, Signed
+from gedp.neighbors.estimates import PsiAnswers
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.rounding import float_up
 from gedp.noise.sums import sum_grid_for
 from gedp.noise.varied import VariedGrid, varied_psi_grid
 from gedp.policy import Attribute
-from gedp.release.estimates import PsiAnswers
 
 _ROUND_UP = 1 + 2.0**-50
 #: How much less noise than a grid carries the largest bound has, so that rounding a price is never too much.

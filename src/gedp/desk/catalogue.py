@@ -12,11 +12,11 @@ from gedp.desk.source import NONE, ChangeOffer, Facts, FinishedTable, MadeTable,
 from gedp.errors import DomainError, FaultsError
 from gedp.explain.released import released_promise
 from gedp.explain.wording import missing_sentences
-from gedp.industries import INDUSTRY_LEVELS, NAICS
+from gedp.known_codes import TREES
 from gedp.margins import with_margin
 from gedp.microdata import Microdata
 from gedp.microdata.cells import PublicRows
-from gedp.microdata.classes import class_names
+from gedp.microdata.class_fit import class_names
 from gedp.microdata.ratios import BUILT_IN, parse_ratios
 from gedp.microdata.tabulate import known_keys, with_wholes
 from gedp.policy import COUNT
@@ -25,11 +25,8 @@ from gedp.publication.quality import Quality
 from gedp.publication.ratios import with_ratios
 from gedp.release import Labels, Manifest
 from gedp.release.estimated import with_formula
+from gedp.release.notices import SEEDED, SYNTHETIC
 from gedp.report import check, strength, use
-from gedp.report.page import SEEDED, SYNTHETIC
-
-INDUSTRY = "industry"
-LONGEST_INDUSTRY = 6  # digits
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,14 +62,15 @@ class Catalogue:
 
     @cached_property
     def dimensions(self) -> Mapping[str, tuple[str, ...]]:
-        """Keys that nest, coarse to fine, under a name: hierarchies of the spec, industries, columns and groupings."""
+        """Keys that nest, coarse to fine, under a name: hierarchies of the spec, known codes, columns and groupings."""
         spec, found = self.public_rows.spec, dict[str, tuple[str, ...]]()
         for name, keys in spec.hierarchies.items():
             found[name] = tuple(filter(self._knows, keys))
-        if self._knows(NAICS) and not any(NAICS in keys for keys in found.values()):
-            levels = (*INDUSTRY_LEVELS, *(f"{NAICS}{digit}" for digit in range(3, LONGEST_INDUSTRY)))
-            coarser = [key for key in levels if self._knows(key) and self._count(key) < self._count(NAICS)]
-            found[INDUSTRY] = (*coarser, NAICS)
+        for tree in TREES:
+            if self._knows(tree.column) and not any(tree.column in keys for keys in found.values()):
+                count = self._count(tree.column)
+                coarser = [key for key in tree.coarser if self._knows(key) and self._count(key) < count]
+                found[tree.dimension] = (*coarser, tree.column)
         taken = {key for keys in found.values() for key in keys}
         for column in spec.data.public:
             of_column = [name for name in spec.groupers if steps_to(name, spec.groupers)[0].column == column]
@@ -145,8 +143,8 @@ class Catalogue:
 
     def title(self, name: str) -> str:
         """What people call a key or a dimension."""
-        is_unnamed = name == INDUSTRY and name not in self.labels.spec.labels
-        return self.labels.title(NAICS if is_unnamed else name)
+        column = next((tree.column for tree in TREES if tree.dimension == name), name)
+        return self.labels.title(name if name in self.labels.spec.labels else column)
 
     def heading(self, figure: str, formula: str | None = None) -> str:
         """What people call a figure, what it is counted in, and how it is computed, if it is."""
@@ -196,7 +194,7 @@ class Catalogue:
         return self.public_rows.knows(key) and self._has_codes(key)
 
     def _has_codes(self, key: str) -> bool:
-        """Whether all rows have a code: not every column called naics holds industries."""
+        """Whether all rows have a code: not every column that is called naics holds industries."""
         try:
             self.public_rows.key(key)
         except (FaultsError, DomainError):

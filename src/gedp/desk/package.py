@@ -29,7 +29,7 @@ from gedp.publication.changes import FLAGS
 from gedp.publication.chosen import COLUMNS, NAME
 from gedp.publication.package import DESCRIPTION, format_of, package_files
 from gedp.publication.plain import plain
-from gedp.report.page import SEEDED, SYNTHETIC
+from gedp.release.notices import SEEDED, SYNTHETIC
 
 WITHHELD = "withheld"
 READ = ("parquet", "csv")  # the formats that tables are read from, the first one that there is

@@ -3,7 +3,7 @@
 from html import escape
 
 from gedp.desk.source import DeskSource
-from gedp.report.page import SEEDED
+from gedp.release.notices import SEEDED
 from gedp.web import fill
 
 MADE = (

@@ -25,8 +25,8 @@ from gedp.explain.facts import (
     titled,
     warnings,
 )
+from gedp.explain.over_periods import explained_series
 from gedp.explain.released import explained_promise
-from gedp.explain.series import explained_series
 from gedp.explain.wording import (
     existence_sentences,
     missing_sentences,
@@ -36,6 +36,7 @@ from gedp.explain.wording import (
     record_sentence,
 )
 from gedp.folding import named
+from gedp.markup import html_table
 from gedp.numbers import fixed, size
 from gedp.policy import PriceList, Spec, price
 from gedp.release import Labels, Manifest
@@ -119,7 +120,7 @@ def _people(groups: tuple[ProtectionGroup, ...], prices: PriceList) -> list[str]
         if group.person is not None:
             layout = person_table(group, prices.total)
             caption = f"A person who contributes {size(group.person)} to {named(group.names)} hides (spec)"
-            tables.append(web.table(caption, layout.headings, layout.rows))
+            tables.append(html_table(caption, layout.headings, layout.rows))
     return ["<h2>People inside an establishment</h2>", *tables] if tables else []
 
 
@@ -127,7 +128,7 @@ def _records(x: Record, y: Record, apart: RecordDistance, words: Words) -> str:
     rows = [
         [words.attribute(name), size(x[name]), size(y[name]), fixed(steps, 0)] for name, steps in apart.steps_of.items()
     ]
-    table = web.table("Steps of γ in each attribute (spec)", ["attribute", "record", "against", "steps"], rows)
+    table = html_table("Steps of γ in each attribute (spec)", ["attribute", "record", "against", "steps"], rows)
     return f"<h2>One record against another</h2>{table}<p>{escape(record_sentence(apart))}</p>"
 
 
@@ -147,10 +148,10 @@ def _prices(spec: Spec, prices: PriceList, words: Words) -> str:
     if importance := importance_table(spec, words):
         caption = "Importance of each query and attribute"
         said = escape(pool_sentence(prices, words))
-        asked = f"{web.table(caption, importance.headings, importance.rows)}<p>{said}</p>"
+        asked = f"{html_table(caption, importance.headings, importance.rows)}<p>{said}</p>"
         whose = "all answers about each attribute"
     layout = price_table(prices, words)
-    costs = web.table(f"μ of {whose}: {in_all}", layout.headings, layout.rows, layout.totals)
+    costs = html_table(f"μ of {whose}: {in_all}", layout.headings, layout.rows, layout.totals)
     return f"<h2>What it costs</h2>{asked}{costs}"
 
 

@@ -1,7 +1,7 @@
 """What a release promises, and all releases from the same data together, in sentences that whoever shows it shares."""
 
 from gedp.accounting.composition import power
-from gedp.explain.series import charged_sentences
+from gedp.explain.over_periods import charged_sentences
 from gedp.explain.wording import promise_sentence
 from gedp.ledger.amounts import mu_up
 from gedp.numbers import bound, counted

@@ -18,7 +18,7 @@ import numpy as np
 from gedp.arrays import BoolArray, CodeArray, FloatArray, sum_by
 from gedp.individual.rows import Rows
 from gedp.neighbors import Linear, NeighborFunction, Protection, Signed
-from gedp.release.estimates import psi_variance
+from gedp.neighbors.estimates import psi_variance
 
 #: Of what its members have left, the least that a group takes.
 LEAST_FRACTION = 0.02

@@ -11,8 +11,8 @@ from gedp.arrays import MOST_UNITS, FloatArray
 from gedp.individual.bounds import ClippingBounds, For, apart, clipping_bounds
 from gedp.individual.filling import Terms
 from gedp.neighbors import NeighborFunction, Signed
+from gedp.neighbors.estimates import PsiAnswers, psi_variance
 from gedp.policy import Attribute
-from gedp.release.estimates import PsiAnswers, psi_variance
 
 
 @dataclass(frozen=True, repr=False)

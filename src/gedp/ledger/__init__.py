@@ -10,7 +10,7 @@ drawn.
     export       its entries as files for other programs
     store        the SQLite file
     limits       the budgets that a release has to keep
-    series       whether it fits the periods that the ledger holds
+    series_rules whether it fits the periods that the ledger holds
     judging      whether a release may be recorded
     ledger       reserve, commit, abandon, decide
     finding      which ledger is a dataset's

@@ -10,7 +10,7 @@ from gedp.ledger.amounts import mu_down
 from gedp.ledger.contents import Doubt
 from gedp.ledger.entries import Decision, InSeries
 from gedp.ledger.limits import limits_of, over_budget
-from gedp.ledger.series import require_fitting
+from gedp.ledger.series_rules import require_fitting
 from gedp.ledger.state import LedgerState
 from gedp.neighbors import Protection, Signed
 from gedp.neighbors.combine import is_narrower

@@ -33,7 +33,7 @@ from gedp.ledger.entries import (
 )
 from gedp.ledger.judging import DecidedBy, Request, judge, left_after, require_line
 from gedp.ledger.limits import limits_of
-from gedp.ledger.series import require_one_period
+from gedp.ledger.series_rules import require_one_period
 from gedp.ledger.state import CombinedPromise, LedgerState, RecordedRelease, state_of
 from gedp.ledger.store import LedgerBrokenError, LedgerError
 

@@ -7,7 +7,7 @@ there are: see `measured` for what can be published then.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -15,18 +15,15 @@ import pyarrow.compute
 
 from gedp.arrays import BoolArray, CodeArray, IntArray, label_codes
 from gedp.errors import Fault, FaultsError
-from gedp.industries import INDUSTRY_LEVELS, NAICS, ancestor_of
+from gedp.known_codes import TREE_OF_LEVEL, TREES
 from gedp.microdata.combining import combinations, joined
 from gedp.microdata.keys import TOTAL_KEY, encoded, first_characters, possible_cells, unknown_codes
+from gedp.microdata.kinds import Kinds
 from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
 from gedp.policy.chosen import chosen_attributes
 from gedp.policy.section import nearest
 from gedp.release import ProtectedAnswers
 
-if TYPE_CHECKING:
-    from gedp.microdata.kinds import Kinds
-
-SECTOR_DIGITS = 2  # of a NAICS code that say all of these
 MOST_PREFIXES = 24  # keys of first characters that are remembered
 
 #: A filter: of every key, the codes that pass. No keys let everything pass.
@@ -76,7 +73,7 @@ class PublicRows:
     _keys: dict[str, tuple[CodeArray, list[str]]] = field(default_factory=dict)
     _cells: dict[tuple[Sequence[str], ...], Cells] = field(default_factory=dict)
     _answers: dict[str, pa.Table] = field(default_factory=dict)  # of every query, for all attributes
-    kinds: "Kinds | None" = None  # where establishments stay on file, and a row stands for all of a kind
+    kinds: Kinds | None = None  # where establishments stay on file, and a row stands for all of a kind
 
     @property
     def table(self) -> pa.Table:
@@ -130,7 +127,7 @@ class PublicRows:
         if grouper is not None:
             held = self._holding(grouper.column, grouper.prefix)
             return self.derived(held or grouper.column, lambda texts: self._lookup(grouper, texts))
-        return self.derived(column, lambda texts: self._industries(name, column, texts))
+        return self.derived(column, lambda texts: self._at_level(name, column, texts))
 
     def _forget_prefixes(self) -> None:
         """Leaves only the last keys that are prefixes and nothing else: whoever asks for all would fill the memory."""
@@ -151,7 +148,8 @@ class PublicRows:
         if grouper is not None and grouper.columns:
             return grouper.columns if all(map(self.knows, grouper.columns)) else None
         if grouper is None:
-            held = self._holding(NAICS, SECTOR_DIGITS) if name in INDUSTRY_LEVELS else None
+            tree = TREE_OF_LEVEL.get(name)
+            held = self._holding(tree.column, tree.decisive) if tree else None
         elif (held := self._holding(grouper.column, grouper.prefix)) is None and grouper.column in self.spec.groupers:
             return self.columns_of(grouper.column)
         return None if held is None else (held,)
@@ -199,9 +197,11 @@ class PublicRows:
         return f"{there_are}: {self._known(columns)}"
 
     def _known(self, columns: Sequence[str]) -> str:
-        more = [*filter(self.knows, self.spec.groupers), *(INDUSTRY_LEVELS if NAICS in columns else ())]
-        prefixes = [f"the first characters of a column, as in {NAICS}3"] if NAICS in columns else []
-        return ", ".join(dict.fromkeys([*columns, *more, *prefixes])) or "nothing but the total"
+        trees = [tree for tree in TREES if tree.column in columns]
+        levels = [level for tree in trees for level in tree.levels]
+        prefixes = [f"the first characters of a column, as in {tree.column}3" for tree in trees]
+        known = [*columns, *filter(self.knows, self.spec.groupers), *levels, *prefixes]
+        return ", ".join(dict.fromkeys(known)) or "nothing but the total"
 
     def attributes(self, chosen: Sequence[str] | None = None) -> list[str]:
         """The attributes of the release in its order, or the chosen ones."""
@@ -297,9 +297,14 @@ class PublicRows:
         labels, of_text = label_codes(derive(texts))
         return of_text[codes], labels
 
-    def _industries(self, level: str, column: str, texts: Sequence[str]) -> list[str]:
-        """The domain, supersector or sector of NAICS codes."""
-        found = [ancestor_of(text, INDUSTRY_LEVELS[level]) for text in texts]
+    def texts(self, key: str, groups: Cells) -> pa.Array:
+        """The text of a key for every group that was asked for."""
+        return pa.array(self.key(key)[1], pa.string()).take(pa.array(groups.codes[key][groups.asked_for]))
+
+    def _at_level(self, level: str, column: str, texts: Sequence[str]) -> list[str]:
+        """The codes at a level of a known classification."""
+        tree = TREE_OF_LEVEL[level]
+        found = [tree.ancestor(text, tree.levels[level]) for text in texts]
         unknown = found.count(None)
         if unknown:
             fault = Fault("by", f"{unknown} of {len(texts)} codes in column {column} have no {level}", "Use a map file")

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gedp.arrays import BoolArray, CodeArray, FloatArray, multiples, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.classes import (
+from gedp.microdata.class_fit import (
     ClassAnswers,
     ClassFit,
     Known,
@@ -22,7 +22,7 @@ from gedp.microdata.classes import (
     require_same_groups,
 )
 from gedp.microdata.constraints.rounding import Grouping, round_rows
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import Totals
 from gedp.microdata.row_totals import totals_of_rows
 from gedp.policy import COUNT, Spec
@@ -42,7 +42,7 @@ def asked_by_class(spec: Spec, by: Sequence[str]) -> list[str]:
     return [name for name in (COUNT, *spec.policy.attributes) if name in found]
 
 
-def possible_by_class(microdata: Microdata, by: Sequence[str]) -> list[str]:
+def possible_by_class(microdata: MicrodataFit, by: Sequence[str]) -> list[str]:
     """What was asked by classes that a grouping with classes can be made for."""
     return [
         name
@@ -68,7 +68,7 @@ def require_class_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
 
 
 def class_totals(
-    microdata: Microdata, by: Sequence[str], names: Sequence[str]
+    microdata: MicrodataFit, by: Sequence[str], names: Sequence[str]
 ) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
     """The keys of every group of a grouping with classes, and what was asked about it, in the same order."""
     possible = possible_by_class(microdata, by)
@@ -81,26 +81,26 @@ def class_totals(
         values, kind = table.totals, _kind(microdata, name)
         if microdata.constraints.named:
             values, kind = _constrained(microdata, fit, by, name), "unconstrained"
-        keys = keys or {key: _texts(table.public_rows, key, table.groups) for key in by}
+        keys = keys or {key: table.public_rows.texts(key, table.groups) for key in by}
         totals[name] = Totals(values, table.variances, kind)
         table.public_rows.forget_cells(KEPT_CELLS)
     return keys, totals
 
 
-def fit_classes(microdata: Microdata, name: str) -> ClassFit:
+def fit_classes(microdata: MicrodataFit, name: str) -> ClassFit:
     """All tables by classes of one thing that was asked by classes, fitted once."""
     if name not in microdata.class_fits:
         microdata.class_fits[name] = _fit(microdata, name)
     return microdata.class_fits[name]
 
 
-def _tables(microdata: Microdata, name: str) -> Sequence[ClassAnswers]:
+def _tables(microdata: MicrodataFit, name: str) -> Sequence[ClassAnswers]:
     """The same as `_answers`, read once where they were fitted."""
     fit = microdata.class_fits.get(name)
     return _answers(microdata.public_rows, name) if fit is None else fit.tables
 
 
-def _fit(microdata: Microdata, name: str) -> ClassFit:
+def _fit(microdata: MicrodataFit, name: str) -> ClassFit:
     tables = _answers(microdata.public_rows, name)
     known = [_known(microdata, each.query.public, name) for each in tables]
     for table, each in zip(tables, known, strict=True):
@@ -114,7 +114,7 @@ def _answers(public_rows: PublicRows, name: str) -> list[ClassAnswers]:
     return [read_class_answers(public_rows, query, name) for query in queries if name in query.asked]
 
 
-def _known(microdata: Microdata, public: Sequence[str], name: str) -> Known | None:
+def _known(microdata: MicrodataFit, public: Sequence[str], name: str) -> Known | None:
     """What public groups add up to: public numbers of establishments, or the totals of the microdata."""
     if name == COUNT:
         return public_numbers(microdata.public_rows, public)
@@ -124,14 +124,14 @@ def _known(microdata: Microdata, public: Sequence[str], name: str) -> Known | No
     return Known(found.estimate, np.nan_to_num(found.variance))
 
 
-def _kind(microdata: Microdata, name: str) -> str:
+def _kind(microdata: MicrodataFit, name: str) -> str:
     """Numbers of establishments have exact errors; sums are fitted to totals whose errors may be estimated."""
     if name == COUNT:
         return "exact"
     return "exact" if name in microdata.fits and microdata.fits[name].exact else "estimated"
 
 
-def _constrained(microdata: Microdata, fit: ClassFit, by: Sequence[str], name: str) -> FloatArray:
+def _constrained(microdata: MicrodataFit, fit: ClassFit, by: Sequence[str], name: str) -> FloatArray:
     """Numbers of establishments or sums that are not negative, or whole units, as the microdata are."""
     if len(fit.tables) > 1:
         problem = "several tables by classes would have to stay in agreement"
@@ -175,7 +175,7 @@ def nonnegative(
 
 
 def _not_determined(
-    microdata: Microdata, by: Sequence[str], names: Sequence[str], possible: Sequence[str]
+    microdata: MicrodataFit, by: Sequence[str], names: Sequence[str], possible: Sequence[str]
 ) -> FaultsError:
     """Says what can be asked for instead; `possible` is what there is by these very keys."""
     alike: dict[str, list[str]] = {}
@@ -187,7 +187,7 @@ def _not_determined(
     return FaultsError(microdata.public_rows.source.name, faults)
 
 
-def _instead(microdata: Microdata, by: Sequence[str], name: str, possible: Sequence[str]) -> str:
+def _instead(microdata: MicrodataFit, by: Sequence[str], name: str, possible: Sequence[str]) -> str:
     """What to ask for in the place of a figure that no answers determine: nothing that would be refused too."""
     spec = microdata.public_rows.spec
     if made := [" x ".join(query.by) for query in spec.class_queries if name in query.asked]:
@@ -198,7 +198,3 @@ def _instead(microdata: Microdata, by: Sequence[str], name: str, possible: Seque
     hints += [f"leave out {' and '.join(classes)}"] if is_known_without else []
     hint = ", or ".join(hints) or "name other keys"
     return f"{hint[0].upper()}{hint[1:]}"
-
-
-def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:
-    return pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(groups.codes[key]))

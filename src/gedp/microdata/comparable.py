@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.keys import first_characters
 from gedp.policy import Spec
 
@@ -11,7 +11,7 @@ INDEPENDENT = "Errors of a change are known where the noise of both was drawn se
 
 
 def require_comparable(
-    new: Microdata, old: Microdata, keys: Iterable[str], attributes: Sequence[str] | None = None
+    new: MicrodataFit, old: MicrodataFit, keys: Iterable[str], attributes: Sequence[str] | None = None
 ) -> None:
     """Refuses microdata whose changes by these keys would mean nothing, or have other errors; all faults in one error.
 
@@ -26,7 +26,7 @@ def require_comparable(
         raise FaultsError(f"{new.public_rows.source.name} against {old.public_rows.source.name}", faults)
 
 
-def _independence(new: Microdata, old: Microdata) -> Iterator[Fault]:
+def _independence(new: MicrodataFit, old: MicrodataFit) -> Iterator[Fault]:
     """What would make the errors of both the same error, or none."""
     one, other = new.public_rows.source, old.public_rows.source
     if one is other or (one.manifest.files and one.manifest.files == other.manifest.files):
@@ -40,7 +40,7 @@ def _independence(new: Microdata, old: Microdata) -> Iterator[Fault]:
         yield Fault("fixed", problem, "Fit each to the totals of its own period, or to none")
 
 
-def _fixed_totals(microdata: Microdata) -> dict[tuple[str, frozenset[str]], dict[tuple[str, ...], float]]:
+def _fixed_totals(microdata: MicrodataFit) -> dict[tuple[str, frozenset[str]], dict[tuple[str, ...], float]]:
     """The public totals that microdata were fitted to: of every attribute and grouping, those of its groups."""
     found: dict[tuple[str, frozenset[str]], dict[tuple[str, ...], float]] = {}
     for name, every in microdata.constraints.fixed.items():
@@ -56,7 +56,7 @@ def _is_same(now: Mapping[tuple[str, ...], float], before: Mapping[tuple[str, ..
     return bool(shared) and all(now[group] == before[group] for group in shared)
 
 
-def _order(new: Microdata, old: Microdata) -> Iterator[Fault]:
+def _order(new: MicrodataFit, old: MicrodataFit) -> Iterator[Fault]:
     """Periods that go backwards, or that are not of one length. Two releases of one period may be compared."""
     now, before = (each.public_rows.source.manifest.period for each in (new, old))
     if now is None or before is None:
@@ -67,7 +67,7 @@ def _order(new: Microdata, old: Microdata) -> Iterator[Fault]:
         yield Fault("period", f"{before} is later than {now}", "Swap them: changes are since the earlier one")
 
 
-def _units(new: Microdata, old: Microdata, names: Sequence[str]) -> Iterator[Fault]:
+def _units(new: MicrodataFit, old: MicrodataFit, names: Sequence[str]) -> Iterator[Fault]:
     """Attributes of the same name that are counted in different units."""
     labels, before = new.public_rows.spec.labels, old.public_rows.spec.labels
     for name in names:
@@ -77,7 +77,7 @@ def _units(new: Microdata, old: Microdata, names: Sequence[str]) -> Iterator[Fau
             yield Fault(f"labels.{name}", problem, "Leave it out, or compare releases that count alike")
 
 
-def _grouping(new: Microdata, old: Microdata, key: str) -> Iterator[Fault]:
+def _grouping(new: MicrodataFit, old: MicrodataFit, key: str) -> Iterator[Fault]:
     """A key that means different groups under the same name."""
     if _meaning(key, new.public_rows.spec) != _meaning(key, old.public_rows.spec):
         yield Fault("by", f"{key!r} is not the same grouping in both releases", "Use one that both define alike")

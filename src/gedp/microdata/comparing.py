@@ -14,7 +14,8 @@ from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import Where
 from gedp.microdata.changes import Figures, difference, figure_columns, is_clearly_positive, is_significant, percentage
 from gedp.microdata.comparable import require_comparable
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
+from gedp.microdata.keys import grouping_keys
 from gedp.microdata.ratios import KINDS, Ratio, parse_ratios
 from gedp.microdata.tabulate import tabulate
 from gedp.release.estimated import FORMULA, formulas_of
@@ -35,8 +36,8 @@ NO_BASE = "no percentage: the earlier figure is not clearly above 0"
 
 
 def change(
-    new: Microdata,
-    old: Microdata,
+    new: MicrodataFit,
+    old: MicrodataFit,
     by: str | Sequence[str],
     attributes: str | Sequence[str] | None = None,
     confidence: float | None = None,
@@ -86,7 +87,7 @@ def shared_lines(tables: Sequence[pa.Table]) -> list[pa.Table]:
 
 def free_keys(by: str | Sequence[str], own: Sequence[str]) -> list[str]:
     """The keys of a grouping, none of which is called like one of our own columns."""
-    keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    keys = grouping_keys(by)
     hint = "Make a map or a prefix of it with another name"
     faults = [Fault("by", f"{key!r} is also the name of a column of changes", hint) for key in keys if key in own]
     if faults:

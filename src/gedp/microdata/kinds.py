@@ -1,7 +1,7 @@
 """Establishments with the same public columns together: what a fit to a large release keeps of them in memory.
 
 The rows stay on file. Passes over them, wherever these run, find what the answers for the rows of every kind add up to,
-and at the end write the fitted rows. In between, the fit is one of kinds: see `pooled`.
+and at the end write the fitted rows. In between, the fit is one of kinds: see `by_kind`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,19 +10,14 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes, max_by, sum_by
 from gedp.errors import TableChangedError
-from gedp.microdata.cells import Cells, PublicRows, columns_alone
 from gedp.microdata.in_step import InStep
-from gedp.microdata.pooled import CellsAt, RowsOfCells, RowVariances
 from gedp.passes import Batch, ByPlace, Key, OnFile, Pass, Reads, Reducible, StoredRows
 from gedp.passes.lookup import Lookup, make_lookup
 from gedp.policy import Spec
 from gedp.policy.model import PSI_SUFFIX
-from gedp.release import ReleaseFolder
-from gedp.release.answered import IDENTITY
 
 COUNT, BELOW = "rows", "below"
 MOST_IN_MEMORY = 100_000_000  # values of establishments, of about 70 bytes each while they are fitted
@@ -99,18 +94,6 @@ def stay_on_file(spec: Spec, establishments: int, on_file: OnFile | None) -> boo
     return on_file.always or establishments * len(spec.asked) > MOST_IN_MEMORY
 
 
-def read_kinds(release: ReleaseFolder, on_file: OnFile) -> PublicRows:
-    """The establishments of a release, by kind; they themselves stay on file."""
-    spec = release.manifest.spec
-    named = columns_alone(release)
-    keys = dict.fromkeys(key for query in spec.queries if not query.is_identity for key in query.by)
-    of_keys = (column for key in keys for column in named.columns_of(key) or ())
-    columns = list(dict.fromkeys(of_keys)) or list(spec.data.public[:1])
-    texts, counts = on_file.open(release.folder / IDENTITY).combinations(columns)
-    kinds = Kinds(release.folder / IDENTITY, on_file, texts, counts, spec.asked)
-    return PublicRows(release, spec, True, True, [pa.table(dict(texts))], kinds=kinds)
-
-
 def need_all_rows(spec: Spec) -> list[str]:
     """Why the rows of a release cannot stay on file while they are fitted; nothing where they can."""
     by_row = {name for query in spec.queries if query.is_identity for name in query.attributes}
@@ -144,8 +127,8 @@ class _Together:
         kind, count = batch.cells, self.kinds.count
         return ByPlace(
             {COUNT: np.bincount(kind, minlength=count)},
-            highest={name: max_by(kind, _column(batch, name), count) for name in self.reads.plain},
-            summed={name: sum_by(kind, _column(batch, name), count) for name in self.attributes},
+            highest={name: max_by(kind, column_of(batch, name), count) for name in self.reads.plain},
+            summed={name: sum_by(kind, column_of(batch, name), count) for name in self.attributes},
         )
 
 
@@ -177,41 +160,11 @@ class _Parted:
         added: dict[Key, IntArray] = {COUNT: np.bincount(kind, minlength=count)}
         summed: dict[Key, FloatArray] = {}
         for number, line in enumerate(self.lines):
-            at = line.slope * _column(batch, line.attribute) + line.base
+            at = line.slope * column_of(batch, line.attribute) + line.base
             below = np.flatnonzero(at <= line.limit[kind])
             added[number, BELOW] = np.bincount(kind[below], minlength=count)
             summed[number, BELOW] = sum_by(kind[below], at[below], count)
         return ByPlace(added, summed=summed)
-
-
-class RowsOnFile(RowsOfCells):
-    """Answers that are looked at in a pass, round after round; fits of several attributes share their passes."""
-
-    def __init__(self, kinds: Kinds, attribute: str, cells: Cells, slope: float, base: float) -> None:
-        self._kinds, self._attribute, self._cells = kinds, attribute, cells
-        rows = np.bincount(cells.of_row, weights=kinds.counts, minlength=cells.count).astype(np.int64)
-        together = kinds.together(attribute)
-        self._of_all = slope * together.sums + base * kinds.counts
-        sums = sum_by(cells.of_row, together.sums, cells.count)
-        super().__init__(rows, sums, max_by(cells.of_row, together.highest, cells.count), slope, base)
-        self.start()
-
-    def seen(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Looks at all rows."""
-        below, above = (sum_by(self._cells.of_row, each, self._cells.count) for each in self._by_kind(limit))
-        return below, above
-
-    def of_rows(self, at: CellsAt) -> FloatArray:
-        """The variance of what the answers of every kind add up to."""
-        each, of_kind = self.each(at), self._cells.of_row
-        below, above = self._by_kind(self.limits(at.multipliers))
-        is_low = each.growth[of_kind] == 0
-        return each.least[of_kind] * np.where(is_low, self._kinds.counts, below) + each.growth[of_kind] * above
-
-    def _by_kind(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-        line = LineUpTo(self._attribute, self.slope, self.base, limit[self._cells.of_row])
-        below, of_below = self._kinds.parting.ask(line)
-        return below, self._of_all - of_below
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,49 +182,11 @@ class Sums:
     def __call__(self, batch: Batch) -> ByPlace:
         """What these rows come to."""
         kind, count = batch.cells, self.kinds.count
-        sums: dict[Key, FloatArray] = {name: sum_by(kind, _column(batch, name), count) for name in self.columns}
+        sums: dict[Key, FloatArray] = {name: sum_by(kind, column_of(batch, name), count) for name in self.columns}
         return ByPlace({COUNT: np.bincount(kind, minlength=count)}, summed=sums)
 
 
-@dataclass(frozen=True, repr=False)
-class FittedRows:
-    """The rows with fitted values in the place of their answers."""
-
-    kinds: Lookup
-    kept: Sequence[str]
-    values: "Mapping[str, FittedValues]"
-
-    @property
-    def reads(self) -> Reads:
-        """Public columns, estimates and the kinds of the rows."""
-        return Reads(plain=(*self.kept, *self.values), cells=self.kinds)
-
-    @property
-    def numbers(self) -> Sequence[str]:
-        """The attributes."""
-        return list(self.values)
-
-    def __call__(self, batch: Batch) -> pa.Table:
-        """Fitted rows."""
-        kept = [batch.plain.column(name) for name in self.kept]
-        fitted = [pa.array(of(_column(batch, name), batch.cells)) for name, of in self.values.items()]
-        return pa.Table.from_arrays([*kept, *fitted], [*self.kept, *self.values])
-
-
-@dataclass(frozen=True, repr=False)
-class FittedValues:
-    """The fitted values of one attribute: answers, moved by as much as their variances say."""
-
-    cell: CodeArray  # of every kind
-    moved: FloatArray  # by cell, in variances
-    each_row: RowVariances
-
-    def __call__(self, answers: FloatArray, kind: CodeArray) -> FloatArray:
-        """Of some rows of these kinds."""
-        cell = self.cell[kind]
-        return answers + self.moved[cell] * self.each_row(answers, cell)
-
-
-def _column(batch: Batch, name: str) -> FloatArray:
+def column_of(batch: Batch, name: str) -> FloatArray:
+    """A column of numbers of some rows."""
     column: FloatArray = batch.plain.column(name).to_numpy(zero_copy_only=False)
     return column

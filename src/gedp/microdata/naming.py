@@ -7,7 +7,7 @@ as taken if it differs in nothing but case, spaces, punctuation or signs that ar
 from collections.abc import Iterator, Sequence
 
 from gedp.errors import Fault, FaultsError
-from gedp.industries import INDUSTRY_LEVELS
+from gedp.known_codes import TREE_OF_LEVEL
 from gedp.microdata.changes import figure_columns
 from gedp.microdata.ratios import BUILT_IN, BUILT_IN_TITLES, Ratio
 from gedp.policy import COUNT, Spec
@@ -58,7 +58,7 @@ def _names(spec: Spec) -> Iterator[str]:
     """What a release and its pages call attributes, keys and counts, and their changes."""
     labels, policy = Labels(spec), spec.policy
     figures = [*policy.attributes, *policy.wholes, *spec.combinations, COUNT]
-    keys = [*spec.data.public, *spec.groupers, *spec.classes, *spec.hierarchies, *INDUSTRY_LEVELS]
+    keys = [*spec.data.public, *spec.groupers, *spec.classes, *spec.hierarchies, *TREE_OF_LEVEL]
     yield from (ESTABLISHMENT, *([spec.data.id] if spec.data.id else []))
     yield from (attribute.column for attribute in policy.attributes.values())
     yield from (name + suffix for name in policy.attributes for suffix in OWN_SUFFIXES)

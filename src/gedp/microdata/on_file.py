@@ -14,7 +14,8 @@ from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.constraints.fixed import Given, read_totals
-from gedp.microdata.fit import FIXED_TOTALS, Microdata, fit_microdata
+from gedp.microdata.fit import Microdata, fit_microdata
+from gedp.microdata.fitted import FIXED_TOTALS
 from gedp.microdata.kinds import stay_on_file
 from gedp.microdata.weights import AttributeFit
 from gedp.passes import OnFile

@@ -9,15 +9,15 @@ import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
+from gedp.microdata.by_kind import RowsOnFile
 from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.kinds import RowsOnFile
 from gedp.microdata.pooled import RowsInMemory, RowsOfCells
 from gedp.microdata.second import GroupPrice, SecondAnswers
 from gedp.neighbors import Log, NeighborFunction, Protection
+from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau, psi_variance
 from gedp.policy import Attribute, Query, pools
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
 from gedp.release import ProtectedAnswers
-from gedp.release.estimates import PsiAnswers, no_clipping_tau, psi_variance
 from gedp.release.reader import NOISE
 
 

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtri
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.normal import normal_reach
 from gedp.policy.formulas import parse_formula
 from gedp.policy.names import folded
 
@@ -144,7 +144,7 @@ def estimate(ratio: Ratio, totals: Mapping[str, Totals], confidence: float) -> E
     would be unbounded.
     """
     with np.errstate(over="ignore", invalid="ignore"):  # of denominators that are nearly 0
-        return _estimate(ratio, totals, float(ndtri((1 + confidence) / 2)))
+        return _estimate(ratio, totals, normal_reach(confidence))
 
 
 def _estimate(ratio: Ratio, totals: Mapping[str, Totals], z: float) -> Estimates:

@@ -2,13 +2,13 @@
 
 from gedp.arrays import sum_by
 from gedp.microdata.cells import Cells
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import Totals
 from gedp.microdata.variances import group_variances
 from gedp.policy.model import CONSTRAINTS
 
 
-def totals_of_rows(microdata: Microdata, name: str, groups: Cells) -> Totals:
+def totals_of_rows(microdata: MicrodataFit, name: str, groups: Cells) -> Totals:
     """The totals of an attribute that has values of the rows, for any groups of rows."""
     fit, cells = microdata.fits[name], microdata.public_rows.cells_of(name)
     variance, of_cell = group_variances(fit, cells, groups), cells.inside(groups)

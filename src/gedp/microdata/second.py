@@ -16,8 +16,8 @@ import numpy as np
 from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
 from gedp.individual.filling import LEAST_SECOND
 from gedp.neighbors import Signed
+from gedp.neighbors.estimates import PsiAnswers, combined
 from gedp.policy import Attribute
-from gedp.release.estimates import PsiAnswers, combined
 
 #: How far weights may be from those of the precisions as drawn: an answer that hardly exists must hardly count.
 FURTHEST = 4.0

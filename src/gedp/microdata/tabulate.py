@@ -9,8 +9,8 @@ from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
-from gedp.microdata.fit import Microdata
-from gedp.microdata.keys import unknown_codes
+from gedp.microdata.fitted import MicrodataFit
+from gedp.microdata.keys import grouping_keys, unknown_codes
 from gedp.microdata.naming import require_own_names
 from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, in_parts, parse_ratios
 from gedp.microdata.row_totals import totals_of_rows
@@ -19,7 +19,7 @@ from gedp.release.estimated import FORMULA
 
 
 def tabulate(
-    microdata: Microdata,
+    microdata: MicrodataFit,
     by: str | Sequence[str],
     attributes: str | Sequence[str] | None = None,
     confidence: float | None = None,
@@ -41,7 +41,7 @@ def tabulate(
     are those from before), or unknown: then there are none, since cells were divided by public weights or the
     denominator of a ratio is not clearly different from 0.
     """
-    by = list(dict.fromkeys([by] if isinstance(by, str) else by))
+    by = grouping_keys(by)
     where = where or NO_FILTER
     keys_needed = [*by, *where]
     require_keys(microdata.public_rows, keys_needed)
@@ -60,7 +60,7 @@ def tabulate(
 
 
 def _by_classes(
-    microdata: Microdata, by: Sequence[str], asked: Sequence[Ratio], confidence: float, where: Where
+    microdata: MicrodataFit, by: Sequence[str], asked: Sequence[Ratio], confidence: float, where: Where
 ) -> pa.Table:
     """A table by classes; a filter takes lines of it, and adds up none: their errors would be another fit's."""
     others = [key for key in where if key not in by]
@@ -93,7 +93,7 @@ def _lines(
     return lines if any(ratio.formula for ratio in asked) else lines.drop_columns([FORMULA])
 
 
-def possible_lines(microdata: Microdata, by: Sequence[str]) -> list[str]:
+def possible_lines(microdata: MicrodataFit, by: Sequence[str]) -> list[str]:
     """The attributes that a grouping can be made for; a split one after both of its parts.
 
     With classes, the number of establishments is one of them.
@@ -150,7 +150,7 @@ def parse_where(texts: Sequence[str], knows: Callable[[str], bool]) -> dict[str,
 
 
 def _asked(
-    microdata: Microdata, by: Sequence[str], attributes: str | Sequence[str] | None, ratios: Sequence[str | Ratio]
+    microdata: MicrodataFit, by: Sequence[str], attributes: str | Sequence[str] | None, ratios: Sequence[str | Ratio]
 ) -> list[Ratio]:
     """The lines of the table, attributes first."""
     attributes = [attributes] if isinstance(attributes, str) else attributes
@@ -173,7 +173,7 @@ def _asked(
 
 
 def _grouped(
-    microdata: Microdata, by: Sequence[str], names: Sequence[str], where: Where
+    microdata: MicrodataFit, by: Sequence[str], names: Sequence[str], where: Where
 ) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
     """The keys of every group, and the totals of every attribute in the same order."""
     public_rows, totals = microdata.public_rows, dict[str, Totals]()
@@ -192,10 +192,10 @@ def _grouped(
         if table.groups.count != groups.count:
             problem = Fault("tables", f"they do not have the same groups by {_named(by)}", "Get a fresh copy")
             raise FaultsError(public_rows.source.name, [problem])
-    return {key: _texts(public_rows, key, groups) for key in by if groups is not None}, totals
+    return {key: public_rows.texts(key, groups) for key in by if groups is not None}, totals
 
 
-def _not_determined(microdata: Microdata, by: Sequence[str], names: Sequence[str]) -> FaultsError:
+def _not_determined(microdata: MicrodataFit, by: Sequence[str], names: Sequence[str]) -> FaultsError:
     """Says which tables can be made instead."""
     alike: dict[str, list[str]] = {}
     for name in names:
@@ -214,7 +214,7 @@ def _named(by: Sequence[str]) -> str:
 
 
 def estimate_groups(
-    microdata: Microdata, groups: Cells, ratios: Sequence[Ratio], confidence: float | None = None
+    microdata: MicrodataFit, groups: Cells, ratios: Sequence[Ratio], confidence: float | None = None
 ) -> list[Estimates]:
     """Each ratio for every group of rows."""
     confidence = microdata.confidence(confidence)
@@ -232,7 +232,7 @@ def _names(ratios: Sequence[Ratio]) -> list[str]:
     return list(dict.fromkeys(name for ratio in ratios for name in ratio.attributes))
 
 
-def _needed(microdata: Microdata, ratios: Sequence[Ratio]) -> list[str]:
+def _needed(microdata: MicrodataFit, ratios: Sequence[Ratio]) -> list[str]:
     """The attributes in some ratios, each once."""
     needed = parts_of(microdata.public_rows.spec, _names(ratios))
     unknown = [name for name in needed if name not in microdata.attributes]
@@ -241,7 +241,3 @@ def _needed(microdata: Microdata, ratios: Sequence[Ratio]) -> list[str]:
         fault = Fault("attribute", f"not fitted: {', '.join(unknown)}", there)
         raise FaultsError(microdata.public_rows.source.name, [fault])
     return needed
-
-
-def _texts(public_rows: PublicRows, key: str, groups: Cells) -> pa.Array:
-    return pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(groups.codes[key][groups.asked_for]))

@@ -28,8 +28,8 @@ from gedp.individual.filling import (
     coarse_to_fine,
     most_fraction,
 )
+from gedp.neighbors.estimates import psi_variance
 from gedp.planning.prediction import fitted_variances, mean_errors, predicted_variances
-from gedp.release.estimates import psi_variance
 
 #: Of the standard error of any group's total, the most that clipping is expected to take off it.
 CLIPPED_PART = 0.02

@@ -7,12 +7,12 @@ from gedp.errors import Fault, FaultsError, Refused
 from gedp.microdata.cells import PublicRows, read_public_rows
 from gedp.microdata.combining import joined
 from gedp.microdata.on_file import is_on_file, read_description
+from gedp.neighbors.estimates import combined
 from gedp.planning.establishments import Establishments, Keys, Sizes, SizesFrom
 from gedp.policy import Grouper, Query, Spec
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
 from gedp.release import ReleaseFolder
 from gedp.release.derived import MICRODATA
-from gedp.release.estimates import combined
 from gedp.release.parts import read_columns
 
 

@@ -10,12 +10,12 @@ import numpy as np
 from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
 from gedp.individual import GroupNoise, Partition, Terms
 from gedp.individual.filling import row_variances
+from gedp.neighbors.estimates import ZETA, no_clipping_tau, psi_variance
 from gedp.planning.choice import choose
 from gedp.planning.establishments import Sizes
 from gedp.planning.opening import choose_first
 from gedp.planning.prediction import fitted_variances, predicted_variances
 from gedp.policy import Attribute, Query, Spec, pools
-from gedp.release.estimates import ZETA, no_clipping_tau, psi_variance
 
 
 @dataclass(frozen=True, repr=False)

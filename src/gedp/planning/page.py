@@ -7,6 +7,7 @@ import numpy as np
 
 from gedp import web
 from gedp.arrays import FloatArray
+from gedp.markup import html_table
 from gedp.numbers import short_share
 from gedp.planning.layouts import guess_sentence, layouts, named_together, sources_sentence
 from gedp.planning.plan import ExpectedErrors, Plan
@@ -36,7 +37,7 @@ def plan_page(plan: Plan, title: str) -> str:
             parts.append(f'<h2>{escape(shown)}: mean error by μ</h2><div class="charts">{figures}</div>')
     parts.append("<h2>In numbers</h2>")
     for layout in layouts(plan, words):
-        parts.append(web.table(layout.caption, layout.headings, layout.rows, texts=layout.texts))
+        parts.append(html_table(layout.caption, layout.headings, layout.rows, texts=layout.texts))
         parts.append(f'<p class="soft">{escape(layout.note)}</p>')
     return web.page(f"gedp plan: {title}", "\n".join([*parts, "</main>"]))
 

@@ -10,9 +10,9 @@ from itertools import count
 import numpy as np
 import pyarrow as pa
 
-from gedp import web
 from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import DomainError
+from gedp.markup import html_table
 from gedp.numbers import is_number, short, short_share
 from gedp.planning.alike import alike
 from gedp.planning.establishments import Establishments, SizesFrom
@@ -169,7 +169,7 @@ class Plan:
         headings = ["table", "attribute", "cells", "standard error", "relative", *limits]
         caption = f"Errors to expect at mu = {self.mu:.6g}"
         return (
-            web.table(caption, headings, rows, texts=headings[:2])
+            html_table(caption, headings, rows, texts=headings[:2])
             + f"<p>Groups: {escape(self.groups_from)}. Sizes: {escape(self.sizes_from.said())}.</p>"
         )
 

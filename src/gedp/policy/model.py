@@ -10,9 +10,9 @@ from functools import reduce
 from html import escape
 from pathlib import Path
 
-from gedp import web
 from gedp.accounting.composition import PrivacyLoss, Promise
 from gedp.errors import Fault, FaultsError
+from gedp.markup import html_table
 from gedp.neighbors import BUILT_IN, Protection, Signed, widen
 from gedp.periods import Period
 from gedp.policy.classes import Classes, ClassQuery
@@ -303,8 +303,8 @@ class Spec:
         ]
         return (
             f"<p>{escape(repr(self))}</p>"
-            + web.table("What is protected", ["attribute", "close values", "unit"], attributes, texts=["attribute"])
-            + web.table(
+            + html_table("What is protected", ["attribute", "close values", "unit"], attributes, texts=["attribute"])
+            + html_table(
                 "What is asked", ["query", "by", "attribute", weight], queries, texts=["query", "by", "attribute"]
             )
         )

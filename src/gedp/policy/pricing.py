@@ -7,10 +7,10 @@ from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 
-from gedp import web
 from gedp.accounting.composition import NOTHING, PrivacyLoss, compose
 from gedp.accounting.series import Charge, added_up, charged_in
 from gedp.errors import BudgetExceededError
+from gedp.markup import html_table
 from gedp.numbers import percent
 from gedp.periods import Period
 from gedp.policy.classes import ClassQuery
@@ -74,7 +74,7 @@ class PriceList:
         caption = (
             "What all answers cost every establishment at most" if self.is_individual else "What every answer costs"
         )
-        return web.table(caption, headings, rows, total, texts=headings[:2])
+        return html_table(caption, headings, rows, total, texts=headings[:2])
 
     @cached_property
     def total(self) -> PrivacyLoss:

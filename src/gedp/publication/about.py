@@ -8,7 +8,7 @@ from gedp._version import __version__
 from gedp.explain.released import released_promise
 from gedp.explain.wording import missing_sentences
 from gedp.microdata import Microdata
-from gedp.microdata.classes import class_names
+from gedp.microdata.class_fit import class_names
 from gedp.numbers import counted
 from gedp.policy import COUNT
 from gedp.publication.changes import FLAGS, Changes
@@ -16,8 +16,8 @@ from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures
 from gedp.publication.markdown import plain
 from gedp.release import Labels, ReleaseFolder
 from gedp.release.estimated import FORMULA
+from gedp.release.notices import SEEDED, SYNTHETIC
 from gedp.report.check import CHECK_SIGNATURE, KEY, citation, manifest_sha256, title_of_release
-from gedp.report.page import SEEDED, SYNTHETIC
 from gedp.report.strength import example, titled_groups
 
 FORMAT = 1

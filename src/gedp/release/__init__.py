@@ -3,12 +3,12 @@
 Everything here is public. This package and all that comes after it never see the confidential table.
 
 manifest   what anybody may know about a release; answered: how every query was answered; individual: how the budget
-           of establishments was spent; together, series: what holds for all releases, and for periods
+           of establishments was spent; together, series_content: what holds for all releases, and for periods
 protected  what a release and a rehearsal have in common
 reader     the release as it lies in its folder; derived: what is made of it there; signing
-labels     what people call its attributes, columns, codes and tables; estimated: tables with errors in notebooks
+labels     what people call its attributes, columns, codes and tables; estimated: tables with errors in notebooks;
+           notices: what pages say where figures are not protected or not real
 rehearsal  answers to be thrown away, in memory alone
-estimates  what a noisy value says: estimate, variance, interval
 writer     a release in the making; rows: in which order
 """
 

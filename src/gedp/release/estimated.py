@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp import web
 from gedp.errors import DomainError
 from gedp.margins import relative, with_margin
+from gedp.markup import html_table
 from gedp.release.labels import Labels
 from gedp.tables import SHOWN_ROWS, Table
 
@@ -92,7 +92,7 @@ class EstimatesTable(Table):
         titles = [self.labels.title(key) if self.labels else key for key in self.keys]
         headings = [*titles, "attribute", *self._figures]
         rows = [[*each, *self._cells(row)] for each, row in zip(names, shown.to_pylist(), strict=True)]
-        return web.table(" ".join(self._more()), headings, rows, texts=headings[: len(titles) + 1])
+        return html_table(" ".join(self._more()), headings, rows, texts=headings[: len(titles) + 1])
 
     def _cells(self, row: dict[str, Any]) -> list[str]:
         return [self._heading(row["attribute"]), self._figure(row, *self.drawn), relative(row["cv"])]

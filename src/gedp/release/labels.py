@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from gedp.industries import INDUSTRY_LEVELS, NAICS
+from gedp.known_codes import TREE_OF_COLUMN, TREE_OF_LEVEL
 from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
 from gedp.policy.codelists import CodeList, CodeName
 from gedp.policy.labels import SCALES, Label
@@ -124,9 +124,10 @@ class Labels:
             return None, ""
         column = name.rstrip("0123456789") if grouper is None else grouper.column
         if grouper is not None or (column in public and column != name):
-            signs = "digits" if column == NAICS else "characters"
+            signs = TREE_OF_COLUMN[column].signs if column in TREE_OF_COLUMN else "characters"
             return column, f"{name.removeprefix(column) if grouper is None else grouper.prefix} {signs}"
-        return (NAICS, name) if name in INDUSTRY_LEVELS and NAICS in public else (None, "")
+        tree = TREE_OF_LEVEL.get(name)
+        return (tree.column, name) if tree and tree.column in public else (None, "")
 
     @staticmethod
     def _only(codes: CodeList, place: int) -> str:

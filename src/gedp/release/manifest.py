@@ -31,7 +31,7 @@ from gedp.release.answered import (
     require_stated,
 )
 from gedp.release.individual import Individual, individual_content, read_individual
-from gedp.release.series import charges_content
+from gedp.release.series_content import charges_content
 from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"

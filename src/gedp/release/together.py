@@ -7,7 +7,7 @@ from typing import Any
 from gedp.accounting.series import SeriesLoss
 from gedp.periods import Period
 from gedp.policy.section import Section
-from gedp.release.series import series_content, series_in
+from gedp.release.series_content import series_content, series_in
 
 
 @dataclass(frozen=True)

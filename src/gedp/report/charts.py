@@ -8,10 +8,10 @@ from html import escape
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.markup import Html
 from gedp.numbers import in_words
 from gedp.report.errors import Curve, ErrorsOfAlike, curve
 from gedp.report.totals import Amount
-from gedp.web import Html
 
 WIDTH, HEIGHT = 440, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 34, 10, 44  # on the left there is room for 100,000%

@@ -5,9 +5,9 @@ from html import escape
 from typing import Any
 
 from gedp.files import sha256
+from gedp.markup import Html, html_table
 from gedp.release import MANIFEST, Manifest, ReleaseFolder
 from gedp.release.derived import MICRODATA, SIGNATURE, SUMS
-from gedp.web import Html, table
 
 #: The publisher's public key, beside the folder: inside, it would be a file that nobody signed.
 KEY = "../publisher.key.pub"
@@ -37,7 +37,7 @@ def checksums(release: ReleaseFolder, described: Mapping[str, Any] | None) -> st
         f"publisher’s public key, <code>gedp verify . --key {KEY}</code> checks every file. Without gedp, use this:</p>"
         f'<pre tabindex="0"><code>{escape(CHECK)}</code></pre>'
     )
-    return f'{said}<div class="sums">{table("SHA-256", ["file", "checksum"], rows)}</div>'
+    return f'{said}<div class="sums">{html_table("SHA-256", ["file", "checksum"], rows)}</div>'
 
 
 def title_of_release(release: ReleaseFolder) -> str:

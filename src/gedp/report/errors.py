@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.arrays import FloatArray
+from gedp.neighbors.estimates import psi_variance
 from gedp.policy import Attribute, Spec
 from gedp.release import ReleaseFolder
-from gedp.release.estimates import psi_variance
 
 MOST_CLASSES = 7
 BINS_A_DECADE = 4

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from gedp.margins import with_margin
+from gedp.markup import Html
 from gedp.microdata import Microdata
 from gedp.policy.codelists import CodeName
 from gedp.policy.shapes import Ring
 from gedp.release import Labels
 from gedp.report.totals import TotalsByGroup
-from gedp.web import Html
 
 WIDTH, MOST_HIGH, MARGIN = 560.0, 480.0, 26.0
 LARGEST = 24.0  # radius

@@ -11,19 +11,20 @@ from urllib.parse import quote
 from gedp.explain.released import all_releases
 from gedp.explain.wording import missing_sentences
 from gedp.margins import relative, with_margin
+from gedp.markup import Html, html_table
 from gedp.microdata import Microdata
 from gedp.numbers import counted, in_words
 from gedp.policy import COUNT, CombinationQuery, Spec
 from gedp.release import MECHANISMS, Labels, Manifest
 from gedp.release.answered import AnyAnswered
+from gedp.release.notices import SEEDED, SYNTHETIC
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
 from gedp.report.errors import ErrorsOfAlike, TableErrors, release_errors
 from gedp.report.maps import map_of
 from gedp.report.sharing import shared_budget
 from gedp.report.totals import Amount, ReportedTotals, TotalsByGroup, main_totals
-from gedp.web import Html, asset, fill, page
-from gedp.web import table as html_table
+from gedp.web import asset, fill, page
 
 MOST_CHARTS = 6
 _OF_MICRODATA = ("rows", "detail", "negatives", "shell", "python")
@@ -31,14 +32,6 @@ _NAV = {
     True: '<a href="#microdata">The microdata</a>',
     False: '<a href="#microdata">Tables of your own</a>',
 }
-SEEDED = (
-    "NOT PROTECTED. The noise came from a seed, as in tests, so anybody who knows the seed can subtract it. Do not "
-    "publish this release."
-)
-SYNTHETIC = (
-    "The data behind this release are synthetic: made from public figures or from nothing. No figure here is about a "
-    "real business."
-)
 
 
 def report_page(

@@ -4,8 +4,8 @@ import math
 from html import escape
 
 from gedp.margins import significant
+from gedp.markup import html_table
 from gedp.release import Labels, Manifest
-from gedp.web import table
 
 HEADINGS = ("attribute", "table", "standard error, as predicted", "with equal shares", "less by")
 
@@ -38,7 +38,7 @@ def shared_budget(manifest: Manifest, labels: Labels) -> str:
         "Mean standard errors of the tables of the microdata, predicted when the noise was chosen, and what they would "
         "be if every establishment paid alike for everything"
     )
-    shown = table(predicted, HEADINGS, rows, texts=HEADINGS[:2])
+    shown = html_table(predicted, HEADINGS, rows, texts=HEADINGS[:2])
     return f"<h3>How the budget was shared</h3><p>{escape(said)}</p>{shown}"
 
 

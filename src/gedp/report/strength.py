@@ -18,11 +18,11 @@ from gedp.explain.facts import (
 )
 from gedp.explain.released import FALSE_ALARMS, released_promise
 from gedp.explain.wording import existence_sentence, most_on_a_period, pool_sentence
+from gedp.markup import html_table
 from gedp.numbers import bound, chance, interval, size, strength
 from gedp.policy import PriceList
 from gedp.release import Labels, Manifest
 from gedp.release.words import in_titles
-from gedp.web import table
 from gedp.web import warnings as html_warnings
 
 MOST_SIZES = 6
@@ -106,7 +106,7 @@ def _intervals(group: ProtectionGroup) -> str:
         [size(row.size), *interval(row.low, row.high)[:2]]
         for row in interval_rows(group.protection, group.sizes[::step])
     ]
-    return table(f"Uncertainty intervals: {', '.join(group.names)}", ["value", "from", "to"], rows)
+    return html_table(f"Uncertainty intervals: {', '.join(group.names)}", ["value", "from", "to"], rows)
 
 
 def _person(group: ProtectionGroup, prices: PriceList) -> str:
@@ -145,7 +145,7 @@ def _powers(prices: PriceList) -> str:
     simple = [row for row in power_rows(prices.total) if "steps" not in row.change]
     rows = [[row.change, *map(chance, row.powers)] for row in simple]
     headings = ["what is to be noticed", *(f"{share:.0%} false alarms" for share in SIGNIFICANCES)]
-    return table("The attacker’s best chance of noticing a true difference", headings, rows)
+    return html_table("The attacker’s best chance of noticing a true difference", headings, rows)
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -11,11 +11,11 @@ from itertools import islice
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
-from scipy.special import ndtri
 
 from gedp.arrays import IntArray
 from gedp.microdata import Microdata
 from gedp.microdata.tabulate import possible_lines
+from gedp.normal import normal_reach
 from gedp.policy import Spec
 
 MOST_SHOWN = 18  # groups
@@ -103,7 +103,7 @@ def _amounts(
     if not names:
         return {}, ()
     named, table = microdata.release.labels, microdata.tabulate(by, names, confidence).arrow
-    reach = float(ndtri((1 + confidence) / 2))
+    reach = normal_reach(confidence)
     found, lines = dict[str, tuple[tuple[str, Amount], ...]](), list[tuple[str, dict[str, Amount]]]()
     first: IntArray | None = None
     for name in names:

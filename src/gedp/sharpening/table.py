@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy.special import ndtri
 
 from gedp.arrays import FloatArray, IntArray
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.microdata import Microdata
 from gedp.microdata.comparable import require_comparable
+from gedp.normal import normal_reach
 from gedp.release import ProtectedAnswers
 from gedp.release.manifest import is_release
 from gedp.sharpening.model import Filtered, Step, keep_totals, pooled_noise, sharpen_totals
@@ -111,7 +111,7 @@ def _of_sharpened(state: Filtered, noise: FloatArray, family: IntArray, total_no
 
 def _columns(lines: pa.Table, state: Filtered, confidence: float) -> pa.Table:
     """The lines with the state in place of the direct estimates, where it leans on earlier quarters."""
-    model, z = state.is_sharpened, float(ndtri((1 + confidence) / 2))
+    model, z = state.is_sharpened, normal_reach(confidence)
     error = np.sqrt(state.variance)
     with np.errstate(divide="ignore", invalid="ignore"):
         numbers = {

@@ -18,10 +18,10 @@ from gedp.errors import DomainError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
 from gedp.neighbors import Linear, NeighborFunction
+from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import Entropy
 from gedp.planning.typical import assumed_median
 from gedp.policy import Spec
-from gedp.release.estimates import psi_variance
 from gedp_lab.baselines.draws import fourth_power, gaussian, laplace
 from gedp_lab.baselines.ezs import Ezs
 from gedp_lab.baselines.formal import FourthRoot, LaplaceLog, log_laplace_scale, smooth_gamma_rate, smooth_gamma_scale

@@ -67,11 +67,12 @@ def command(
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
     from gedp.release import read_release
-    from gedp_lab.evaluate.evaluation import COMMAND, PAGE, evaluate, stamp_of
+    from gedp_lab.evaluate.evaluation import COMMAND, PAGE, evaluate
     from gedp_lab.evaluate.folder import results_folder
     from gedp_lab.evaluate.levels import parse_groupings
     from gedp_lab.evaluate.published import PublishedQcew
     from gedp_lab.evaluate.report import print_evaluation
+    from gedp_lab.evaluate.results import stamp_of
 
     if within and not earlier:
         raise click.UsageError("--within goes with --with-earlier: add an earlier release, or leave it out")

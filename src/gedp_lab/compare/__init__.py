@@ -6,8 +6,9 @@ plan          what every replicate does
 rehearsals    one replicate: the errors of every group; estimates: what they are the errors of
 workers       numbered work in several processes
 replicates    the files of all replicates, in a closed folder
-comparison    what they say: accuracy, bias, coverage, and who wins
+results       what they say: accuracy, bias, coverage, and who wins
 terminal      tables; page: the same with figures
+comparison    the results, read from the files and written with their page
 """
 
 from gedp_lab.compare.comparison import Comparison

@@ -9,11 +9,11 @@ import pyarrow.compute
 
 from gedp._version import __version__
 from gedp.arrays import FloatArray
+from gedp.markup import html_table
 from gedp.numbers import short, short_share
 from gedp.web import asset
-from gedp.web import table as html_table
-from gedp_lab.compare.comparison import CONFIDENCE, Comparison, Line
 from gedp_lab.compare.figures import KINDS, error_boxes, sweep_lines
+from gedp_lab.compare.results import CONFIDENCE, ComparisonResults, Line
 from gedp_lab.compare.sweeps import TOTAL
 from gedp_lab.compare.terminal import TEXTS, rows_of, second_heading, times, winner_headings, winner_rows
 from gedp_lab.evaluate.report import stamped_page
@@ -34,7 +34,7 @@ ABOUT = {
 DRAWN_FROM = 4  # groups: a box of fewer says less than their numbers
 
 
-def comparison_page(comparison: Comparison) -> str:
+def comparison_page(comparison: ComparisonResults) -> str:
     """Tables and figures for every attribute."""
     order = comparison.order
     count = f"{comparison.replicates} replicate" + ("s" if comparison.replicates > 1 else "")
@@ -57,7 +57,7 @@ def comparison_page(comparison: Comparison) -> str:
     return stamped_page("comparison of workflows", "\n".join(parts), comparison.stamp)
 
 
-def _reading(comparison: Comparison) -> str:
+def _reading(comparison: ComparisonResults) -> str:
     chance = f"{CONFIDENCE:.0%}"
     return (
         "<p>The error of a group is protected − true. Its absolute value is averaged over the replicates; the tables "
@@ -68,7 +68,7 @@ def _reading(comparison: Comparison) -> str:
     )
 
 
-def _attribute(comparison: Comparison, attribute: str, anchor: str) -> list[str]:
+def _attribute(comparison: ComparisonResults, attribute: str, anchor: str) -> list[str]:
     errors = [
         _table(comparison, attribute, "Absolute error of a group: median / mean over the groups", _errors),
         _winners(comparison, attribute),
@@ -93,17 +93,17 @@ def _attribute(comparison: Comparison, attribute: str, anchor: str) -> list[str]
     return parts
 
 
-def _table(comparison: Comparison, attribute: str, caption: str, text: Callable[[Line], str]) -> str:
+def _table(comparison: ComparisonResults, attribute: str, caption: str, text: Callable[[Line], str]) -> str:
     headings = ["level", second_heading(comparison), *comparison.order.workflows]
     return html_table(caption, headings, rows_of(comparison, attribute, text), texts=TEXTS)
 
 
-def _winners(comparison: Comparison, attribute: str) -> str:
+def _winners(comparison: ComparisonResults, attribute: str) -> str:
     caption = "Who has the least mean absolute error"
     return html_table(caption, winner_headings(comparison), winner_rows(comparison, attribute), texts=TEXTS)
 
 
-def _boxes(comparison: Comparison, attribute: str) -> str:
+def _boxes(comparison: ComparisonResults, attribute: str) -> str:
     """A figure for each level with enough groups."""
     figures = []
     for level in comparison.order.levels:
@@ -115,14 +115,14 @@ def _boxes(comparison: Comparison, attribute: str) -> str:
     return f'<div class="charts">{"".join(figures)}</div>' if figures else "<p>No level has enough groups.</p>"
 
 
-def _of_groups(comparison: Comparison, workflow: str, attribute: str, level: str) -> FloatArray:
+def _of_groups(comparison: ComparisonResults, workflow: str, attribute: str, level: str) -> FloatArray:
     table, same = comparison.per_group, pyarrow.compute.equal
     wanted = [same(table["workflow"], workflow), same(table["attribute"], attribute), same(table["level"], level)]
     rows = table.filter(pyarrow.compute.and_(pyarrow.compute.and_(*wanted[:2]), wanted[2]))
     return np.asarray(rows["mean_absolute"].to_numpy(), dtype=np.float64)
 
 
-def _sweeps(comparison: Comparison, attribute: str) -> str:
+def _sweeps(comparison: ComparisonResults, attribute: str) -> str:
     """A figure for each level: one line per workflow."""
     order, figures = comparison.order, []
     what, values = _swept(comparison)
@@ -136,14 +136,14 @@ def _sweeps(comparison: Comparison, attribute: str) -> str:
     return f'<div class="charts">{"".join(figures)}</div>'
 
 
-def _swept(comparison: Comparison) -> tuple[str, list[float]]:
+def _swept(comparison: ComparisonResults) -> tuple[str, list[float]]:
     """What the settings differ in, and its values."""
     parts = [setting.rpartition("=") for setting in comparison.order.settings]
     what = parts[0][0]
     return what if what == TOTAL else f"share of {what.replace(':', ' ', 1)}", [float(value) for _, _, value in parts]
 
 
-def _legend(comparison: Comparison) -> str:
+def _legend(comparison: ComparisonResults) -> str:
     """Which line is whose; the lines themselves are in every figure's words."""
     keys = [
         f'<li><svg aria-hidden="true" viewBox="0 0 52 12"><path class="flow flow{i % KINDS}" d="M0 6H52"/></svg>'
@@ -153,7 +153,7 @@ def _legend(comparison: Comparison) -> str:
     return f'<ul class="keys">{"".join(keys)}</ul>'
 
 
-def about_section(comparison: Comparison) -> str:
+def about_section(comparison: ComparisonResults) -> str:
     """What the comparison is of: everything that it takes to repeat it, but the table."""
     about = {"replicates": comparison.replicates, "gedp": __version__, **comparison.about}
     said = [(heading, _said(about[name])) for name, heading in ABOUT.items() if about.get(name, []) != []]

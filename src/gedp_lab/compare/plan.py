@@ -15,10 +15,10 @@ from gedp.confidential.preparing import require_sound
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.ledger.digests import fingerprint
+from gedp.neighbors.estimates import ZETA
 from gedp.policy import Spec, price, require_within_budget, write_spec
 from gedp.policy.chosen import chosen_attributes
 from gedp.policy.reading import is_address
-from gedp.release.estimates import ZETA
 from gedp_lab.compare.sweeps import Setting, settings_of
 from gedp_lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_for, usual_workflows, with_attributes
 from gedp_lab.evaluate.folder import Stamp

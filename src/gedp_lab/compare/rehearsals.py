@@ -8,7 +8,6 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
-from scipy.special import ndtri
 
 from gedp.accounting.composition import exact
 from gedp.confidential.engines import in_order
@@ -24,6 +23,7 @@ from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.problem import AttributeProblem, attribute_problem
 from gedp.microdata.weights import fit_at, fit_attribute
 from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
+from gedp.normal import normal_reach
 from gedp.policy import Spec
 from gedp.release.rehearsal import Rehearsal
 from gedp_lab.baselines.workflows import BASELINES, FITTED, BaselineDraw, Truths, require_affordable
@@ -206,7 +206,7 @@ def _errors(
         errors.append(found - prepared.truth.sums(attribute, groups))
         variances.append(variance)
     error, variance = np.concatenate(errors), np.concatenate(variances)
-    reach = float(ndtri((1 + float(setting.spec.output.confidence)) / 2)) * np.sqrt(variance)
+    reach = normal_reach(float(setting.spec.output.confidence)) * np.sqrt(variance)
     names = {"setting": setting.name, "workflow": workflow.name, "attribute": attribute}
     return pa.table(
         {

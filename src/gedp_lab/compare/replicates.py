@@ -20,9 +20,10 @@ from gedp.files import private_file
 from gedp.folders import held, make_private
 from gedp.policy import Spec
 from gedp.progress import Progress, silent
-from gedp_lab.compare.comparison import Comparison, ResultOrder, compare_replicates
+from gedp_lab.compare.comparison import Comparison, compare_replicates
 from gedp_lab.compare.plan import ComparisonPlan, make_plan
 from gedp_lab.compare.rehearsals import Preparation, prepare_replicates, replicate
+from gedp_lab.compare.results import ResultOrder
 from gedp_lab.compare.workers import Work, run_numbered, usual_workers
 from gedp_lab.evaluate.folder import Stamp, require_private, write_stamped
 

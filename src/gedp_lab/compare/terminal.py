@@ -7,14 +7,14 @@ from rich.console import Console
 from rich.table import Table
 
 from gedp.numbers import short, short_share
-from gedp_lab.compare.comparison import Comparison, Line
+from gedp_lab.compare.results import ComparisonResults, Line
 
 TEXTS = ("level", "setting", "winner", "runner-up", "workflow")
 WIDEST = 400  # characters: with many workflows, lines go on in the next rather than lose numbers
 COARSE = 100  # groups: up to so many, a bias would show in published totals
 
 
-def print_comparison(console: Console, comparison: Comparison) -> None:
+def print_comparison(console: Console, comparison: ComparisonResults) -> None:
     """Prints errors, bias and winners of every attribute, and how long it took."""
     for left_out in comparison.about.get("left_out", ()):
         console.print(f"Not compared: {left_out}.", soft_wrap=True, markup=False)
@@ -43,7 +43,7 @@ def bias_text(line: Line) -> str:
 
 
 def rows_of(
-    comparison: Comparison, attribute: str, text: Callable[[Line], str], most_groups: float = math.inf
+    comparison: ComparisonResults, attribute: str, text: Callable[[Line], str], most_groups: float = math.inf
 ) -> list[list[str]]:
     """A row for each level (and setting) with a text for each workflow; of levels with at most so many groups."""
     order, rows = comparison.order, []
@@ -55,12 +55,12 @@ def rows_of(
     return rows
 
 
-def winner_headings(comparison: Comparison) -> tuple[str, ...]:
+def winner_headings(comparison: ComparisonResults) -> tuple[str, ...]:
     """The headings over `winner_rows`."""
     return ("level", second_heading(comparison), "winner", "runner-up", "its error", "beyond chance")
 
 
-def winner_rows(comparison: Comparison, attribute: str) -> list[list[str]]:
+def winner_rows(comparison: ComparisonResults, attribute: str) -> list[list[str]]:
     """Winner, runner-up, by how much, and whether that is beyond chance."""
     rows = []
     for level in comparison.order.levels:
@@ -73,7 +73,7 @@ def winner_rows(comparison: Comparison, attribute: str) -> list[list[str]]:
     return rows
 
 
-def times(comparison: Comparison) -> list[tuple[str, float]]:
+def times(comparison: ComparisonResults) -> list[tuple[str, float]]:
     """For each workflow the seconds of one replicate, all attributes together, averaged over settings."""
     order = comparison.order
     level = order.levels[0]
@@ -84,12 +84,12 @@ def times(comparison: Comparison) -> list[tuple[str, float]]:
     return found
 
 
-def second_heading(comparison: Comparison) -> str:
+def second_heading(comparison: ComparisonResults) -> str:
     """What tells lines of the same level apart, if anything does."""
     return "setting" if len(comparison.order.settings) > 1 else "groups"
 
 
-def _second(comparison: Comparison, line: Line) -> str:
+def _second(comparison: ComparisonResults, line: Line) -> str:
     return line.setting if len(comparison.order.settings) > 1 else f"{line.groups:,}"
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 
 from gedp.folding import Title
+from gedp.markup import html_table
 from gedp.numbers import short, short_share
 from gedp.web import asset
-from gedp.web import table as html_table
 from gedp_lab.baselines.strength import strength_text
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.page import about_section

@@ -4,8 +4,9 @@ levels        which groupings
 truth         the table, checked against the release
 groups        protected beside true, group by group
 metrics       errors in numbers; figures: in pictures
-evaluation    all of it for one release
+results       all of it for one release
 report        the page and the terminal
+evaluation    makes the results and writes them
 folder        where results go: closed, stamped, whole or absent
 """
 

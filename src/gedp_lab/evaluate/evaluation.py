@@ -4,84 +4,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.sealing import sealed
 from gedp.microdata import fit_microdata
 from gedp.microdata.cells import read_public_rows
-from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.constraints.fixed import Given
 from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
 from gedp.progress import Progress, silent
 from gedp.release import ReleaseFolder
 from gedp_lab.evaluate.baseline import Baseline
-from gedp_lab.evaluate.classes import class_attributes, class_level, compare_classes
 from gedp_lab.evaluate.combinations import combination_level, compare_combinations
-from gedp_lab.evaluate.folder import Results, Stamp, results_folder
+from gedp_lab.evaluate.compared_classes import class_attributes, class_level, compare_classes
+from gedp_lab.evaluate.folder import Results, results_folder
 from gedp_lab.evaluate.groups import (
-    ANSWERS,
-    MICRODATA,
     ComparedGroups,
     compare_answers,
     compare_microdata,
-    error_table,
-    group_table,
-    worst_table,
 )
-from gedp_lab.evaluate.levels import Level, chosen_levels, default_levels
+from gedp_lab.evaluate.levels import chosen_levels, default_levels
+from gedp_lab.evaluate.report import evaluation_page
+from gedp_lab.evaluate.results import EvaluationResults
 from gedp_lab.evaluate.sharpened import compare_sharpened
 from gedp_lab.evaluate.truth import read_truth
 
 COMMAND = "evaluate"
-WORST = 10
 PAGE = "evaluation.html"
 
 
 @dataclass(frozen=True, repr=False)
-class Evaluation:
+class Evaluation(EvaluationResults):
     """How far a release is from the truth. Confidential, unless the release is of synthetic data."""
-
-    release: ReleaseFolder
-    weights: str
-    constraints: Constraints
-    confidence: float
-    levels: tuple[Level, ...]
-    comparisons: tuple[ComparedGroups, ...]
-    beside: tuple[tuple[Baseline, pa.Table], ...] = ()  # what other ways leave of the same cells
-
-    def __repr__(self) -> str:
-        return f"Evaluation({self.release.folder}, {len(self.levels)} levels, {self.stamp.text})"
-
-    @property
-    def stamp(self) -> Stamp:
-        """What is written on every file: CONFIDENTIAL, or that the data is synthetic."""
-        return stamp_of(self.release)
-
-    @property
-    def attributes(self) -> list[str]:
-        """The names of the attributes that were evaluated."""
-        return list(dict.fromkeys(each.attribute for each in self.comparisons))
-
-    def of(self, attribute: str, source: str = MICRODATA) -> list[ComparedGroups]:
-        """The groups of one attribute, level by level."""
-        return [each for each in self.comparisons if each.attribute == attribute and each.source == source]
-
-    def answers_at(self, level: Level, attribute: str) -> list[ComparedGroups]:
-        """The answers as they were released, where the level was measured."""
-        return [each for each in self.of(attribute, ANSWERS) if each.level == level]
-
-    def errors(self) -> pa.Table:
-        """Tidy: a line for each level, attribute, source and size."""
-        return error_table(self.comparisons)
-
-    def worst(self, count: int = WORST) -> pa.Table:
-        """Of every level and attribute the groups with the largest absolute errors."""
-        return worst_table(self.comparisons, count)
-
-    def groups(self) -> pa.Table:
-        """Every group of every level, protected beside true."""
-        return group_table(self.comparisons)
 
     def write(self, folder: str | Path, *, force: bool = False) -> Path:
         """Writes everything into a folder of its own, closed to others; returns the page."""
@@ -93,8 +45,6 @@ class Evaluation:
     @sealed
     def write_into(self, results: Results) -> None:
         """Writes tables and the page into a folder that is being filled."""
-        from gedp_lab.evaluate.report import evaluation_page
-
         constraints = self.constraints.described()
         results.about.update(release=self.release.name, weights=self.weights, constraints=constraints)
         beside = {baseline.name: table for baseline, table in self.beside}
@@ -103,11 +53,6 @@ class Evaluation:
             results.write_csv(f"{name}.csv", table)
         results.write_parquet("groups.parquet", self.groups())
         results.write_text(PAGE, evaluation_page(self))
-
-
-def stamp_of(release: ReleaseFolder) -> Stamp:
-    """CONFIDENTIAL, unless the spec of the release says that the data is synthetic."""
-    return Stamp(confidential=not release.manifest.spec.data.synthetic)
 
 
 @sealed

@@ -8,15 +8,15 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
+from gedp.markup import html_table
 from gedp.numbers import short, short_share
 from gedp.web import page
-from gedp.web import table as html_table
 from gedp_lab.evaluate.baseline import Baseline
-from gedp_lab.evaluate.evaluation import Evaluation
 from gedp_lab.evaluate.figures import difference_boxes, relative_plot, scatter
 from gedp_lab.evaluate.folder import Stamp
 from gedp_lab.evaluate.groups import ComparedGroups
 from gedp_lab.evaluate.metrics import largest_errors, size_order
+from gedp_lab.evaluate.results import EvaluationResults
 from gedp_lab.evaluate.sharpened import EXPLANATION as SHARPENED_EXPLANATION
 from gedp_lab.evaluate.sharpened import HEADINGS as SHARPENED_HEADINGS
 from gedp_lab.evaluate.sharpened import sharpened_rows
@@ -48,7 +48,7 @@ def number(value: float) -> str:
     return text.replace("-", "−")
 
 
-def error_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
+def error_rows(evaluation: EvaluationResults, attribute: str) -> list[list[str]]:
     """The errors of one attribute, a row for each level, under HEADINGS."""
     rows = []
     for each in evaluation.of(attribute):
@@ -71,7 +71,7 @@ def error_rows(evaluation: Evaluation, attribute: str) -> list[list[str]]:
     return rows
 
 
-def print_evaluation(console: Console, evaluation: Evaluation) -> None:
+def print_evaluation(console: Console, evaluation: EvaluationResults) -> None:
     """Prints the summary on the terminal."""
     for attribute in evaluation.attributes:
         title = f"{attribute}: protected − true ({evaluation.stamp.text})"
@@ -105,7 +105,7 @@ def _table(title: str, headings: Sequence[str]) -> Table:
     return table
 
 
-def evaluation_page(evaluation: Evaluation) -> str:
+def evaluation_page(evaluation: EvaluationResults) -> str:
     """The whole page as HTML."""
     stamp, manifest = evaluation.stamp, evaluation.release.manifest
     parts = [
@@ -130,7 +130,7 @@ def stamped_page(title: str, body: str, stamp: Stamp) -> str:
     return page(f"{stamp.text}: {title}", whole, classification=stamp.text)
 
 
-def _reading(evaluation: Evaluation) -> str:
+def _reading(evaluation: EvaluationResults) -> str:
     confidence = f"{100 * evaluation.confidence:g}%"
     return (
         "<p>A difference is protected − true, so negative where the release is too low. Relative error is "
@@ -141,7 +141,7 @@ def _reading(evaluation: Evaluation) -> str:
     )
 
 
-def _attribute(evaluation: Evaluation, attribute: str, anchor: str) -> list[str]:
+def _attribute(evaluation: EvaluationResults, attribute: str, anchor: str) -> list[str]:
     comparisons = evaluation.of(attribute)
     drawn = [c for c in comparisons if c.groups >= DRAWN_FROM] or [max(comparisons, key=lambda c: c.groups)]
     return [
@@ -213,13 +213,13 @@ def _rows_beside(baseline: Baseline, found: pa.Table, attribute: str) -> list[li
     return [baseline.texts(line) for line in found.to_pylist() if line["attribute"] == attribute]
 
 
-def _sharpened(evaluation: Evaluation, attribute: str) -> Iterator[str]:
+def _sharpened(evaluation: EvaluationResults, attribute: str) -> Iterator[str]:
     if rows := sharpened_rows(evaluation.comparisons, attribute):
         yield "<h3>With earlier releases</h3>"
         yield html_table(SHARPENED_EXPLANATION, SHARPENED_HEADINGS, rows)
 
 
-def _beside(evaluation: Evaluation, attribute: str) -> Iterator[str]:
+def _beside(evaluation: EvaluationResults, attribute: str) -> Iterator[str]:
     for baseline, found in evaluation.beside:
         yield f"<h3>Beside {baseline.name}</h3>"
         yield html_table(baseline.explanation, baseline.headings, _rows_beside(baseline, found, attribute))

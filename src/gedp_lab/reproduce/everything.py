@@ -8,7 +8,6 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -18,19 +17,10 @@ from gedp.errors import Fault, FaultsError, GedpError, Refused
 from gedp.files import replacing, write_text
 from gedp.folders import make_folder
 from gedp_lab.reproduce.context import DATA_VARIABLE, QCEW, Context
-from gedp_lab.reproduce.results import FAILED, Item, Result, result_of
+from gedp_lab.reproduce.page import index_page, item_page
+from gedp_lab.reproduce.results import FAILED, Item, Outcome, Result, result_of
 
 INDEX, RESULTS, FINISHED = "index.html", "results.json", "items"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """An item with its result, and how long it took."""
-
-    item: Item
-    result: Result
-    seconds: float
-    kept: bool = False  # whether an earlier run did it
 
 
 def require_data(folder: Path | None) -> None:
@@ -109,8 +99,6 @@ def _kept(context: Context, item: Item) -> Outcome | None:
 
 
 def _write(context: Context, outcomes: Sequence[Outcome]) -> None:
-    from gedp_lab.reproduce.page import index_page, item_page
-
     for outcome in outcomes:
         write_text(context.out / f"{outcome.item.name}.html", item_page(context, outcome))
     write_text(context.out / INDEX, index_page(context, outcomes))

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from html import escape
 
 from gedp._version import __version__
-from gedp.web import Html, asset, page
-from gedp.web import table as html_table
+from gedp.markup import Html, html_table
+from gedp.web import asset, page
 from gedp_lab.reproduce.context import QCEW, Context
-from gedp_lab.reproduce.everything import Outcome
 from gedp_lab.reproduce.results import (
     AGREES,
     DISAGREES,
@@ -17,6 +16,7 @@ from gedp_lab.reproduce.results import (
     SKIPPED,
     CheckedClaim,
     Figure,
+    Outcome,
     ResultTable,
     drawn_from,
 )

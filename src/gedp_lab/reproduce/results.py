@@ -112,6 +112,16 @@ class Item:
         return context.draws or (self.simulation.usual if self.simulation else 0)
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """An item with its result, and how long it took."""
+
+    item: Item
+    result: Result
+    seconds: float
+    kept: bool = False  # whether an earlier run did it
+
+
 def verdict_of(outcomes: Sequence[str | bool]) -> str:
     """Agrees if all do, disagrees if none does, else in part."""
     fine = [outcome in (True, AGREES) for outcome in outcomes]

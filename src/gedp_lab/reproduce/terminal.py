@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from gedp_lab.reproduce.everything import Outcome
-from gedp_lab.reproduce.results import FAILED, SKIPPED, CheckedClaim, Result, ResultTable, drawn_from
+from gedp_lab.reproduce.results import FAILED, SKIPPED, CheckedClaim, Outcome, Result, ResultTable, drawn_from
 
 
 def print_result(console: Console, result: Result) -> None:

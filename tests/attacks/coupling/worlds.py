@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 import gedp
+from gedp.neighbors.estimates import ZETA, no_clipping_tau
 from gedp.policy import Attribute, Spec
-from gedp.release.estimates import ZETA, no_clipping_tau
 from tests.attacks.coupling.own import Own, make_own
 
 #: What the first attribute is protected by; the second takes one of those that are never negative.

@@ -12,7 +12,8 @@ import pytest
 
 from gedp.errors import GedpError
 from gedp_lab.compare import Comparison
-from gedp_lab.compare.comparison import ResultOrder, beyond_chance, compare_replicates
+from gedp_lab.compare.comparison import compare_replicates
+from gedp_lab.compare.results import ResultOrder, beyond_chance
 from gedp_lab.evaluate.folder import Stamp
 
 ORDER = ResultOrder(["low", "high"], ["a", "b", "b+oracle"], ["emp"], ["all", "some"])

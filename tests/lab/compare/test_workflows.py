@@ -13,8 +13,8 @@ import pytest
 
 from gedp.confidential.measure import rehearse
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
+from gedp.neighbors.estimates import ZETA, no_clipping_tau
 from gedp.policy import Spec, price, read_spec
-from gedp.release.estimates import ZETA, no_clipping_tau
 from gedp_lab.compare.accounts import without_prices
 from gedp_lab.compare.plan import make_plan
 from gedp_lab.compare.rehearsals import prepare_replicates, replicate

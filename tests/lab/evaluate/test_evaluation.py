@@ -24,9 +24,9 @@ from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Data, Policy, Query
 from gedp.release import ReleaseFolder
 from gedp_lab.evaluate import Evaluation, evaluate
-from gedp_lab.evaluate.evaluation import stamp_of
 from gedp_lab.evaluate.groups import ANSWERS, ComparedGroups
 from gedp_lab.evaluate.levels import chosen_levels, default_levels
+from gedp_lab.evaluate.results import stamp_of
 from gedp_lab.evaluate.truth import read_truth
 from tests.helpers.specs import measured
 from tests.microdata.test_fit import (

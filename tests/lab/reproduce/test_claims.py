@@ -7,7 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gedp_lab.compare.comparison import Comparison, Line, ResultOrder
+from gedp_lab.compare.comparison import Comparison
+from gedp_lab.compare.results import Line, ResultOrder
 from gedp_lab.evaluate.folder import Stamp
 from gedp_lab.reproduce import claims
 from gedp_lab.reproduce.compared import GDP, LEVELS, ORACLES, PRIVATE

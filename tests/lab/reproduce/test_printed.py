@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from scipy.stats import ncx2
 
 from gedp.cli import cli
+from gedp.neighbors.estimates import PsiAnswers
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import Steps, scaled_gaussian
-from gedp.release.estimates import PsiAnswers
 from gedp_lab.reproduce.items.coverage import coverage
 from gedp_lab.reproduce.items.frameworks import findings, framework_ratios
 from gedp_lab.reproduce.items.intervals import intervals

@@ -18,7 +18,7 @@ from gedp.arrays import FloatArray
 from gedp.microdata.solve import ConvergenceError
 from gedp.microdata.weights import MOST_ROUNDS, quasi_step
 from gedp.neighbors import Log, NeighborFunction, Sqrt
-from gedp.release.estimates import PsiAnswers, psi_variance
+from gedp.neighbors.estimates import PsiAnswers, psi_variance
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
 

@@ -18,9 +18,9 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.confidential.mechanisms import psi_mechanism
+from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness
-from gedp.release.estimates import psi_variance
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
 

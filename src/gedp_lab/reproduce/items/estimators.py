@@ -6,8 +6,8 @@ From the variances alone, as in the paper's figure.
 import numpy as np
 
 from gedp.neighbors import Log, Sqrt
+from gedp.neighbors.estimates import psi_variance
 from gedp.numbers import short, short_share
-from gedp.release.estimates import psi_variance
 from gedp.web.svg import Axis, Panel
 from gedp_lab.reproduce.claims import Check, claim
 from gedp_lab.reproduce.context import Context

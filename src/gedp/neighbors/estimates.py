@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.special import ndtri
 
 from gedp.arrays import FloatArray
-from gedp.neighbors import NeighborFunction, Signed
+from gedp.neighbors.functions import NeighborFunction, Signed
+from gedp.normal import normal_reach
 
 #: The chance that any bound lies below its value, where the spec does not say.
 ZETA = Fraction(1, 100)
@@ -35,7 +36,7 @@ class PsiAnswers:
 
     def interval(self, confidence: float) -> tuple[FloatArray, FloatArray]:
         """A confidence interval: that of ψ, cut off at ψ(0) and taken back."""
-        reach = float(ndtri((1 + confidence) / 2)) * self.sigma
+        reach = normal_reach(confidence) * self.sigma
         low, high = (np.maximum(self.omega + side * reach, self.psi.lowest) for side in (-1, 1))
         return self.psi.inverse(low), self.psi.inverse(high)
 

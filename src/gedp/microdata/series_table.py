@@ -8,10 +8,10 @@ import pyarrow as pa
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import Where
 from gedp.microdata.changes_table import ChangesTable
-from gedp.microdata.classes import class_names
+from gedp.microdata.class_fit import class_names
 from gedp.microdata.comparable import require_comparable
 from gedp.microdata.comparing import COLUMNS, asked_attributes, beside, free_keys, shared_lines
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import Ratio
 from gedp.microdata.tabulate import tabulate
 from gedp.policy import Spec
@@ -20,7 +20,7 @@ PERIOD = "period"
 
 
 def tabulate_series(
-    releases: Iterable[Microdata],
+    releases: Iterable[MicrodataFit],
     by: str | Sequence[str],
     attributes: str | Sequence[str] | None = None,
     confidence: float | None = None,
@@ -55,7 +55,7 @@ def tabulate_series(
     return ChangesTable(found, (*keys, PERIOD), before.labels)
 
 
-def period_of(microdata: Microdata) -> str:
+def period_of(microdata: MicrodataFit) -> str:
     """What the lines of a release are called in a series: by its period, or else by its folder."""
     source = microdata.public_rows.source
     return source.name if source.manifest.period is None else str(source.manifest.period)

@@ -4,12 +4,11 @@ The Bureau of Labor Statistics publishes them for private establishments, by nin
 Columns are those of the other levels; what the release does not measure by class is empty.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
@@ -17,8 +16,10 @@ from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.class_tables import asked_by_class
-from gedp.microdata.fit import Microdata
+from gedp.microdata.fitted import MicrodataFit
+from gedp.microdata.qcew.columns import AMOUNTS, ERRORS, NUMBER, WEEKLY, code_columns, figure_columns
 from gedp.microdata.ratios import parse_ratios
+from gedp.microdata.tabulate import tabulate
 from gedp.policy import COUNT, Classes, Spec
 
 #: Aggregation levels by size: total, domain, supersector, sector, and for the nation NAICS 3 to 6.
@@ -27,14 +28,7 @@ NATION_SIZES, STATE_SIZES = range(21, 29), range(61, 65)
 SIZES = tuple(map(Decimal, (0, 5, 10, 20, 50, 100, 250, 500, 1000)))
 NATION, PRIVATE = "US000", "5"
 INDUSTRIES = {1: None, 2: "domain", 3: "supersector", 4: "sector", 5: "naics3", 6: "naics4", 7: "naics5", 8: "naics6"}
-COLUMNS = {
-    "qtrly_estabs": COUNT,
-    "month1_emplvl": "m1emp",
-    "month2_emplvl": "m2emp",
-    "month3_emplvl": "m3emp",
-    "total_qtrly_wages": "wage",
-}
-WEEKLY = "avg_wkly_wage"
+COLUMNS = {NUMBER: COUNT, **AMOUNTS}
 NAMES = (*COLUMNS.values(), "state", "naics", "own", "year", "qtr")
 
 
@@ -44,25 +38,27 @@ def is_by_size(level: int) -> bool:
 
 
 def tabulate_sizes(
-    microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
+    microdata: MicrodataFit, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
 ) -> pa.Table:
     """One line for every area, industry and size of an aggregation level; `names` as in the other levels."""
     layout = SizeLayout(microdata.public_rows, level, {name: (names or {}).get(name, name) for name in NAMES})
     by, asked = layout.by, [layout.called[name] for name in COLUMNS.values()]
     measured = [name for name in asked if name in asked_by_class(layout.spec, by)]
-    found = {name: layout.private(microdata.tabulate(by, [name], confidence).arrow) for name in measured}
+    found = {
+        column: layout.private(tabulate(microdata, by, [name], confidence))
+        for column, name in zip(COLUMNS, asked, strict=True)
+        if name in measured
+    }
     if set(asked[1:]) <= set(measured):
         wage = parse_ratios(["weekly-wage"], layout.called)
-        found[WEEKLY] = layout.private(microdata.tabulate(by, ratios=wage, confidence=confidence).arrow)
+        found[WEEKLY] = layout.private(tabulate(microdata, by, ratios=wage, confidence=confidence))
     lines = next(iter(found.values()))
-    columns, numbers = layout.codes(lines), {**dict(zip(COLUMNS, asked, strict=True)), WEEKLY: WEEKLY}
-    for column, name in numbers.items():
-        columns[column] = _whole(found[name]) if name in found else pa.nulls(lines.num_rows, pa.int64())
-    for column, name in numbers.items():
-        if name in found:
-            for kind, source in (("se", "std_error"), ("ci_low", "ci_low"), ("ci_high", "ci_high")):
-                columns[f"{kind}_{column}"] = found[name][source].combine_chunks()
-    return pa.table(columns)
+    unmeasured = dict.fromkeys((*COLUMNS, WEEKLY), pa.nulls(lines.num_rows, pa.int64()))
+    figures = {
+        column: {name: table[name].combine_chunks() for name in ("estimate", *ERRORS.values())}
+        for column, table in found.items()
+    }
+    return pa.table({**layout.codes(lines), **unmeasured, **figure_columns(figures)})
 
 
 @dataclass(frozen=True, repr=False)
@@ -108,24 +104,22 @@ class SizeLayout:
         return table.filter(pa.compute.equal(table[self.called["own"]], PRIVATE))
 
     def codes(self, lines: pa.Table) -> dict[str, pa.Array]:
-        """The columns that say what a line is about. What the release does not know is null."""
-        rows, industry = lines.num_rows, INDUSTRIES[self.level % 10]
-        unknown: list[str | None] = [None] * rows
+        """What every line is about."""
+        industry = INDUSTRIES[self.level % 10]
         labels = self.classes.labels(self.spec.policy.attributes[self.classes.attribute].unit)
-        area: list[str | None] = [NATION] * rows if self.level in NATION_SIZES else unknown
+        area: Sequence[str] | str | None = NATION if self.level in NATION_SIZES else None
         if self.level in STATE_SIZES and self._knows("state"):
             area = [f"{code.zfill(2)}000" for code in lines[self.called["state"]].to_pylist()]
-        texts = {
-            "area_fips": area,
-            "own_code": [PRIVATE] * rows if self._knows("own") else unknown,
-            "industry_code": lines[industry].to_pylist() if industry else [TOTAL] * rows,
-            "agglvl_code": [str(self.level)] * rows,
-            "size_code": [str(1 + labels.index(text)) for text in lines[self.classes.name].to_pylist()],
-            "year": [self._only("year")] * rows,
-            "qtr": [self._only("qtr")] * rows,
-            "disclosure_code": [""] * rows,
-        }
-        return {name: pa.array(values, pa.string()) for name, values in texts.items()}
+        return code_columns(
+            lines.num_rows,
+            area_fips=area,
+            own_code=PRIVATE if self._knows("own") else None,
+            industry_code=lines[industry].to_pylist() if industry else TOTAL,
+            agglvl_code=str(self.level),
+            size_code=[str(1 + labels.index(text)) for text in lines[self.classes.name].to_pylist()],
+            year=self._only("year"),
+            qtr=self._only("qtr"),
+        )
 
     def _knows(self, name: str) -> bool:
         return self.called[name] in (*self.spec.data.public, *self.spec.groupers)
@@ -134,10 +128,3 @@ class SizeLayout:
         """What all rows have in common."""
         texts = self.public_rows.key(self.called[name])[1] if self._knows(name) else []
         return texts[0] if len(texts) == 1 else None
-
-
-def _whole(table: pa.Table) -> pa.Array:
-    """Whole numbers; none where a ratio has no error, because what it divides by may be 0."""
-    rounded, errors = np.rint(table["estimate"].to_numpy()), table["std_error"].to_numpy()
-    unusable = ~np.isfinite(errors) | ~(np.abs(rounded) < 2.0**63)
-    return pa.array(np.where(unusable, 0, rounded).astype(np.int64), mask=unusable)

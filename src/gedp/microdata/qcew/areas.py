@@ -1,8 +1,4 @@
-"""Tables in the layout of the Quarterly Census of Employment and Wages, for states and counties.
-
-Columns have the names of the quarterly files of the Bureau of Labor Statistics, and those of errors follow them.
-Nothing is suppressed, so disclosure_code is always empty.
-"""
+"""Tables in the layout of the QCEW for states and counties."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,9 +11,9 @@ from gedp.errors import Fault, FaultsError
 from gedp.industries import TOTAL, ancestor_of
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.combining import combinations
-from gedp.microdata.fit import NO_ROWS, Microdata
-from gedp.microdata.qcew_sizes import is_by_size, tabulate_sizes
-from gedp.microdata.ratios import Estimates, Ratio, parse_ratios
+from gedp.microdata.fitted import NO_ROWS, MicrodataFit
+from gedp.microdata.qcew.columns import AMOUNTS, NUMBER, WEEKLY, code_columns, figure_columns
+from gedp.microdata.ratios import Ratio, parse_ratios
 from gedp.microdata.tabulate import estimate_groups
 
 Key = tuple[CodeArray, list[str]]  # of every row the place of its text, and the texts
@@ -26,15 +22,8 @@ Key = tuple[CodeArray, list[str]]  # of every row the place of its text, and the
 STATES, COUNTIES = range(50, 59), range(70, 79)
 LEVELS_HINT = "Use 50 to 58 or 70 to 78, or by size 21 to 28 or 61 to 64"
 
-AMOUNTS = {
-    "month1_emplvl": "m1emp",
-    "month2_emplvl": "m2emp",
-    "month3_emplvl": "m3emp",
-    "total_qtrly_wages": "wage",
-}
-WEEKLY = "avg_wkly_wage"
 NAMES = (*AMOUNTS.values(), "state", "cnty", "naics", "own", "year", "qtr")
-ALL_OWNERSHIPS, ALL_SIZES, DISCLOSED = "0", "0", ""
+ALL_OWNERSHIPS, ALL_SIZES = "0", "0"
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,31 +35,20 @@ class Layout:
     keys: Mapping[str, Key]
 
 
-def tabulate_qcew(
-    microdata: Microdata, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
+def tabulate_areas(
+    microdata: MicrodataFit, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
 ) -> pa.Table:
     """One line for every area, ownership and industry of an aggregation level; `names` as in `find_layout`."""
-    if is_by_size(level):
-        return tabulate_sizes(microdata, level, confidence, names)
     layout = find_layout(microdata.public_rows, level, names)
     of_row, codes = combinations([codes for codes, _ in layout.keys.values()], microdata.public_rows.count)
     groups = Cells(len(codes[0]), of_row, dict(zip(layout.keys, codes, strict=True)))
     renamed = dict(zip(AMOUNTS.values(), layout.attributes, strict=True))
     asked = [*(Ratio(name, {name: 1.0}) for name in layout.attributes), *parse_ratios(["weekly-wage"], renamed)]
-    found = dict(zip((*AMOUNTS, WEEKLY), estimate_groups(microdata, groups, asked, confidence), strict=True))
+    found = estimate_groups(microdata, groups, asked, confidence)
+    figures = {name: of.columns() for name, of in zip((*AMOUNTS, WEEKLY), found, strict=True)}
     counts = microdata.public_rows.establishments_in(groups)
-    return pa.table(
-        {
-            **_codes(layout, groups),
-            "qtrly_estabs": pa.nulls(groups.count, pa.int64()) if counts is None else pa.array(counts),
-            **{name: _whole(estimates, is_ratio=name == WEEKLY) for name, estimates in found.items()},
-            **{
-                f"{kind}_{name}": pa.array(values, from_pandas=True)
-                for name, of in found.items()
-                for kind, values in (("se", of.std_error), ("ci_low", of.ci_low), ("ci_high", of.ci_high))
-            },
-        }
-    )
+    numbers = pa.nulls(groups.count, pa.int64()) if counts is None else pa.array(counts)
+    return pa.table({**_codes(layout, groups), NUMBER: numbers, **figure_columns(figures)})
 
 
 def find_layout(public_rows: PublicRows, level: int, names: Mapping[str, str] | None = None) -> Layout:
@@ -158,25 +136,16 @@ def _fips(digits: int) -> Callable[[str], str | None]:
 
 
 def _codes(layout: Layout, groups: Cells) -> dict[str, pa.Array]:
-    """The columns that say what a line is about. What the release does not know is null."""
+    """What every line is about."""
     texts = {name: [key[1][code] for code in groups.codes[name]] for name, key in layout.keys.items()}
-    empty: list[str | None] = [None] * groups.count
     state, county = texts.get("state", [""] * groups.count), texts.get("cnty", ["000"] * groups.count)
-    columns = {
-        "area_fips": [one + other for one, other in zip(state, county, strict=True)],
-        "own_code": texts.get("own", empty) if layout.level % 10 else [ALL_OWNERSHIPS] * groups.count,
-        "industry_code": texts.get("naics", [TOTAL] * groups.count),
-        "agglvl_code": [str(layout.level)] * groups.count,
-        "size_code": [ALL_SIZES] * groups.count,
-        "year": texts.get("year", empty),
-        "qtr": texts.get("qtr", empty),
-        "disclosure_code": [DISCLOSED] * groups.count,
-    }
-    return {name: pa.array(values, pa.string()) for name, values in columns.items()}
-
-
-def _whole(estimates: Estimates, *, is_ratio: bool) -> pa.Array:
-    """Whole numbers; none where a ratio has no error, because what it divides by may be 0."""
-    rounded = np.rint(estimates.estimate)
-    usable = (np.isfinite(estimates.std_error) | (not is_ratio)) & (np.abs(rounded) < 2.0**63)
-    return pa.array(np.where(usable, rounded, 0).astype(np.int64), mask=~usable)
+    return code_columns(
+        groups.count,
+        area_fips=[one + other for one, other in zip(state, county, strict=True)],
+        own_code=texts.get("own") if layout.level % 10 else ALL_OWNERSHIPS,
+        industry_code=texts.get("naics", TOTAL),
+        agglvl_code=str(layout.level),
+        size_code=ALL_SIZES,
+        year=texts.get("year"),
+        qtr=texts.get("qtr"),
+    )
