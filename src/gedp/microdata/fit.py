@@ -26,7 +26,7 @@ from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, AttributeFit, fit_attribute
 from gedp.numbers import is_number
 from gedp.passes import OnFile
-from gedp.policy.model import MOST_CONFIDENCE
+from gedp.policy.values import MOST_CONFIDENCE
 from gedp.release import MANIFEST, Labels, ProtectedAnswers, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
 from gedp.release.estimated import EstimatesTable

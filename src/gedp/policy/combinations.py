@@ -125,4 +125,5 @@ def check_parts(
 
 
 def _with(name: str, query: CombinationQuery, combinations: Mapping[str, Combination]) -> Iterator[str]:
-    return (asked for asked in query.asked if name in combinations[asked].coefficients)
+    known = (asked for asked in query.asked if asked in combinations)
+    return (asked for asked in known if name in combinations[asked].coefficients)
