@@ -18,16 +18,8 @@ from gedp.errors import Fault, FaultsError, Refused
 from gedp.individual import Partition
 from gedp.noise.entropy import Entropy, SystemEntropy
 from gedp.planning.opening import choose_first
-from gedp.policy import (
-    Attribute,
-    PriceList,
-    Spec,
-    parse_spec,
-    pools,
-    price,
-    require_within_budget,
-    write_spec,
-)
+from gedp.policy import Attribute, PriceList, Spec, pools, price, require_within_budget
+from gedp.policy.reader import reread_spec
 from gedp.release.estimates import ZETA, no_clipping_tau
 
 MOST_ENTRIES = 10_000_000  # of a table by classes, each of which takes some hundred bytes of memory
@@ -147,8 +139,4 @@ def require_sound(spec: Spec) -> Spec:
     A release must be read again. And what is priced, recorded, drawn and published is then one thing, which nobody else
     holds and could change in between.
     """
-    try:
-        return replace(parse_spec(write_spec(spec), in_memory=True), folder=spec.folder, lines=spec.lines)
-    except FaultsError as error:  # lines of a text that nobody wrote say nothing
-        faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
-        raise FaultsError("the queries", faults) from None
+    return reread_spec(spec, "the queries")
