@@ -74,13 +74,7 @@ ATTRIBUTE: Fields = (
     Field("person", v.NUMBER, "What one person typically contributes", "1", None),
     Field("share", v.NUMBER, "Its part of `spend`, relative to that of other attributes", "2", Decimal(1)),
     Field("typical", v.NUMBER, "What a typical establishment has", "12", None),
-    Field(
-        "of_period",
-        v.PERIODS,
-        "The [periods](series.md#columns-with-values-of-other-periods) whose values it holds",
-        "[0, -1]",
-        (),
-    ),
+    Field("of_period", v.PERIODS, "The [periods](series.md) whose values it holds", "[0, -1]", ()),
 )
 
 CLASSES: Fields = (
@@ -108,25 +102,11 @@ QUERY: Fields = (
     Field("rho", v.AMOUNTS, "The same in [ρ of zCDP](spec.md#prices-in-other-terms), instead of `mu`", "0.245", None),
     Field("epsilon", v.AMOUNTS, "The same in (ε, δ), instead of `mu`", "0.5", None),
     Field("delta", v.DELTA, "The δ that belongs to `epsilon`", "1e-9", None),
-    Field(
-        "importance",
-        v.AMOUNTS,
-        "In a query without a price, the weight of its errors; 1 by default",
-        "{ emp = 2 }",
-        None,
-    ),
+    Field("importance", v.AMOUNTS, "Without a price, the weight of its errors; 1 by default", "{ emp = 2 }", None),
     Field("mechanism", v.choice(MECHANISMS), "How sums are protected", '"pnc"', "auto", always=True),
 )
 
-CLIPPING: Fields = (
-    Field(
-        "zeta",
-        v.FRACTION,
-        "[The chance](spec.md#the-chance-of-clipping) that any value is clipped; 0.01 by default",
-        "0.001",
-        None,
-    ),
-)
+CLIPPING: Fields = (Field("zeta", v.FRACTION, "The chance that any value is clipped; 0.01 by default", "0.001", None),)
 LEDGER: Fields = (Field("file", v.TEXT, "The [ledger](ledger.md) of the table", '"register.ledger"'),)
 MICRODATA: Fields = (
     Field("weights", v.choice(WEIGHTS), "The weights of the fit", '"plug-in"', "quasi", always=True),

@@ -6,15 +6,30 @@ it has to compute it again to the last digit. A budget in ρ stays exact, so tha
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from gedp.accounting.translations import mu_of_epsilon_delta, mu_of_rho
+from gedp.policy.classes import Classes
+from gedp.policy.combinations import Combination
 from gedp.policy.fields import Fields, read_fields
 from gedp.policy.keys import BUDGET, WAYS
 from gedp.policy.model import Attribute, Policy
 from gedp.policy.section import Section, did_you_mean
 from gedp.policy.values import MOST_DELTA
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the rest of a spec says that its queries can ask for. What is unknown because of faults is None."""
+
+    attributes: Mapping[str, Attribute]
+    names: set[str] | None  # of the attributes
+    groupings: set[str] | None  # public columns among them
+    classes: Mapping[str, Classes]
+    combinations: Mapping[str, Combination]
+    individual: bool | None
 
 
 def read_policy(section: Section, attributes: Mapping[str, Attribute], individual: bool | None) -> Policy:
@@ -53,35 +68,33 @@ def read_priced(section: Section, fields: Fields, *, is_required: bool = False) 
 
 def read_asked(
     section: Section,
-    attributes: Mapping[str, Attribute],
-    names: set[str] | None,
+    known: Known,
     delta: Decimal | None,
     *,
-    asked: Iterable[str] | None = None,
+    further: Iterable[str] = (),
+    of: Iterable[str] | None = None,
     zero: bool = False,
 ) -> dict[str, Any]:
-    """What a query asks for: by attribute its price, as `mu`, or else its `importance`, which may allow for `zero`."""
+    """What a query asks for, with prices, as `mu`, or else with an `importance`, which is 0 only where `zero` is set.
+
+    It can ask for attributes and what is `further` known. A single number is for all attributes, or for all of `of`.
+    """
     way, to_mu = _terms(section, delta)
-    if way is None:
-        return {"importance": _numbers(section, "importance", attributes, names, asked, zero)}
-    return {"mu": {name: to_mu(price) for name, price in _numbers(section, way, attributes, names, asked).items()}}
+    if isinstance(section.content.get(way or "importance"), dict):
+        numbers = _numbers(section, way or "importance", known, further, zero and way is None)
+    else:
+        number = section.number(way or "importance", Decimal(1), zero=zero and way is None)
+        numbers = dict.fromkeys(known.attributes if of is None else of, number)
+    return {"mu" if way else "importance": {name: to_mu(number) for name, number in numbers.items()}}
 
 
-def _numbers(
-    section: Section,
-    key: str,
-    attributes: Mapping[str, Attribute],
-    names: set[str] | None,
-    asked: Iterable[str] | None,
-    zero: bool = False,
-) -> dict[str, Decimal]:
-    """One number for every attribute, or for all that is `asked`; or a table that names what the query asks for."""
-    if not isinstance(section.content.get(key), dict):
-        return dict.fromkeys(attributes if asked is None else asked, section.number(key, Decimal(1), zero=zero))
+def _numbers(section: Section, key: str, known: Known, further: Iterable[str], zero: bool) -> dict[str, Decimal]:
+    """The numbers in a table that names what the query asks for."""
+    names = None if known.names is None else {*known.names, *further}
     table = section.table(key)
     if not table.content:
         section.fault(key, "it names no attribute", "Give a number for each attribute the query asks for")
-    wholes = Policy(attributes, Decimal(1)).wholes
+    wholes = Policy(known.attributes, Decimal(1)).wholes
     found: dict[str, Decimal] = {}
     for name in table.content:
         if names is not None and name not in names:

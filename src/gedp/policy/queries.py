@@ -1,15 +1,15 @@
 """The queries of a spec: each with its price, or all without one and answered by individual accounting."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 from gedp.policy.classes import COUNT, Classes, ClassQuery, check_combinations
-from gedp.policy.combinations import Combination, CombinationQuery, check_parts
+from gedp.policy.combinations import Combination, CombinationQuery
 from gedp.policy.keys import QUERY, WAYS
-from gedp.policy.losses import has_price, read_asked, read_priced
+from gedp.policy.losses import Known, has_price, read_asked, read_priced
 from gedp.policy.model import IDENTITY, Attribute, Query
 from gedp.policy.names import folded
 from gedp.policy.places import line_of
@@ -29,18 +29,6 @@ def read_accounting(sections: Sequence[Section]) -> bool | None:
         )
         return None
     return bool(without) if sections else None
-
-
-@dataclass(frozen=True)
-class Known:
-    """What the rest of a spec says that its queries can ask for. What is unknown because of faults is None."""
-
-    attributes: Mapping[str, Attribute]
-    names: set[str] | None  # of the attributes
-    groupings: set[str] | None  # public columns among them
-    classes: Mapping[str, Classes]
-    combinations: Mapping[str, Combination]
-    individual: bool | None
 
 
 def read_queries(
@@ -64,7 +52,7 @@ def read_queries(
         return tuple(queries), tuple(classed), tuple(combined)
     if known.individual:
         needed = {name for query in classed for name in (*query.sums, *query.classed(classes))}
-        needed |= {name for query in combined for name in query.concerned(combinations)}
+        needed |= {name for query in combined for name in query.parts(combinations)}
         if not any(query.is_identity for query in queries):
             _check_implied([*plain, *by_class, *combining], called)
         return _with_identity(plain, queries, attributes, needed), tuple(classed), tuple(combined)
@@ -72,10 +60,13 @@ def read_queries(
         problem = "every query groups by classes, so that there would be no totals to report"
         by_class[0].fault("by", problem, "Add a query without classes, such as one with by = []")
     _check_mechanisms(plain, queries, attributes)
-    _check_bounds(by_class, classed, queries, names)
     identified = {name for query in queries if query.is_identity for name in query.mu}
-    for section, query in zip(combining, combined, strict=True):
-        check_parts(section, query, combinations, identified)
+    for section, by_classes in zip(by_class, classed, strict=True):
+        needs = {name: f"the sums of {name} by classes need" for name in by_classes.sums if name in names}
+        _require_identity(section, "mu", needs, identified)
+    for section, combining_query in zip(combining, combined, strict=True):
+        parts = combining_query.parts(combinations)
+        _require_identity(section, "mu", {name: f"{', '.join(of)} needs" for name, of in parts.items()}, identified)
     return tuple(queries), tuple(classed), tuple(combined)
 
 
@@ -96,8 +87,7 @@ def _query(section: Section, known: Known) -> Query:
     if known.individual and "mechanism" in section.content:
         problem = "without mu, each group gets the better mechanism by itself"
         section.fault("mechanism", problem, "Remove it, or give every query a mu")
-    identity = values["by"] == (ESTABLISHMENT,)
-    asked = read_asked(section, known.attributes, known.names, values["delta"], zero=identity)
+    asked = read_asked(section, known, values["delta"], zero=values["by"] == (ESTABLISHMENT,))
     return Query(values["name"], values["by"], mechanism=values["mechanism"], title=values["title"], **asked)
 
 
@@ -134,9 +124,7 @@ def _asked_by_class(section: Section, known: Known, count: bool, delta: Decimal 
     if isinstance(table, dict) and count != (COUNT in table):
         problem = f"it has no number for {COUNT}" if count else f"{COUNT!r} goes with count = true"
         section.fault(key, problem, f"Give one, as in {{ {COUNT} = 0.5 }}" if count else "Add that, or remove it")
-    asked = [COUNT] if count else None
-    names = None if known.names is None else {*known.names, COUNT}
-    return read_asked(section, known.attributes, names, delta, asked=asked)
+    return read_asked(section, known, delta, further=[COUNT], of=[COUNT] if count else None)
 
 
 def _has_combinations(section: Section, combinations: Mapping[str, Combination]) -> bool:
@@ -157,8 +145,7 @@ def _combination_query(section: Section, known: Known) -> CombinationQuery:
     if plain := [each for each in section.content[key] if each in (known.names or ())]:
         problem = f"it asks for combinations, and for {', '.join(plain)}"
         section.fault(key, problem, "Ask for attributes in a query of their own")
-    names = None if known.names is None else {*known.names, *known.combinations}
-    asked = read_asked(section, {}, names, values["delta"])
+    asked = read_asked(section, known, values["delta"], further=known.combinations)
     return CombinationQuery(values["name"], values["by"], title=values["title"], **asked)
 
 
@@ -225,24 +212,12 @@ def _check_mechanisms(sections: Sequence[Section], queries: list[Query], attribu
                 "Use pnc or auto, or set split = true: gain and loss are never negative",
             )
         needs_bounds = query.mu if query.mechanism == "pnc" else signed
-        for name in needs_bounds:
-            if name not in identified:
-                section.fault(
-                    "mechanism" if "mechanism" in section.content else "mu",
-                    f"the sums of {name} need the identity query for {name}, and there is none",
-                    f'Add a query with by = "{ESTABLISHMENT}" and a mu for {name}',
-                )
+        key = "mechanism" if "mechanism" in section.content else "mu"
+        _require_identity(section, key, {name: f"the sums of {name} need" for name in needs_bounds}, identified)
 
 
-def _check_bounds(
-    sections: Sequence[Section], queries: Sequence[ClassQuery], others: Sequence[Query], names: set[str]
-) -> None:
-    """Sums by classes are of clipped values, so they need the identity answers, which give the bounds."""
-    identified = {name for query in others if query.is_identity for name in query.mu}
-    for section, query in zip(sections, queries, strict=True):
-        for name in (name for name in query.sums if name in names and name not in identified):
-            section.fault(
-                "mu",
-                f"the sums of {name} by classes need the identity query for {name}, and there is none",
-                f'Add a query with by = "{ESTABLISHMENT}" and a mu for {name}',
-            )
+def _require_identity(section: Section, key: str, needs: Mapping[str, str], identified: Container[str]) -> None:
+    """Bounds of clipped values come from identity answers, so each attribute needs an identity query."""
+    for name in (name for name in needs if name not in identified):
+        problem = f"{needs[name]} the identity query for {name}, and there is none"
+        section.fault(key, problem, f'Add a query with by = "{ESTABLISHMENT}" and a mu for {name}')

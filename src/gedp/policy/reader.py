@@ -16,7 +16,7 @@ from gedp.policy.fields import part, read_fields
 from gedp.policy.groupings import misspelt_public, read_groupers, read_hierarchies
 from gedp.policy.keys import ATTRIBUTE, CLIPPING, CLOSENESS, DATA, LEDGER, MICRODATA, OUTPUT, PUBLICATION, TABLE
 from gedp.policy.labels import Publication, read_labels
-from gedp.policy.losses import read_policy
+from gedp.policy.losses import Known, read_policy
 from gedp.policy.model import (
     OWN_SUFFIXES,
     PARTS,
@@ -33,7 +33,7 @@ from gedp.policy.model import (
 from gedp.policy.names import folded
 from gedp.policy.places import Path as Place
 from gedp.policy.places import lines_of
-from gedp.policy.queries import Known, read_accounting, read_queries
+from gedp.policy.queries import read_accounting, read_queries
 from gedp.policy.reading import checked_reading
 from gedp.policy.section import Faults, Section, did_you_mean
 from gedp.policy.series import check_of_period, check_spans
