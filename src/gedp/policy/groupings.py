@@ -8,8 +8,7 @@ from typing import Any
 from gedp.policy.fields import read_fields
 from gedp.policy.keys import DERIVED, JOINED
 from gedp.policy.model import Grouper
-from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
-from gedp.policy.section import Section, did_you_mean, nearest
+from gedp.policy.section import Section, check_file_names, did_you_mean, nearest
 
 
 def misspelt_public(root: Section, public: set[str]) -> set[str]:
@@ -61,13 +60,8 @@ def read_groupers(section: Section, public: set[str] | None) -> dict[str, Groupe
             entry.fault("column", f"{column!r} is not a public column or a grouping", did_you_mean(column, known))
         if ("prefix" in entry.content) == ("map" in entry.content):
             section.fault(name, "a grouping needs either prefix or map", "Give one of: prefix = 3, map = 'file.csv'")
-        if grouper.map and not is_file_name(name):
-            section.fault(name, f"{name!r} cannot be a file name", FILE_NAME_HINT)
         groupers[name] = grouper
-    used = Counter(folded(name) for name, grouper in groupers.items() if grouper.map)
-    for name, grouper in groupers.items():
-        if grouper.map and used[folded(name)] > 1:
-            section.fault(name, "another grouping has almost this name", "Choose names that two files can have")
+    check_file_names(section, [name for name, grouper in groupers.items() if grouper.map])
     return _in_order(section, groupers)
 
 

@@ -1,13 +1,12 @@
 """What people call things: `[labels]` and `[publication]` of a spec. Public, and published with every release."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from gedp.policy.fields import given, read_fields, written
 from gedp.policy.keys import ATTRIBUTE_LABEL, COLUMN_LABEL, PUBLICATION
-from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
-from gedp.policy.section import Section, did_you_mean
+from gedp.policy.section import Section, check_file_names, did_you_mean
 from gedp.policy.values import TITLE
 
 
@@ -42,8 +41,12 @@ def read_labels(section: Section, attributes: Collection[str], columns: Collecti
         if columns is not None and name not in attributes and name not in columns:
             hint = did_you_mean(name, [*sorted(attributes), *sorted(columns)])
             section.fault(name, "there is no attribute, public column, grouping or class of this name", hint)
-        labels[name] = Label(TITLE.read(section, name)) if isinstance(value, str) else _label(section, name, attributes)
-    _check_files(section, labels)
+        if isinstance(value, str):
+            labels[name] = Label(TITLE.read(section, name))
+        else:
+            fields = ATTRIBUTE_LABEL if name in attributes else COLUMN_LABEL
+            labels[name] = Label(**read_fields(section.table(name), fields))
+    check_file_names(section, [name for name, label in labels.items() if label.codes])
     return labels
 
 
@@ -51,21 +54,3 @@ def label_content(label: Label) -> str | dict[str, Any]:
     """A label as a spec has it: a title alone, or a table."""
     content = written(ATTRIBUTE_LABEL + COLUMN_LABEL, vars(label))
     return label.title if label.title is not None and len(content) == 1 else content
-
-
-def _label(section: Section, name: str, attributes: Collection[str]) -> Label:
-    entry = section.table(name)
-    if entry.absent:
-        return Label()
-    label = Label(**read_fields(entry, ATTRIBUTE_LABEL if name in attributes else COLUMN_LABEL))
-    if label.codes and not is_file_name(name):
-        section.fault(name, f"{name!r} cannot be a file name", FILE_NAME_HINT)
-    return label
-
-
-def _check_files(section: Section, labels: Mapping[str, Label]) -> None:
-    """Each code list is a file of the release under the name of its column."""
-    first: dict[str, str] = {}
-    for name, label in labels.items():
-        if label.codes and (other := first.setdefault(folded(name), name)) != name:
-            section.fault(name, f"{other!r} is almost this name", "Choose names that two files can have")

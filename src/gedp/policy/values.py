@@ -79,14 +79,8 @@ def _few_digits(value: Decimal) -> Wrong | None:
     return f"it has more than {MOST_DIGITS} digits", "Give a number like 0.01"
 
 
-def _delta(value: Decimal) -> Wrong | None:
-    hint = f"Give at most {MOST_DELTA}, like 1e-6"
-    return ("with such a delta nothing is promised", hint) if MOST_DELTA < value < 1 else None
-
-
-def _confidence(value: Decimal) -> Wrong | None:
-    hint = f"Give at most {MOST_CONFIDENCE}"
-    return ("intervals of such confidence say nothing", hint) if MOST_CONFIDENCE < value < 1 else None
+def _at_most(most: Decimal | float, problem: str, like: str = "") -> Callable[[Decimal], Wrong | None]:
+    return lambda value: (problem, f"Give at most {most}{like}") if most < value < 1 else None
 
 
 def _file_name(name: str) -> Wrong | None:
@@ -179,12 +173,10 @@ def _written_periods(periods: tuple[int | Period, ...]) -> Any:
 
 
 def _edges(value: object) -> tuple[Decimal, ...]:
-    if not isinstance(value, list) or len(value) < 2:
-        raise ValueError
-    if any(isinstance(edge, bool) or not isinstance(edge, int | Decimal) for edge in value):
+    if not isinstance(value, list) or not all(type(edge) in (int, Decimal) for edge in value):
         raise TypeError
     edges = tuple(map(Decimal, value))
-    if not all(edge.is_finite() for edge in edges) or any(low >= high for low, high in pairwise(edges)):
+    if len(edges) < 2 or not all(map(Decimal.is_finite, edges)) or any(low >= high for low, high in pairwise(edges)):
         raise ValueError
     return edges
 
@@ -226,8 +218,9 @@ NUMBER = number()
 EXACT = checked(f"{NUMBER.words}, of at most {MOST_DIGITS} digits", NUMBER, _few_digits)
 EXACT_OR_0 = checked(f"number of 0 or more, of at most {MOST_DIGITS} digits", number(zero=True), _few_digits)
 FRACTION = number(below=1)
-DELTA = checked(f"number above 0 and at most {MOST_DELTA}", FRACTION, _delta)
-CONFIDENCE = checked(FRACTION.words, FRACTION, _confidence)
+TOO_MUCH, TOO_SURE = "with such a delta nothing is promised", "intervals of such confidence say nothing"
+DELTA = checked(f"number above 0 and at most {MOST_DELTA}", FRACTION, _at_most(MOST_DELTA, TOO_MUCH, ", like 1e-6"))
+CONFIDENCE = checked(FRACTION.words, FRACTION, _at_most(MOST_CONFIDENCE, TOO_SURE))
 MISSING = Shape(
     f'`"{REFUSE}"`, or a number per attribute',
     _missing,
