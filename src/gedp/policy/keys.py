@@ -83,20 +83,28 @@ CLASSES: Fields = (
 )
 COMBINATIONS: Fields = (Field("name", v.TEXT, "A sum of attributes with coefficients", '"revenue - cost"'),)
 
-BUDGET: Fields = (
+#: The budget in one of several terms, and amounts in the same terms, which are fields of `Policy`.
+TERMS: Fields = (
     Field("mu", v.NUMBER, "The most that all releases from the table may cost together", "1.4", None),
     Field("rho", v.NUMBER, "The same in [ρ of zCDP](spec.md#prices-in-other-terms), instead of `mu`", "1.2", None),
     Field("epsilon", v.NUMBER, "The same in (ε, δ), instead of `mu`", "0.5", None),
     Field("delta", v.DELTA, "The δ that belongs to `epsilon`", "1e-9", None),
+)
+SPENDING: Fields = (
     Field("spend", v.NUMBER, "What a release without prices costs; the budget by default", "0.6", None),
     Field("year", v.NUMBER, "The most that all periods of any year may cost together", "2", None),
     Field("series", v.NUMBER, "The most that all periods of a [series](series.md) may cost together", "5", None),
 )
+BUDGET = TERMS + SPENDING
 
-QUERY: Fields = (
+#: What every query has, whatever it asks for.
+CALLED: Fields = (
     Field("name", v.FILE_NAME, "The name of the query, and of the file with its answers", '"county"'),
     Field("title", v.TITLE, "What people call its table", '"Jobs by county"', None),
     Field("by", v.BY, "Public columns, groupings and [classes](classes.md); `[]` for the total", '["cnty"]'),
+)
+QUERY: Fields = (
+    *CALLED,
     Field("count", v.FLAG, "Whether to count establishments, in a query by classes", "true", False),
     Field("mu", v.AMOUNTS, "The price for every attribute, or for those that it names", "{ emp = 0.7 }", None),
     Field("rho", v.AMOUNTS, "The same in [ρ of zCDP](spec.md#prices-in-other-terms), instead of `mu`", "0.245", None),

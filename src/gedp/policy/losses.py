@@ -13,15 +13,15 @@ from typing import Any
 from gedp.accounting.translations import mu_of_epsilon_delta, mu_of_rho
 from gedp.policy.classes import Classes
 from gedp.policy.combinations import Combination
-from gedp.policy.fields import Fields, read_fields
-from gedp.policy.keys import BUDGET, WAYS
+from gedp.policy.fields import Fields, given, read_fields
+from gedp.policy.keys import BUDGET, SPENDING, WAYS
 from gedp.policy.model import Attribute, Policy
 from gedp.policy.section import Section, did_you_mean
 from gedp.policy.values import MOST_DELTA
 
 
 @dataclass(frozen=True)
-class Known:
+class Askable:
     """What the rest of a spec says that its queries can ask for. What is unknown because of faults is None."""
 
     attributes: Mapping[str, Attribute]
@@ -43,7 +43,7 @@ def read_policy(section: Section, attributes: Mapping[str, Attribute], individua
         section.fault("spend", "every query has a price, so what is spent is their sum", "Remove it, or all the prices")
     elif spend is not None and spend > stated and ("budget", way or "mu") not in section.faults.by_path:
         section.fault("spend", f"{spend} is more than the budget of {stated}", "Give at most the budget")
-    further = {key: values[key] for key in ("spend", "year", "series") if values[key] is not None}
+    further = given(SPENDING, values)
     if way == "rho":
         return Policy(attributes, to_mu(stated), stated, **further)
     return Policy(attributes, to_mu(stated), **{key: to_mu(number) for key, number in further.items()})
@@ -56,19 +56,19 @@ def has_price(section: Section) -> bool:
 
 def read_priced(section: Section, fields: Fields, *, is_required: bool = False) -> dict[str, Any]:
     """The keys of a section that states a price in one of several terms, or none where it is not required."""
-    given = [way for way in WAYS if way in section.content]
-    required = {"mu": is_required and not given, "delta": given[:1] == ["epsilon"]}
+    stated = [way for way in WAYS if way in section.content]
+    required = {"mu": is_required and not stated, "delta": stated[:1] == ["epsilon"]}
     values = read_fields(section, fields, required)
     if "delta" in section.content and "epsilon" not in section.content:
         section.fault("delta", "delta goes with epsilon, which is missing", "Give both, or mu, or rho")
-    for further in given[1:]:
-        section.fault(further, f"the price is already given by {given[0]}", "Give mu, or rho, or epsilon and delta")
+    for further in stated[1:]:
+        section.fault(further, f"the price is already given by {stated[0]}", "Give mu, or rho, or epsilon and delta")
     return values
 
 
 def read_asked(
     section: Section,
-    known: Known,
+    known: Askable,
     delta: Decimal | None,
     *,
     further: Iterable[str] = (),
@@ -88,7 +88,7 @@ def read_asked(
     return {"mu" if way else "importance": {name: to_mu(number) for name, number in numbers.items()}}
 
 
-def _numbers(section: Section, key: str, known: Known, further: Iterable[str], zero: bool) -> dict[str, Decimal]:
+def _numbers(section: Section, key: str, known: Askable, further: Iterable[str], zero: bool) -> dict[str, Decimal]:
     """The numbers in a table that names what the query asks for."""
     names = None if known.names is None else {*known.names, *further}
     table = section.table(key)

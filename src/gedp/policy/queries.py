@@ -8,8 +8,9 @@ from typing import Any
 
 from gedp.policy.classes import COUNT, Classes, ClassQuery, check_combinations
 from gedp.policy.combinations import Combination, CombinationQuery
-from gedp.policy.keys import QUERY, WAYS
-from gedp.policy.losses import Known, has_price, read_asked, read_priced
+from gedp.policy.fields import part
+from gedp.policy.keys import CALLED, QUERY, WAYS
+from gedp.policy.losses import Askable, has_price, read_asked, read_priced
 from gedp.policy.model import IDENTITY, Attribute, Query
 from gedp.policy.names import folded
 from gedp.policy.places import line_of
@@ -32,7 +33,7 @@ def read_accounting(sections: Sequence[Section]) -> bool | None:
 
 
 def read_queries(
-    sections: Sequence[Section], known: Known
+    sections: Sequence[Section], known: Askable
 ) -> tuple[tuple[Query, ...], tuple[ClassQuery, ...], tuple[CombinationQuery, ...]]:
     """All queries: those of sums by public groups, those by classes, and those of combinations."""
     attributes, names, classes, combinations = known.attributes, known.names, known.classes, known.combinations
@@ -82,13 +83,13 @@ def _keys(section: Section, groupings: set[str] | None) -> dict[str, Any]:
     return values
 
 
-def _query(section: Section, known: Known) -> Query:
+def _query(section: Section, known: Askable) -> Query:
     values = _keys(section, known.groupings)
     if known.individual and "mechanism" in section.content:
         problem = "without mu, each group gets the better mechanism by itself"
         section.fault("mechanism", problem, "Remove it, or give every query a mu")
     asked = read_asked(section, known, values["delta"], zero=values["by"] == (ESTABLISHMENT,))
-    return Query(values["name"], values["by"], mechanism=values["mechanism"], title=values["title"], **asked)
+    return Query(**part(CALLED, values), mechanism=values["mechanism"], **asked)
 
 
 def _has_classes(section: Section, classes: Mapping[str, Classes]) -> bool:
@@ -98,7 +99,7 @@ def _has_classes(section: Section, classes: Mapping[str, Classes]) -> bool:
     return section.content.get("count", False) is not False or any(key in classes for key in keys)
 
 
-def _class_query(section: Section, known: Known) -> ClassQuery:
+def _class_query(section: Section, known: Askable) -> ClassQuery:
     classes = known.classes
     values = _keys(section, None if known.groupings is None else known.groupings | classes.keys())
     keys = tuple(key for key in values["by"] if key in classes)
@@ -108,12 +109,12 @@ def _class_query(section: Section, known: Known) -> ClassQuery:
     if "mechanism" in section.content:
         section.fault("mechanism", "sums by classes are always clipped sums", "Remove it")
     asked = _asked_by_class(section, known, values["count"], values["delta"])
-    query = ClassQuery(values["name"], values["by"], keys, title=values["title"], **asked)
+    query = ClassQuery(**part(CALLED, values), classes=keys, **asked)
     check_combinations(section, query, classes)
     return query
 
 
-def _asked_by_class(section: Section, known: Known, count: bool, delta: Decimal | None) -> dict[str, Any]:
+def _asked_by_class(section: Section, known: Askable, count: bool, delta: Decimal | None) -> dict[str, Any]:
     """What it asks for, with prices or importances. One number beside `count = true` is for the count alone."""
     if count and known.names is not None and COUNT in known.names:
         section.fault(
@@ -133,7 +134,7 @@ def _has_combinations(section: Section, combinations: Mapping[str, Combination])
     return isinstance(asked, dict) and any(name in combinations for name in asked)
 
 
-def _combination_query(section: Section, known: Known) -> CombinationQuery:
+def _combination_query(section: Section, known: Askable) -> CombinationQuery:
     values, key = _keys(section, known.groupings), _asking(section)
     if values["by"] == (ESTABLISHMENT,):
         problem = "combinations are of groups; for establishments they follow from the identity answers"
@@ -146,7 +147,7 @@ def _combination_query(section: Section, known: Known) -> CombinationQuery:
         problem = f"it asks for combinations, and for {', '.join(plain)}"
         section.fault(key, problem, "Ask for attributes in a query of their own")
     asked = read_asked(section, known, values["delta"], further=known.combinations)
-    return CombinationQuery(values["name"], values["by"], title=values["title"], **asked)
+    return CombinationQuery(**part(CALLED, values), **asked)
 
 
 def _asking(section: Section) -> str:

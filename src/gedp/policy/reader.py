@@ -16,7 +16,7 @@ from gedp.policy.fields import part, read_fields
 from gedp.policy.groupings import misspelt_public, read_groupers, read_hierarchies
 from gedp.policy.keys import ATTRIBUTE, CLIPPING, CLOSENESS, DATA, LEDGER, MICRODATA, OUTPUT, PUBLICATION, TABLE
 from gedp.policy.labels import Publication, read_labels
-from gedp.policy.losses import Known, read_policy
+from gedp.policy.losses import Askable, read_policy
 from gedp.policy.model import (
     OWN_SUFFIXES,
     PARTS,
@@ -163,7 +163,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     check_spans(root.faults, data.period, policy)
     check_of_period(root.faults, data.period, policy)
     groupings = None if public is None else {*public, *groupers}
-    known = Known(attributes, names, groupings, classes, combinations, individual)
+    known = Askable(attributes, names, groupings, classes, combinations, individual)
     queries, by_class, combined = read_queries(asked, known)
     microdata = MicrodataOptions(**read_fields(root.table("microdata", required=False), MICRODATA))
     _check_microdata(root, microdata, attributes)
