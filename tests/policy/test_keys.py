@@ -70,6 +70,14 @@ def test_a_key_that_is_missing_is_a_fault_exactly_if_it_is_required(name: str) -
     assert all(values[field.key] == field.default for field in TABLES[name] if field.key not in required)
 
 
+@EVERY
+def test_a_misspelt_key_is_one_fault_that_names_the_key(name: str, field: Field) -> None:
+    table = [each for each in TABLES[name] if each is field or each.default is not REQUIRED]
+    (fault,) = read({f"{field.key}{field.key[-1]}": 1}, tuple(table))[1]
+    assert "this key is not known" in fault
+    assert f"Did you mean {field.key!r}?" in fault
+
+
 def test_defaults_are_written_only_where_specs_always_had_them() -> None:
     defaults = {name: {each.key: each.default for each in table} for name, table in TABLES.items()}
     optional = {name: tuple(each for each in table if each.default is not REQUIRED) for name, table in TABLES.items()}
