@@ -111,6 +111,7 @@ FAULTS = [
     (('by = ["cnty"]', 'by = "establishment"'), "combinations are of groups"),
     (('by = ["cnty"]', 'by = ["cnty"]\nmechanism = "psi"'), "combinations are always of clipped values"),
     (('by = ["cnty"]', 'by = ["cnty"]\nimportance = 1'), "the query has a price"),
+    (('by = ["cnty"]', 'by = ["cnty"]\ncount = true'), "Count establishments in a query of its own"),
     (("mu = 1\n", "mu = { revenue = 1 }\n"), "profit, mean needs the identity query for cost, and there is none"),
 ]
 
@@ -121,3 +122,11 @@ def test_faults_are_named(change: tuple[str, str], said: str) -> None:
     with pytest.raises(FaultsError) as found:
         parse_spec(SPEC.replace(*change))
     assert said in str(found.value)
+
+
+def test_an_unknown_combination_beside_others_that_need_the_identity_query_is_a_fault_too() -> None:
+    text = SPEC.replace("{ profit = 0.5, mean", "{ profits = 0.5, mean").replace("mu = 1\n", "mu = { revenue = 1 }\n")
+    with pytest.raises(FaultsError) as found:
+        parse_spec(text)
+    assert "'profits' is not a confidential attribute" in str(found.value)
+    assert "mean needs the identity query for cost, and there is none" in str(found.value)

@@ -112,6 +112,7 @@ def test_without_spend_a_release_costs_the_whole_budget() -> None:
         ("wage = 3", "wages = 3", ["line 21, queries[2].importance.wages: 'wages' is not a confidential attribute"]),
         ("{ emp = 0.5, wage = 3 }", "{}", ["line 21, queries[2].importance: it names no attribute"]),
         ("{ emp = 0.5, wage = 3 }", "true", ["line 21, queries[2].importance: true does not fit"]),
+        ("by = []", "by = []\ndelta = 1e-6", ["line 17, queries[1].delta: delta goes with epsilon, which is missing"]),
         ("by = []", 'by = []\nmechanism = "pnc"', ["line 17, queries[1].mechanism: without mu, each group gets"]),
         ("by = []", 'by = []\nmechanism = "auto"', ["line 17, queries[1].mechanism: without mu, each group gets"]),
         ('name = "total"', 'name = "Identity"', ["line 15, queries[1].name: 'Identity' is the name of the identity"]),

@@ -79,6 +79,7 @@ def test_names_that_two_combinations_share_are_refused(tmp_path: Path) -> None:
         ({"columns": ["state"]}, "there are fewer than two"),
         ({"columns": []}, "there are fewer than two"),
         ({"columns": ["state", "county"]}, "'county' is not a public column. Did you mean 'cnty'?"),
+        ({"colums": ["state", "cnty"]}, "groupers.place.colums: this key is not known. Did you mean 'columns'?"),
         ({"columns": ["state", "cnty"], "prefix": 2}, "groupers.place.prefix: this key is not known"),
     ],
 )

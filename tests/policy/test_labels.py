@@ -18,8 +18,9 @@ from gedp.policy.codelists import (
     read_code_list,
     read_code_lists,
 )
-from gedp.policy.labels import SCALES, Label, Publication
+from gedp.policy.labels import Label, Publication
 from gedp.policy.shapes import read_shape, shape_text
+from gedp.policy.values import SCALES
 
 SPEC = """
 [data]

@@ -14,7 +14,8 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
 from gedp.policy import Attribute, Closeness, Data, parse_spec, write_spec
-from gedp.policy.reading import THOUSANDS, Reading
+from gedp.policy.keys import THOUSANDS
+from gedp.policy.reading import Reading
 from tests.helpers.runs import SPEC, changed
 
 UNIT = Fraction(1, 100)

@@ -27,7 +27,7 @@ from gedp.noise.grid import Grid, grid_for, psi_grid
 from gedp.noise.rounding import Number, float_up
 from gedp.noise.sums import SumGrid, sum_grid_for
 from gedp.policy import Attribute
-from gedp.policy.model import MOST_CONFIDENCE
+from gedp.policy.values import MOST_CONFIDENCE
 
 BITS = 24
 #: No draw is farther than this from its mean, in standard deviations, in 10^30 draws.

@@ -1,7 +1,7 @@
 """Every check that can be made before anything is spent: the spec, its price, its noise, its table, its groups."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,15 +13,8 @@ from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.policy import (
-    Attribute,
-    PriceList,
-    Spec,
-    parse_spec,
-    price,
-    require_within_budget,
-    write_spec,
-)
+from gedp.policy import Attribute, PriceList, Spec, price, require_within_budget
+from gedp.policy.reader import reread_spec
 
 MOST_ENTRIES = 10_000_000  # of a table by classes, each of which takes some hundred bytes of memory
 
@@ -116,8 +109,4 @@ def require_sound(spec: Spec) -> Spec:
     A release must be read again. And what is priced, recorded, drawn and published is then one thing, which nobody else
     holds and could change in between.
     """
-    try:
-        return replace(parse_spec(write_spec(spec), in_memory=True), folder=spec.folder, lines=spec.lines)
-    except FaultsError as error:  # lines of a text that nobody wrote say nothing
-        faults = [replace(fault, place=fault.place.partition(", ")[2] or fault.place) for fault in error.faults]
-        raise FaultsError("the queries", faults) from None
+    return reread_spec(spec, "the queries")

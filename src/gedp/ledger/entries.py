@@ -19,7 +19,8 @@ from gedp.accounting.series import Charge
 from gedp.errors import DomainError
 from gedp.ledger.amounts import decimal_of, decimal_text, loss_of, loss_text
 from gedp.periods import Period
-from gedp.policy.model import PSI_NAMES, Attribute, Closeness
+from gedp.policy.keys import PSI_NAMES
+from gedp.policy.model import Attribute, Closeness
 from gedp.policy.pricing import PriceLine
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")

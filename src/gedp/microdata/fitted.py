@@ -21,7 +21,7 @@ from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.measured import MeasuredFit
 from gedp.microdata.weights import TOLERANCE, AttributeFit
 from gedp.numbers import is_number
-from gedp.policy.model import MOST_CONFIDENCE
+from gedp.policy.values import MOST_CONFIDENCE
 from gedp.release import MANIFEST, Labels, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
 from gedp.release.parts import digest, replacing_table

@@ -11,8 +11,9 @@ from gedp.known_codes import TREE_OF_LEVEL
 from gedp.microdata.changes import figure_columns
 from gedp.microdata.ratios import BUILT_IN, BUILT_IN_TITLES, Ratio
 from gedp.policy import COUNT, Spec
-from gedp.policy.model import ESTABLISHMENT, OWN_SUFFIXES, TABLE_COLUMNS
+from gedp.policy.model import OWN_SUFFIXES, TABLE_COLUMNS
 from gedp.policy.names import folded
+from gedp.policy.values import ESTABLISHMENT
 from gedp.release import Labels
 
 #: Columns of tables besides those of a release: of packages, of changes and of series.

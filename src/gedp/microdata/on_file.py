@@ -19,7 +19,7 @@ from gedp.microdata.fitted import FIXED_TOTALS
 from gedp.microdata.kinds import stay_on_file
 from gedp.microdata.weights import AttributeFit
 from gedp.passes import OnFile
-from gedp.policy.model import CONSTRAINTS, WEIGHTS
+from gedp.policy.keys import CONSTRAINTS, WEIGHTS
 from gedp.release import MANIFEST, ReleaseFolder, TamperedReleaseError
 from gedp.release.derived import MICRODATA, MICRODATA_JSON
 from gedp.release.parts import digest, files_of, read_columns

@@ -5,7 +5,7 @@ from gedp.microdata.cells import Cells
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import Totals
 from gedp.microdata.variances import group_variances
-from gedp.policy.model import CONSTRAINTS
+from gedp.policy.keys import CONSTRAINTS
 
 
 def totals_of_rows(microdata: MicrodataFit, name: str, groups: Cells) -> Totals:

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from gedp.arrays import MOST_UNITS, IntArray
+from gedp.policy.fields import read_fields
+from gedp.policy.keys import CLASSES
 from gedp.policy.section import Section, did_you_mean
 
 #: What a table calls the number of establishments, in the place of an attribute.
@@ -98,7 +100,8 @@ def read_classes(section: Section, attributes: Mapping[str, Any], names: set[str
         entry = section.table(name)
         if entry.absent:
             continue
-        attribute = entry.text("attribute")
+        values = read_fields(entry, CLASSES)
+        attribute, edges = values["attribute"], values["edges"]
         if attribute and names is not None and attribute not in names:
             hint = did_you_mean(attribute, sorted(names))
             entry.fault("attribute", f"{attribute!r} is not a confidential attribute", hint)
@@ -108,10 +111,8 @@ def read_classes(section: Section, attributes: Mapping[str, Any], names: set[str
             problem = f"{attribute} has values of both signs, which have no classes"
             entry.fault("attribute", problem, "Split the attribute into gain and loss")
         unit = attributes[attribute].unit if attribute in attributes else None
-        edges = entry.converted("edges", _edges, "numbers in rising order, like [0, 1, 5, 10, 50]")
         if edges is not None:
             _check_edges(entry, edges, unit)
-        entry.finish()
         found[name] = Classes(name, attribute, edges or (Decimal(0), Decimal(1)))
     return found
 
@@ -125,17 +126,6 @@ def check_combinations(section: Section, query: ClassQuery, classes: Mapping[str
     if prod(each.count for each in known) > MOST_COMBINATIONS:
         problem = f"its classes have more than {MOST_COMBINATIONS:,} combinations, all of which are answered"
         section.fault("by", problem, "Group by fewer classes")
-
-
-def _edges(value: object) -> tuple[Decimal, ...]:
-    if not isinstance(value, list) or len(value) < 2:
-        raise ValueError
-    if any(isinstance(edge, bool) or not isinstance(edge, int | Decimal) for edge in value):
-        raise TypeError
-    edges = tuple(map(Decimal, value))
-    if not all(edge.is_finite() for edge in edges) or any(low >= high for low, high in pairwise(edges)):
-        raise ValueError
-    return edges
 
 
 def _check_edges(entry: Section, edges: Sequence[Decimal], unit: Decimal | None) -> None:

@@ -1,6 +1,6 @@
 """Linear combinations of confidential attributes, such as profit = revenue - cost, and queries that ask for them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -69,10 +69,13 @@ class CombinationQuery:
         """Whether it has no price of its own, but is paid for by individual accounting."""
         return not self.mu
 
-    def concerned(self, combinations: Mapping[str, Combination]) -> tuple[str, ...]:
-        """The attributes that its answers depend on."""
-        names = (name for asked in self.asked if asked in combinations for name in combinations[asked].coefficients)
-        return tuple(dict.fromkeys(names))
+    def parts(self, combinations: Mapping[str, Combination]) -> dict[str, list[str]]:
+        """The attributes that its answers depend on, each with the combinations that it is a part of."""
+        found: dict[str, list[str]] = {}
+        for asked in (asked for asked in self.asked if asked in combinations):
+            for name in combinations[asked].coefficients:
+                found.setdefault(name, []).append(asked)
+        return found
 
 
 def read_combinations(
@@ -111,18 +114,3 @@ def _coefficients(formula: str, wholes: Mapping[str, Mapping[str, int]]) -> dict
     if not 2 <= len(found) <= MOST_PARTS:
         raise DomainError(f"it must be of 2 to {MOST_PARTS} attributes, each with its own coefficient")
     return found
-
-
-def check_parts(
-    section: Section, query: CombinationQuery, combinations: Mapping[str, Combination], identified: set[str]
-) -> None:
-    """Combinations are of clipped values, so they need the identity answers, which give the bounds."""
-    for name in (name for name in query.concerned(combinations) if name not in identified):
-        problem = (
-            f"{', '.join(_with(name, query, combinations))} needs the identity query for {name}, and there is none"
-        )
-        section.fault("mu", problem, f'Add a query with by = "establishment" and a mu for {name}')
-
-
-def _with(name: str, query: CombinationQuery, combinations: Mapping[str, Combination]) -> Iterator[str]:
-    return (asked for asked in query.asked if name in combinations[asked].coefficients)

@@ -5,9 +5,10 @@ from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
+from gedp.policy.fields import read_fields
+from gedp.policy.keys import DERIVED, JOINED
 from gedp.policy.model import Grouper
-from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
-from gedp.policy.section import Section, did_you_mean, nearest
+from gedp.policy.section import Section, check_file_names, did_you_mean, nearest
 
 
 def misspelt_public(root: Section, public: set[str]) -> set[str]:
@@ -52,34 +53,26 @@ def read_groupers(section: Section, public: set[str] | None) -> dict[str, Groupe
         if entry.has("columns"):
             groupers[name] = _joined(entry, name, public)
             continue
-        column = entry.text("column")
+        grouper = Grouper(name, **read_fields(entry, DERIVED))
+        column = grouper.column
         if column and public is not None and column not in public and column not in section.content:
             known = [*sorted(public), *(other for other in section.content if other != name)]
             entry.fault("column", f"{column!r} is not a public column or a grouping", did_you_mean(column, known))
-        if entry.has("prefix") == entry.has("map"):
+        if ("prefix" in entry.content) == ("map" in entry.content):
             section.fault(name, "a grouping needs either prefix or map", "Give one of: prefix = 3, map = 'file.csv'")
-        prefix = entry.whole("prefix", low=1) if entry.has("prefix") else None
-        lookup = entry.text("map") if entry.has("map") else None
-        if lookup and not is_file_name(name):
-            section.fault(name, f"{name!r} cannot be a file name", FILE_NAME_HINT)
-        entry.finish()
-        groupers[name] = Grouper(name, column, prefix, lookup)
-    used = Counter(folded(name) for name, grouper in groupers.items() if grouper.map)
-    for name, grouper in groupers.items():
-        if grouper.map and used[folded(name)] > 1:
-            section.fault(name, "another grouping has almost this name", "Choose names that two files can have")
+        groupers[name] = grouper
+    check_file_names(section, [name for name, grouper in groupers.items() if grouper.map])
     return _in_order(section, groupers)
 
 
 def _joined(entry: Section, name: str, public: set[str] | None) -> Grouper:
     """A grouping whose groups are the combinations of the codes of public columns."""
-    columns = entry.names("columns")
+    columns = read_fields(entry, JOINED)["columns"]
     if entry.has_at_most_one("columns"):
         entry.fault("columns", "there are fewer than two", "Give two or more, or column with prefix or map")
     for column in columns:
         if public is not None and column not in public:
             entry.fault("columns", f"{column!r} is not a public column", did_you_mean(column, sorted(public)))
-    entry.finish()
     return Grouper(name, "", columns=columns)
 
 

@@ -19,9 +19,9 @@ from gedp.policy.classes import Classes, ClassQuery
 from gedp.policy.combinations import Combination, CombinationQuery
 from gedp.policy.labels import Label, Publication
 from gedp.policy.places import Path as Place
-from gedp.policy.reading import AS_WRITTEN, DATABASE, Reading
+from gedp.policy.reading import AS_WRITTEN, Reading
+from gedp.policy.values import DATABASE, ESTABLISHMENT
 
-ESTABLISHMENT = "establishment"
 #: The identity query where the spec implies one.
 IDENTITY = "identity"
 #: Columns of the tables that are made of a release, so neither a public column nor a grouping can be called like one.
@@ -45,15 +45,10 @@ PSI_SUFFIX = "__psi"
 #: The same for the second answers of individual accounting, and for the size of their noise.
 SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX = "__psi2", "__sigma2"
 OWN_SUFFIXES = (PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX)
-PSI_NAMES = tuple(BUILT_IN)
 #: Between the codes of columns that are joined.
 JOINT = "-"
 #: What an attribute is split into: the part of a value above 0 and the part below, with the sign of each.
 PARTS = {"gain": 1, "loss": -1}
-MECHANISMS = ("auto", "psi", "pnc")  # pnc: probably no clipping
-WEIGHTS = ("quasi", "plug-in")
-#: Of an interval; beyond it they soon have no ends.
-MOST_CONFIDENCE = 0.999999999
 
 
 @dataclass(frozen=True)
@@ -246,10 +241,6 @@ class MicrodataOptions:
     weights: str = "quasi"
     nonnegative: bool = False
     whole: bool = False  # multiples of each attribute's unit
-
-
-#: The constraints on microdata that take no more than their name; each is a field of `MicrodataOptions`.
-CONSTRAINTS = ("nonnegative", "whole")
 
 
 @dataclass(frozen=True)

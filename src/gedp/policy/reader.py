@@ -12,18 +12,15 @@ import numpy as np
 from gedp.errors import Fault, FaultsError
 from gedp.policy.classes import COUNT, Classes, read_classes
 from gedp.policy.combinations import read_combinations
+from gedp.policy.fields import part, read_fields
 from gedp.policy.groupings import misspelt_public, read_groupers, read_hierarchies
-from gedp.policy.labels import read_labels, read_publication
-from gedp.policy.losses import read_policy
+from gedp.policy.keys import ATTRIBUTE, CLIPPING, CLOSENESS, DATA, LEDGER, MICRODATA, OUTPUT, PUBLICATION, TABLE
+from gedp.policy.labels import Publication, read_labels
+from gedp.policy.losses import Askable, read_policy
 from gedp.policy.model import (
-    CONSTRAINTS,
-    ESTABLISHMENT,
-    MOST_CONFIDENCE,
     OWN_SUFFIXES,
     PARTS,
-    PSI_NAMES,
     TABLE_COLUMNS,
-    WEIGHTS,
     Attribute,
     Closeness,
     Data,
@@ -37,14 +34,14 @@ from gedp.policy.names import folded
 from gedp.policy.places import Path as Place
 from gedp.policy.places import lines_of
 from gedp.policy.queries import read_accounting, read_queries
-from gedp.policy.reading import read_reading, read_source
+from gedp.policy.reading import checked_reading
 from gedp.policy.section import Faults, Section, did_you_mean
-from gedp.policy.series import check_of_period, check_spans, read_of_period, read_period
+from gedp.policy.series import check_of_period, check_spans
+from gedp.policy.values import ESTABLISHMENT
+from gedp.policy.writer import spec_content
 
 LARGEST_LOG_GAMMA = Decimal(50)
 MOST_CHARACTERS = 10_000_000  # of a spec; a device never ends
-#: A unit, gamma or shift with more digits would not be the number that is computed with.
-MOST_DIGITS = 15
 _RESERVED_COLUMNS = {ESTABLISHMENT, *TABLE_COLUMNS}
 
 
@@ -108,24 +105,14 @@ def make_spec(
     ... ).queries[0].by
     ('county',)
     """
-    sections = {
-        "data": data,
-        "groupers": groupers,
-        "hierarchies": hierarchies,
-        "attributes": attributes,
-        "classes": classes,
-        "combinations": combinations,
-        "budget": budget,
-        "queries": queries,
-        "clipping": clipping,
-        "ledger": ledger,
-        "microdata": microdata,
-        "output": output,
-        "labels": labels,
-        "publication": publication,
-    }
-    content = _plain({name: section for name, section in sections.items() if section is not None})
-    return replace(_read(content, Faults({}), "the spec", in_memory=True), folder=Path(folder))
+    sections = {name: given for name, given in locals().items() if name != "folder" and given is not None}
+    return replace(_read(_plain(sections), Faults({}), "the spec", in_memory=True), folder=Path(folder))
+
+
+def reread_spec(spec: Spec, source: str = "the spec") -> Spec:
+    """The spec as its own content is read: what the reader rejects in a file is rejected in a spec from Python too."""
+    content = _plain(spec_content(spec))
+    return replace(_read(content, Faults({}), source, in_memory=True), folder=spec.folder, lines=spec.lines)
 
 
 def _plain(value: Any) -> Any:
@@ -176,30 +163,21 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     check_spans(root.faults, data.period, policy)
     check_of_period(root.faults, data.period, policy)
     groupings = None if public is None else {*public, *groupers}
-    queries, by_class, combined = read_queries(
-        asked, attributes, names, groupings, classes, combinations, individual=individual
-    )
-    microdata = _microdata(root.table("microdata", required=False), attributes)
-    clipping = root.table("clipping", required=False)
-    zeta = clipping.number("zeta", below=1) if clipping.has("zeta") else None
-    clipping.finish()
-    ledger = root.table("ledger", required=False)
-    ledger_file = ledger.text("file") if not ledger.absent else None
-    ledger.finish()
+    known = Askable(attributes, names, groupings, classes, combinations, individual)
+    queries, by_class, combined = read_queries(asked, known)
+    microdata = MicrodataOptions(**read_fields(root.table("microdata", required=False), MICRODATA))
+    _check_microdata(root, microdata, attributes)
+    zeta = read_fields(root.table("clipping", required=False), CLIPPING)["zeta"]
+    ledger_file = read_fields(root.table("ledger", required=False), LEDGER)["file"]
     if data.is_database and ledger_file is None:
         problem = "it is missing, and a database has no folder in which a ledger could be found"
         root.faults.add(("ledger", "file"), problem, 'Give one under [ledger], like file = "register.ledger"')
-    output = root.table("output", required=False)
-    folder = output.text("dir", Output().dir)
-    confidence = output.number("confidence", Output().confidence, below=1)
-    if MOST_CONFIDENCE < confidence < 1:
-        output.fault("confidence", "intervals of such confidence say nothing", f"Give at most {MOST_CONFIDENCE}")
-    output.finish()
+    output = Output(**read_fields(root.table("output", required=False), OUTPUT))
     keys = groupings | classes.keys() if names and groupings is not None else None
     labels = read_labels(root.table("labels", required=False), names or (), keys)
-    publication = read_publication(root.table("publication", required=False))
+    publication = Publication(**read_fields(root.table("publication", required=False), PUBLICATION))
     root.finish()
-    options = microdata, Output(folder, confidence), hierarchies, zeta, ledger_file
+    options = microdata, output, hierarchies, zeta, ledger_file
     return Spec(
         data, policy, queries, groupers, *options, classes, by_class, combinations, combined, labels, publication
     )
@@ -208,14 +186,10 @@ def _spec(root: Section, in_memory: bool) -> Spec:
 def _data(section: Section, in_memory: bool) -> Data:
     if section.absent:
         return Data("", ())
-    id_column = section.text("id") if section.has("id") else None
-    synthetic = section.flag("synthetic", default=False)
-    source = read_source(section, in_memory)
-    public, reading, period = section.names("public"), read_reading(section), read_period(section)
-    data = Data(source, public, id_column, synthetic, reading, period)
-    if id_column and id_column in data.public:
+    values = read_fields(section, DATA, {"source": not in_memory})
+    data = Data(**part(TABLE, values), reading=checked_reading(section, values))
+    if data.id and data.id in data.public:
         section.fault("id", "the id is also listed as public", "Remove it from public")
-    section.finish()
     return data
 
 
@@ -227,22 +201,12 @@ def _attributes(section: Section, taken: set[str], individual: bool | None) -> d
             continue
         if name in taken:
             section.fault(name, "the name is also public, a grouping or the id", "List each column once")
-        closeness = _closeness(entry)
-        unit = entry.number("unit", Decimal(1))
-        _require_few_digits(entry, "unit", unit)
-        signed, split = (entry.flag(key, default=False) for key in ("signed", "split"))
-        if signed and split:
-            entry.fault("split", "gain and loss have no sign, and signed says that it has", "Remove one of the two")
-        at_least = _at_least(entry)
-        person, typical = (entry.number(key) if entry.has(key) else None for key in ("person", "typical"))
-        share, of_period = entry.number("share", Decimal(1)), read_of_period(entry)
-        if entry.has("share") and individual is False:
-            entry.fault("share", "every query has a mu, so nothing is shared out", "Remove it, or every query's mu")
-        entry.finish()
-        for key in (key for key, given in (("signed", signed), ("split", split)) if given):
-            if any(part.psi == "log" and not part.shift for part in (closeness, *at_least)):
-                entry.fault(key, "log without a shift has no value at 0", "Give it a shift, like shift = 1")
-        attribute = Attribute(name, closeness, unit, signed, at_least, person, share, typical, of_period=of_period)
+        values = read_fields(entry, CLOSENESS + ATTRIBUTE)
+        own = part(ATTRIBUTE, values)
+        split, wider = own.pop("split"), own.pop("at_least")
+        own["at_least"] = tuple(_closeness(each, read_fields(each, CLOSENESS)) for each in wider)
+        attribute = Attribute(name, _closeness(entry, values), **own)
+        _check_attribute(entry, attribute, split, individual)
         for each in attribute.split() if split else (attribute,):
             if split and each.name in {*taken, *section.content}:
                 section.fault(name, f"its part would be called {each.name!r}, which is taken", "Rename the column")
@@ -254,35 +218,24 @@ def _attributes(section: Section, taken: set[str], individual: bool | None) -> d
     return attributes
 
 
-def _closeness(entry: Section) -> Closeness:
-    psi = entry.text("psi", choices=PSI_NAMES)
-    shift = entry.number("shift", Decimal(0), zero=True)
-    if psi == "linear" and shift:
+def _check_attribute(entry: Section, attribute: Attribute, split: bool, individual: bool | None) -> None:
+    if attribute.signed and split:
+        entry.fault("split", "gain and loss have no sign, and signed says that it has", "Remove one of the two")
+    if "share" in entry.content and individual is False:
+        entry.fault("share", "every query has a mu, so nothing is shared out", "Remove it, or every query's mu")
+    if any(part.psi == "log" and not part.shift for part in (attribute.closeness, *attribute.at_least)):
+        for key in (key for key, given in (("signed", attribute.signed), ("split", split)) if given):
+            entry.fault(key, "log without a shift has no value at 0", "Give it a shift, like shift = 1")
+
+
+def _closeness(entry: Section, values: Mapping[str, Any]) -> Closeness:
+    closeness = Closeness(**part(CLOSENESS, values))
+    if closeness.psi == "linear" and closeness.shift:
         entry.fault("shift", "a shift changes nothing about linear", "Remove it")
-    gamma = entry.number("gamma")
-    if psi == "log" and gamma > LARGEST_LOG_GAMMA:
+    if closeness.psi == "log" and (gamma := closeness.gamma) > LARGEST_LOG_GAMMA:
         entry.fault("gamma", f"log with a gamma of {gamma} hides everything", "Give the logarithm of a ratio, like 0.1")
-        gamma = LARGEST_LOG_GAMMA
-    _require_few_digits(entry, "gamma", gamma)
-    _require_few_digits(entry, "shift", shift)
-    return Closeness(psi, gamma, shift)
-
-
-def _require_few_digits(entry: Section, key: str, number: Decimal) -> None:
-    if len(number.normalize().as_tuple().digits) > MOST_DIGITS:
-        entry.fault(key, f"it has more than {MOST_DIGITS} digits", "Give a number like 0.01")
-
-
-def _at_least(entry: Section) -> tuple[Closeness, ...]:
-    if not entry.has("at_least"):
-        return ()
-    single = isinstance(entry.content["at_least"], dict)
-    parts = [entry.table("at_least")] if single else entry.tables("at_least")
-    result = []
-    for part in parts:
-        result.append(_closeness(part))
-        part.finish()
-    return tuple(result)
+        return replace(closeness, gamma=LARGEST_LOG_GAMMA)
+    return closeness
 
 
 def _check_columns(
@@ -337,11 +290,8 @@ def _shown_name(name: str) -> str:
     return "an empty name" if not name.strip() else f"the name {name!r}"
 
 
-def _microdata(section: Section, attributes: dict[str, Attribute]) -> MicrodataOptions:
-    weights = section.text("weights", MicrodataOptions().weights, WEIGHTS)
-    asked = {name: section.flag(name, default=False) for name in CONSTRAINTS}
+def _check_microdata(root: Section, options: MicrodataOptions, attributes: Mapping[str, Attribute]) -> None:
     signed = [attribute.name for attribute in attributes.values() if attribute.signed]
-    if asked["nonnegative"] and signed:
-        section.fault("nonnegative", f"the values of {', '.join(signed)} have both signs", "Remove one of the two")
-    section.finish()
-    return MicrodataOptions(weights, **asked)
+    if options.nonnegative and signed:
+        problem = f"the values of {', '.join(signed)} have both signs"
+        root.faults.add(("microdata", "nonnegative"), problem, "Remove one of the two")

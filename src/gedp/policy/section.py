@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from gedp.errors import Fault
+from gedp.policy.names import FILE_NAME_HINT, folded, is_file_name
 from gedp.policy.places import Path, line_of
 
 _MISSING = object()
@@ -156,6 +157,16 @@ def did_you_mean(word: str, known: InOrder) -> str:
     if meant := nearest(word, known):
         return f"Did you mean {meant!r}?"
     return f"Use one of: {', '.join(map(repr, known))}" if known else "Remove it"
+
+
+def check_file_names(section: Section, names: Iterable[str]) -> None:
+    """Keys that are the names of files: every system must be able to hold these, beside each other."""
+    first: dict[str, str] = {}
+    for name in names:
+        if not is_file_name(name):
+            section.fault(name, f"{name!r} cannot be a file name", FILE_NAME_HINT)
+        elif (other := first.setdefault(folded(name), name)) != name:
+            section.fault(name, f"{other!r} is almost this name", "Choose names that two files can have")
 
 
 def _is_number(value: Any, zero: bool, below: int | None) -> bool:

@@ -2,34 +2,14 @@
 
 import os
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 
-from gedp.errors import DomainError, Fault, FaultsError
-from gedp.periods import WANTED, Period, meant
+from gedp.errors import Fault, FaultsError
+from gedp.periods import WANTED, Period
 from gedp.policy.model import Policy, Spec
-from gedp.policy.reading import DATABASE, is_address
+from gedp.policy.reading import is_address
 from gedp.policy.section import Faults, Section
-
-#: Budgets over several periods, keys of `[budget]`.
-SPANS = ("year", "series")
-_HINT = 'Give -1 for the period before that of the table, a list like [0, -1], or a name like "2016Q1"'
-
-
-def read_period(section: Section) -> Period | None:
-    """Which of a series the table is, where `[data]` says so."""
-    if not section.has("period"):
-        return None
-    try:
-        return Period.of(section.content["period"])
-    except DomainError:
-        section.fault("period", "it is not the name of a period", meant(section.content["period"]))
-        return None
-
-
-def read_spans(section: Section) -> dict[str, Decimal]:
-    """The budgets over several periods that `[budget]` states, in its own terms."""
-    return {key: section.number(key) for key in SPANS if section.has(key)}
+from gedp.policy.values import DATABASE, PERIOD, PERIODS_HINT
 
 
 def check_spans(faults: Faults, period: Period | None, policy: Policy) -> None:
@@ -49,28 +29,6 @@ def check_spans(faults: Faults, period: Period | None, policy: Policy) -> None:
         faults.add(("budget", "series"), "it is less than the budget of a single year", "Give at least that much")
 
 
-def read_of_period(section: Section) -> tuple[int | Period, ...]:
-    """The periods whose values a column holds, where it says so: by name, or as 0, -1, … from that of the table."""
-    if not section.has("of_period"):
-        return ()
-    given = section.content["of_period"]
-    found: list[int | Period] = []
-    for each in given if isinstance(given, list) else [given]:
-        try:
-            found.append(each if type(each) is int else Period.of(each))
-        except DomainError:
-            hint = meant(each)
-            hint = hint if hint.startswith("Did you mean") else _HINT
-            section.fault("of_period", "it is neither a period nor a number of periods", hint)
-            return ()
-    if not found or len(set(found)) < len(found):
-        section.fault("of_period", "it names no period, or one twice", _HINT)
-    elif later := [each for each in found if isinstance(each, int) and each > 0]:
-        hint = f"Give {-later[0]} for {later[0]} before it"
-        section.fault("of_period", f"{later[0]} is after the period of the table", hint)
-    return tuple(found)
-
-
 def check_of_period(faults: Faults, period: Period | None, policy: Policy) -> None:
     """Columns have periods only in a table that has one: of the same kind, and none after it."""
     for column, attribute in {a.column: a for a in policy.attributes.values() if a.of_period}.items():
@@ -85,9 +43,9 @@ def check_of_period(faults: Faults, period: Period | None, policy: Policy) -> No
                 hint = f"Name a {period.kind}, or give a number like -1"
                 faults.add(path, f"{each} is a {each.kind}, and the table is of a {period.kind}", hint)
             elif each > period:
-                faults.add(path, f"{each} is after {period}, the period of the table", _HINT)
+                faults.add(path, f"{each} is after {period}, the period of the table", PERIODS_HINT)
             elif not each.has_name:
-                faults.add(path, "it is too long before the period of the table", _HINT)
+                faults.add(path, "it is too long before the period of the table", PERIODS_HINT)
 
 
 def _check_carried(faults: Faults, spec: Spec, period: Period | None) -> None:
@@ -112,7 +70,7 @@ def for_period(spec: Spec, period: str | Period | None = None, source: str | Pat
     faults = Faults({})
     given = {key: value for key, value in (("period", period), ("source", source)) if value is not None}
     section = Section(faults, (), given)
-    chosen = read_period(section) if "period" in given else spec.data.period
+    chosen = PERIOD.read(section, "period") if "period" in given else spec.data.period
     if not faults.found:
         check_spans(faults, chosen, spec.policy)
         _check_carried(faults, spec, chosen)

@@ -6,129 +6,67 @@ from typing import Any
 
 import tomli_w
 
+from gedp.policy import keys
 from gedp.policy.classes import COUNT, ClassQuery
 from gedp.policy.combinations import CombinationQuery
-from gedp.policy.labels import labels_content
-from gedp.policy.model import CONSTRAINTS, ESTABLISHMENT, PARTS, Attribute, Closeness, Policy, Query, Spec
-from gedp.policy.reading import Reading
+from gedp.policy.fields import written
+from gedp.policy.labels import label_content
+from gedp.policy.model import PARTS, Attribute, Policy, Query, Spec
+from gedp.policy.values import plain_number
 
 
 def write_spec(spec: Spec) -> str:
     """The spec as TOML text, which `read_spec` reads back to an equal spec."""
-    data = {
-        "source": spec.data.source,
-        "id": spec.data.id,
-        "public": list(spec.data.public),
-        "period": None if spec.data.period is None else str(spec.data.period),
-        "synthetic": spec.data.synthetic or None,
-        **_reading(spec.data.reading),
+    return tomli_w.dumps(spec_content(spec))
+
+
+def spec_content(spec: Spec) -> dict[str, Any]:
+    """The spec as the parser of its text gives it; sections that say nothing are left out."""
+    content = {
+        "data": written(keys.DATA, {**vars(spec.data), **vars(spec.data.reading)}),
+        "groupers": {
+            name: written(keys.JOINED if g.columns else keys.DERIVED, vars(g)) for name, g in spec.groupers.items()
+        },
+        "hierarchies": {name: list(levels) for name, levels in spec.hierarchies.items()},
+        "attributes": {a.column: _attribute(a) for a in spec.policy.attributes.values()},
+        "classes": {name: written(keys.CLASSES, vars(each)) for name, each in spec.classes.items()},
+        "combinations": {name: each.formula for name, each in spec.combinations.items()},
+        "budget": _budget(spec.policy),
+        "queries": [*(_query(query, spec) for query in spec.queries), *map(_other_query, spec.other_queries)],
+        "clipping": written(keys.CLIPPING, {"zeta": spec.zeta}),
+        "ledger": written(keys.LEDGER, {"file": spec.ledger}),
+        "microdata": written(keys.MICRODATA, vars(spec.microdata)),
+        "output": written(keys.OUTPUT, vars(spec.output)),
+        "labels": {name: label_content(label) for name, label in spec.labels.items()},
+        "publication": written(keys.PUBLICATION, vars(spec.publication)),
     }
-    groupers = {
-        name: {"columns": list(g.columns)}
-        if g.columns
-        else _given({"column": g.column, "prefix": g.prefix, "map": g.map})
-        for name, g in spec.groupers.items()
-    }
-    return tomli_w.dumps(
-        _given(
-            {
-                "data": _given(data),
-                "groupers": groupers or None,
-                "hierarchies": {name: list(levels) for name, levels in spec.hierarchies.items()} or None,
-                "attributes": {a.column: _attribute(a) for a in spec.policy.attributes.values()},
-                "classes": {
-                    name: {"attribute": each.attribute, "edges": [_number(edge) for edge in each.edges]}
-                    for name, each in spec.classes.items()
-                }
-                or None,
-                "combinations": {name: each.formula for name, each in spec.combinations.items()} or None,
-                "budget": _budget(spec.policy),
-                "queries": [
-                    *(_query(query, spec) for query in spec.queries),
-                    *(_other_query(query) for query in spec.other_queries),
-                ],
-                "clipping": None if spec.zeta is None else {"zeta": spec.zeta},
-                "ledger": None if spec.ledger is None else {"file": spec.ledger},
-                "microdata": _given(
-                    {
-                        "weights": spec.microdata.weights,
-                        **{name: getattr(spec.microdata, name) or None for name in CONSTRAINTS},
-                    }
-                ),
-                "output": {"dir": spec.output.dir, "confidence": _number(spec.output.confidence)},
-                "labels": labels_content(spec.labels) or None,
-                "publication": spec.publication.given() or None,
-            }
-        )
-    )
+    return {name: section for name, section in content.items() if section or name in ("attributes", "queries")}
 
 
 def _budget(policy: Policy) -> dict[str, Any]:
-    budget = {"mu": policy.mu} if policy.rho is None else {"rho": policy.rho}
-    further = {"spend": policy.spend, "year": policy.year, "series": policy.series}
-    return {key: _number(value) for key, value in _given({**budget, **further}).items()}
-
-
-def _reading(reading: Reading) -> dict[str, Any]:
-    given = reading.given()
-    missing = {name: _number(number) for name, number in reading.missing.items()}
-    return {**given, "missing": missing} if missing else given
-
-
-def _given(table: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in table.items() if value is not None}
-
-
-def _number(value: Decimal) -> int | Decimal:
-    return int(value) if value == value.to_integral_value() else value
-
-
-def _optional(value: Decimal | None) -> int | Decimal | None:
-    return None if value is None else _number(value)
-
-
-def _closeness(closeness: Closeness) -> dict[str, Any]:
-    shift = _number(closeness.shift) if closeness.shift else None
-    return _given({"psi": closeness.psi, "gamma": _number(closeness.gamma), "shift": shift})
+    return written(keys.BUDGET, {**vars(policy), "mu": policy.mu if policy.rho is None else None})
 
 
 def _attribute(attribute: Attribute) -> dict[str, Any]:
-    return {
-        **_closeness(attribute.closeness),
-        **_given(
-            {
-                "unit": _number(attribute.unit),
-                "signed": attribute.signed or None,
-                "split": attribute.part is not None or None,
-                "at_least": [_closeness(c) for c in attribute.at_least] or None,
-                "person": _optional(attribute.person),
-                "share": None if attribute.share == 1 else _number(attribute.share),
-                "typical": _optional(attribute.typical),
-                "of_period": _of_period(attribute),
-            }
-        ),
-    }
-
-
-def _of_period(attribute: Attribute) -> Any:
-    """One period, or a list of them; as a number or by name, as it was given."""
-    given = [each if isinstance(each, int) else str(each) for each in attribute.of_period]
-    return given if len(given) > 1 else next(iter(given), None)
+    values = {**vars(attribute.closeness), **vars(attribute), "split": attribute.part is not None}
+    return written(keys.CLOSENESS + keys.ATTRIBUTE, values)
 
 
 def _query(query: Query, spec: Spec) -> dict[str, Any]:
     individual = spec.is_individual
     priced = query.mu or not (individual or query.importance)
-    return _given(
-        {
-            "name": query.name,
-            "title": query.title,
-            "by": ESTABLISHMENT if query.is_identity else list(query.by),
-            "mu": _numbers(query.mu, spec) if priced else None,
-            "importance": _numbers(query.importance, spec) if query.importance or individual else None,
-            "mechanism": None if individual and query.mechanism == "auto" else query.mechanism,
-        }
-    )
+    asked = {
+        "mu": _numbers(query.mu, spec) if priced else None,
+        "importance": _numbers(query.importance, spec) if query.importance or individual else None,
+        "mechanism": None if individual and query.mechanism == "auto" else query.mechanism,
+    }
+    return written(keys.QUERY, {**vars(query), **asked})
+
+
+def _other_query(query: ClassQuery | CombinationQuery) -> dict[str, Any]:
+    numbers = {name: plain_number(number) for name, number in (query.mu or query.importance).items()}
+    asked = {"mu": None, "importance": None, "importance" if query.is_individual else "mu": numbers}
+    return written(keys.QUERY, {**vars(query), **asked, "count": COUNT in numbers})
 
 
 def _names(spec: Spec) -> list[str]:
@@ -137,22 +75,9 @@ def _names(spec: Spec) -> list[str]:
     return list(dict.fromkeys(name for names in of for name in names))
 
 
-def _other_query(query: ClassQuery | CombinationQuery) -> dict[str, Any]:
-    numbers = {name: _number(number) for name, number in (query.mu or query.importance).items()}
-    return _given(
-        {
-            "name": query.name,
-            "title": query.title,
-            "by": list(query.by),
-            "count": COUNT in numbers or None,
-            "importance" if query.is_individual else "mu": numbers,
-        }
-    )
-
-
 def _numbers(numbers: Mapping[str, Decimal], spec: Spec) -> Any:
     """One number where every attribute has the same, else a table."""
     first, *others = numbers.values() or [None]
     if first is not None and list(numbers) == _names(spec) and all(other == first for other in others):
-        return _number(first)
-    return {name: _number(number) for name, number in numbers.items()}
+        return plain_number(first)
+    return {name: plain_number(number) for name, number in numbers.items()}

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from gedp.errors import DomainError
 from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
-from gedp.policy.model import MECHANISMS as SPEC_MECHANISMS
+from gedp.policy.keys import MECHANISMS as SPEC_MECHANISMS
 from gedp.policy.section import Section
 
 IDENTITY = "identity.parquet"  # a file, or a folder of parts

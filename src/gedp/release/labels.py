@@ -8,7 +8,8 @@ import pyarrow as pa
 from gedp.known_codes import TREE_OF_COLUMN, TREE_OF_LEVEL
 from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
 from gedp.policy.codelists import CodeList, CodeName
-from gedp.policy.labels import SCALES, Label
+from gedp.policy.labels import Label
+from gedp.policy.values import SCALES
 
 
 @dataclass(frozen=True, repr=False)

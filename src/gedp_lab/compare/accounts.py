@@ -11,7 +11,8 @@ from gedp.confidential.pools import Shares
 from gedp.errors import Fault, FaultsError
 from gedp.ledger.amounts import mu_down
 from gedp.policy import Query, Spec, pools
-from gedp.policy.model import ESTABLISHMENT, IDENTITY
+from gedp.policy.model import IDENTITY
+from gedp.policy.values import ESTABLISHMENT
 
 PLACES = 9  # of the prices that equal shares come to
 _EXACT = Context(prec=10_000, traps=[Inexact])

@@ -15,7 +15,7 @@ from gedp.neighbors import Log, Protection, Sqrt, check_neighbor_function
 from gedp.neighbors.functions import BUILT_IN
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy.examples import find_spec
-from gedp.policy.model import MECHANISMS
+from gedp.policy.keys import MECHANISMS
 from gedp_lab.baselines import draws
 from gedp_lab.baselines.formal import (
     FourthRoot,

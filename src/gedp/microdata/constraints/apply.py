@@ -22,7 +22,7 @@ from gedp.microdata.solve import CellFit, ConvergenceError, Marginal
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit
 from gedp.policy import Attribute, MicrodataOptions
-from gedp.policy.model import CONSTRAINTS
+from gedp.policy.keys import CONSTRAINTS
 
 NEARLY_WHOLE = 1e-6  # of a unit
 

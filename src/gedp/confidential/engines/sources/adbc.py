@@ -21,7 +21,8 @@ from gedp.confidential.engines.sources.databases import as_wanted, asked, select
 from gedp.confidential.engines.sources.extras import needed
 from gedp.confidential.engines.sources.streams import Streamed, chosen, distinct
 from gedp.errors import Fault, FaultsError, GedpError
-from gedp.policy.reading import DATABASE, Reading
+from gedp.policy.reading import Reading
+from gedp.policy.values import DATABASE
 from gedp.sql import quoted_name, quoted_text
 
 #: Where the address of the database is, if the client's own settings (PGHOST, PGSERVICE, …) do not say it.
