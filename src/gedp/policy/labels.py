@@ -42,7 +42,8 @@ def read_labels(section: Section, attributes: Collection[str], columns: Collecti
     for name, value in section.content.items():
         if columns is not None and name not in attributes and name not in columns:
             hint = did_you_mean(name, [*attributes, *sorted(columns)])
-            section.fault(name, "there is no attribute, public column, grouping or class of this name", hint)
+            problem = "there is no attribute, combination, public column, grouping or class of this name"
+            section.fault(name, problem, hint)
         labels[name] = Label(read_title(section, name)) if isinstance(value, str) else _label(section, name, attributes)
     _check_files(section, labels)
     return labels

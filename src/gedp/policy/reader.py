@@ -196,7 +196,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
         output.fault("confidence", "intervals of such confidence say nothing", f"Give at most {MOST_CONFIDENCE}")
     output.finish()
     keys = groupings | classes.keys() if names and groupings is not None else None
-    labels = read_labels(root.table("labels", required=False), names or (), keys)
+    labels = read_labels(root.table("labels", required=False), {*(names or ()), *combinations}, keys)
     publication = read_publication(root.table("publication", required=False))
     root.finish()
     options = microdata, Output(folder, confidence), hierarchies, zeta, ledger_file
