@@ -24,9 +24,9 @@ from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import MOST_STEPS
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.noise.whole import whole_variance
 from gedp.policy import COUNT, Attribute, Weights
 from gedp.release.classes import mechanism_of
+from gedp.release.estimates import whole_variance
 
 #: Of a combination: squares of much smaller ones, or much larger ones times a sum, are beyond floating point.
 SMALLEST_UNIT = Fraction(1, 10**30)
