@@ -19,8 +19,6 @@ import pytest
 import gedp
 from gedp.confidential.engines.choice import engine_of
 from gedp.errors import GedpError
-from gedp.explain.combined import combination_error_lines
-from gedp.explain.expected import class_error_lines
 from gedp.microdata import Microdata
 from gedp.planning.plan import Plan
 from gedp.policy import COUNT, Query
@@ -98,9 +96,10 @@ class Case:
         workflow = "individual" if self.accounting == "individual" else "auto"
         return make_plan(self.spec, str(path), workflows=[workflow], seed=1, **{"by": [CELLS], **options})
 
-    def asked(self, named: bool) -> Iterator[tuple[By, list[str] | None]]:
-        """Groupings to ask for; with the figures of this kind, where these are to be named."""
-        yield from OWN[self.kind].items() if named else dict.fromkeys([CELLS, *OWN[self.kind]]).items()
+    @property
+    def groupings(self) -> list[By]:
+        """What to ask for tables by."""
+        return list(dict.fromkeys([CELLS, *OWN[self.kind]]))
 
 
 @pytest.fixture(scope="module")
@@ -118,45 +117,45 @@ def of_lines(by: Sequence[str], lines: Iterable[dict[str, Any]]) -> Iterator[Fou
         yield Found(tuple(by), figure, groups, *([line[part] for line in own] for part in ("estimate", "std_error")))
 
 
-def released(case: Case, named: bool) -> Iterator[Found]:
+def released(case: Case) -> Iterator[Found]:
     assert len(case.release.table("identity")) == TABLE.num_rows
     for query in (*case.spec.queries, *case.spec.other_queries):
         if not (isinstance(query, Query) and query.is_identity):
             yield from of_lines(query.by, case.release.table(query.name))
 
 
-def tabulated(case: Case, named: bool) -> Iterator[Found]:
-    for by, figures in case.asked(named):
-        yield from of_lines(by, case.microdata.tabulate(by, figures))
+def tabulated(case: Case) -> Iterator[Found]:
+    for by in case.groupings:
+        yield from of_lines(by, case.microdata.tabulate(by))
 
 
-def planned(case: Case, named: bool) -> Iterator[Found]:
-    by = {query.name: query.by for query in case.spec.queries if not query.is_identity}
+def planned(case: Case) -> Iterator[Found]:
+    tables = (query for query in case.spec.queries if not query.is_identity)
+    by = {query.name: query.by for query in (*tables, *case.spec.other_queries)}
     for each in (each for each in case.plan.tables if each.query in by):
         groups = list(truths(by[each.query], each.attribute))
         yield Found(by[each.query], each.attribute, groups, each.totals.tolist(), each.errors.tolist())
 
 
-def published(case: Case, named: bool) -> Iterator[Found]:
+def published(case: Case) -> Iterator[Found]:
     for table in case.package.tables:
         yield from of_lines(table.chosen.by, table.arrow.to_pylist())
 
 
-def served(case: Case, named: bool) -> Iterator[Found]:
+def served(case: Case) -> Iterator[Found]:
     with serving(desk_of(case.release.folder)) as desk:
         listed = {each["name"] for each in desk.get("/api/release").json["attributes"]}
-        for by, figures in case.asked(named):
-            fields = [*(("rows", key) for key in by), *(("attribute", figure) for figure in figures or ())]
-            shown = desk.get(f"/api/table?{urlencode(fields)}").json
+        for by in case.groupings:
+            shown = desk.get(f"/api/table?{urlencode([('rows', key) for key in by])}").json
             groups = [tuple(line["codes"]) for line in shown["lines"]]
             for place, head in enumerate(shown["heads"]):
-                assert named or head["figure"] in listed
+                assert head["figure"] in listed
                 cells = [line["cells"][place] for line in shown["lines"]]
                 numbers = ([cell[part] for cell in cells] for part in ("estimate", "std_error"))
                 yield Found(by, head["figure"], groups, *numbers)
 
 
-def compared(case: Case, named: bool) -> Iterator[Found]:
+def compared(case: Case) -> Iterator[Found]:
     """One replicate, beside the largest standard error of the release, which has the same prices."""
     found = compare_plan(case.comparison(), case.folder / "comparison", 1, 1)
     for figure in found.order.attributes:
@@ -166,12 +165,12 @@ def compared(case: Case, named: bool) -> Iterator[Found]:
         yield Found(CELLS, figure, groups, [row["truth"] + row["bias"] for row in own], [error] * len(own))
 
 
-def evaluated(case: Case, named: bool) -> Iterator[Found]:
+def evaluated(case: Case) -> Iterator[Found]:
     by = None if case.kind in QUERIES else [CELLS]  # by default every level of the QCEW, and all that was asked for
     wanted = {CELLS, *OWN[case.kind]}
     compared = [each for each in evaluate(case.release, TABLE, by=by).comparisons if each.level.by in wanted]
     answers = {(each.level.by, each.attribute) for each in compared if each.source == ANSWERS}
-    assert answers == {(each.by, each.figure) for each in released(case, named)}
+    assert answers == {(each.by, each.figure) for each in released(case)}
     for each in (each for each in compared if each.source == MICRODATA):
         groups = list(zip(*(keys.to_pylist() for keys in each.keys.values()), strict=True))
         assert dict(zip(groups, each.truth, strict=True)) == pytest.approx(truths(each.level.by, each.attribute))
@@ -180,7 +179,7 @@ def evaluated(case: Case, named: bool) -> Iterator[Found]:
 
 
 #: What reads a release, under the names of the page.
-READERS: dict[str, Callable[[Case, bool], Iterator[Found]]] = {
+READERS: dict[str, Callable[[Case], Iterator[Found]]] = {
     "Release.table": released,
     "gedp tabulate": tabulated,
     "gedp plan": planned,
@@ -230,7 +229,7 @@ ENTRIES = {(line[0], kind): entry for line in LINES for kind, entry in zip(KINDS
 def expected(kind: str, entry: str) -> dict[By, set[str]]:
     """The figures of every grouping that an entry of the page promises to whoever names none."""
     found = {by: set(figures) for by, figures in BESIDE[kind].items()}
-    for by, figures in OWN[kind].items() if entry in ("yes", "parts") else ():
+    for by, figures in OWN[kind].items() if entry != "no" else ():
         found[by] = found.get(by, set()) | set(figures) - ({"profit"} if entry == "parts" else set())
     return found
 
@@ -249,7 +248,7 @@ def agrees(found: Sequence[Found], wanted: dict[By, set[str]]) -> None:
 
 def test_the_page_has_an_entry_for_everything() -> None:
     assert set(ENTRIES) == set(product(EVERYTHING, KINDS))
-    assert set(ENTRIES.values()) == {"yes", "named", "parts", "noise", "no"}
+    assert set(ENTRIES.values()) == {"yes", "parts", "noise", "no"}
 
 
 @pytest.mark.parametrize("reader", READERS)
@@ -258,13 +257,7 @@ def test_what_reads_a_release_shows_what_the_page_says(
     kind: str, accounting: str, reader: str, cases: dict[tuple[str, str], Case]
 ) -> None:
     case, entry = cases[kind, accounting], ENTRIES[reader, kind]
-    agrees(list(READERS[reader](case, False)), expected(kind, entry))
-    if entry == "named":
-        agrees(list(READERS[reader](case, True)), {by: set(figures) for by, figures in OWN[kind].items()})
-    if entry == "noise":
-        lines = [*class_error_lines(case.spec), *combination_error_lines(case.spec)]
-        assert [line.split(":")[0] for line in lines] == [query.name for query in case.spec.other_queries]
-        assert all("±" in line for line in lines)
+    agrees(list(READERS[reader](case)), expected(kind, entry))
 
 
 @pytest.mark.parametrize(("kind", "accounting"), CASES)
@@ -279,7 +272,7 @@ def test_the_report_has_every_table_and_every_total(
     assert tables == [(str(groups[query.by]), query.name) for query in queries]
     totals = page[page.index("<caption>All establishments together") :].partition("</table>")[0]
     figures = [*BESIDE[kind].get(CELLS, []), *OWN[kind].get(CELLS, [])]
-    assert re.findall(r"<tr><td>(\w+)</td>", totals) == [each for each in figures if each != "cost"]
+    assert re.findall(r"<tr><td>(\w+)</td>", totals) == figures
 
 
 @pytest.mark.parametrize(("kind", "accounting"), [case for case in CASES if ENTRIES["Spark", case[0]] == "yes"])
@@ -298,13 +291,7 @@ def test_a_table_in_parts_is_released_as_a_whole_one(
 
 #: What the second table of the page says in words, by reader, kind and what is asked.
 REFUSED: dict[tuple[str, str, str], Callable[[Case], object]] = {
-    ("gedp plan", "classes", "the errors of sizes, in Python"): lambda case: case.plan.of("sizes", COUNT),
-    ("gedp plan", "combinations", "the errors of costs, in Python"): lambda case: case.plan.of("costs", "cost"),
     ("gedp plan", "split", "the errors of profit, in Python"): lambda case: case.plan.of("cells", "profit"),
-    ("gedp publish", "combinations", "a package"): lambda case: case.package.left_out,
-    ("gedp publish", "combinations", "--only costs"): lambda case: gedp.publish(
-        case.release, case.folder / "only", only=["costs"]
-    ),
     ("gedp compare", "classes", "a comparison"): lambda case: case.comparison().left_out[0],
     ("gedp compare", "classes", "--by size"): lambda case: compare_plan(
         case.comparison(by=[["size"]]), case.folder / "by-size", 1, 1
@@ -324,7 +311,7 @@ REFUSED: dict[tuple[str, str, str], Callable[[Case], object]] = {
 
 def test_whatever_does_not_work_is_among_what_is_said() -> None:
     assert [tuple(line[:3]) for line in SAID] == list(REFUSED)
-    without = {pair for pair, entry in ENTRIES.items() if entry in ("no", "noise")}
+    without = {pair for pair, entry in ENTRIES.items() if entry == "no"}
     assert without <= {asked[:2] for asked in REFUSED}
 
 

@@ -95,3 +95,17 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         scaled.append((own["estimate"] - truth) / own["std_error"])
     assert 0.93 <= np.mean(held) <= 0.97
     assert np.std(scaled) == pytest.approx(1, rel=0.1)
+
+
+def test_by_classes_there_are_no_combinations_and_the_message_says_what_to_do() -> None:
+    microdata = fit_microdata(rehearsed(spec_of("classes", "combinations")))
+    assert "cost" not in microdata.tabulate(["cnty", "size"]).arrow["attribute"].unique().to_pylist()
+    with pytest.raises(FaultsError, match="no answers determine cost by cnty x size") as refused:
+        microdata.tabulate(["cnty", "size"], ["cost"])
+    assert "leave out size" in str(refused.value)
+
+
+def test_unasked_combinations_are_shown_where_they_are_named() -> None:
+    microdata = fitted(1)
+    assert microdata.tabulate(["naics"]).arrow["attribute"].unique().to_pylist() == ["revenue", "cost", "profit"]
+    assert microdata.tabulate(["naics"], ["mean"]).arrow["attribute"].unique().to_pylist() == ["mean"]

@@ -115,6 +115,18 @@ def are_alike(memory: Microdata, here: Microdata) -> None:
         assert np.abs(one["estimate"].to_numpy() - two["estimate"].to_numpy()).max() < 1e-7 * errors.max()
 
 
+def test_combinations_by_keys_of_their_own_are_tabulated_as_in_memory(tmp_path: Path) -> None:
+    queries = [*(q for q in QUERIES if q["name"] in ("identity", "total")), {"name": "costs", "by": ["naics"]}]
+    queries[-1]["mu"] = {"cost": 1}
+    release = release_of(60, 3, tmp_path / "out", queries=queries, combinations={"cost": "wage + 5 * emp"})
+    memory, here = fit_microdata(release), fit_microdata(release, on_file=ALWAYS)
+    for by in ([], ["naics2"], ["naics"]):
+        one, two = memory.tabulate(by).arrow, here.tabulate(by).arrow
+        assert one["attribute"].unique().to_pylist() == ["emp", "wage", "cost"]
+        assert two["estimate"].to_pylist() == pytest.approx(one["estimate"].to_pylist())
+        assert two["std_error"].to_pylist() == pytest.approx(one["std_error"].to_pylist())
+
+
 def test_fits_of_several_attributes_share_their_passes(tmp_path: Path) -> None:
     release, passes = release_of(200, 5, tmp_path / "out"), list[Pass]()
 

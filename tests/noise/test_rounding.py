@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
+from gedp.neighbors.estimates import WIDE, whole_variance
 from gedp.noise.rounding import at_least, at_most, float_down, float_up, floor_log2
-from gedp.noise.whole import WIDE, whole_variance
 
 positive = st.fractions(min_value=Fraction(1, 10**30), max_value=10**30)
 

@@ -305,19 +305,6 @@ def test_tables_without_rows_are_published_but_not_rounded_to_whole_units(tmp_pa
         gedp.publish(release, tmp_path / "q", tables=[["cnty", "naics"]])
 
 
-def test_tables_of_combinations_are_left_out_and_said_to_be(balances: gedp.Release, tmp_path: Path) -> None:
-    said = "Left out: profits (combinations are not in packages; use gedp tabulate)."
-    ended = command("publish", str(balances.folder), "--to", "p", "--format", "csv", folder=tmp_path)
-    assert ended.code == 0, ended.err
-    assert "Published 9 figures in 1 table, in 5 files: p\n" in ended.out
-    assert said in ended.out
-    assert said in (tmp_path / "p" / "README.md").read_text(encoding="utf-8")
-    chosen = command("publish", str(balances.folder), "--to", "q", "--only", "cnty", folder=tmp_path)
-    assert (chosen.code, "Left out" in chosen.out) == (0, False)
-    with pytest.raises(FaultsError, match="'profits' is a table of combinations, which are not in packages"):
-        gedp.publish(balances, tmp_path / "r", only=["profits"])
-
-
 def _names(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in all_files(folder))
 

@@ -198,3 +198,16 @@ def test_evaluation_sets_it_beside_the_truth(
     assert "With earlier releases" in (tmp_path / "results" / "evaluation.html").read_text()
     errors = pd.read_csv(tmp_path / "results" / "errors.csv")
     assert set(errors["source"]) == {"microdata", "sharpened"}
+
+
+def test_combinations_are_sharpened_where_they_are_named(tmp_path: Path, tables: list[Any]) -> None:
+    queries = [*({"name": q.name, "by": "establishment", "mu": 0.4} for q in SPEC.queries if q.is_identity)]
+    queries.append({"name": "costs", "by": ["naics"], "mu": {"cost": 0.6}})
+    attributes = {"jobs": CLOSE, "wage": {"psi": "sqrt", "gamma": 20}}
+    spec = spec_of(attributes=attributes, queries=queries, combinations={"cost": "wage + 500 * jobs"})
+    newest, earlier = (
+        gedp.run(spec, tables[place], out=tmp_path / f"{place}", seed=place, answers_only=True).microdata()
+        for place in (1, 0)
+    )
+    assert list(gedp.sharpen(newest, [earlier], "naics").steps) == ["jobs", "wage"]
+    assert list(gedp.sharpen(newest, [earlier], "naics", ["cost"]).steps) == ["cost"]

@@ -63,8 +63,6 @@ def command(
     from gedp.cli.console import make_console
     from gedp.cli.output import files_of, require_other
     from gedp.cli.progress import steps
-    from gedp.explain.combined import combination_error_lines
-    from gedp.explain.expected import class_error_lines
     from gedp.files import write_text
     from gedp.planning.page import plan_page
     from gedp.planning.terminal import print_plan
@@ -78,10 +76,6 @@ def command(
         at.step("reading public columns")
         planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals, progress=at.count)
     print_plan(console, planned)
-    for line in class_error_lines(read):
-        console.print(f"By classes, noise alone: {line}.", soft_wrap=True)
-    for line in combination_error_lines(read):
-        console.print(f"Combinations, noise alone: {line}.", soft_wrap=True)
     if html is not None:
         write_text(html, plan_page(planned, Path(spec).name))
         console.print(f"Wrote {html}. Open it in a browser; it needs no network.", soft_wrap=True)

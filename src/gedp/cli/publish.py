@@ -131,8 +131,6 @@ def command(
     figures = sum(table.arrow.num_rows for table in package.tables)
     counts = counted(figures, "figure"), counted(len(package.tables), "table"), counted(len(package.files), "file")
     click.echo(f"Published {counts[0]} in {counts[1]}, in {counts[2]}: {to}")
-    if package.left_out:
-        click.echo(package.left_out)
     warn_of_seeds([each.manifest for each in (release, earlier) if each is not None])
 
 

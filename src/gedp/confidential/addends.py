@@ -19,11 +19,11 @@ from gedp.errors import DomainError
 from gedp.individual.bounds import RAISE
 from gedp.individual.classes import ClassTable, Possible, bounds_in, squared_reach_of_counts, squared_reach_of_sums
 from gedp.individual.combinations import combined, combined_bounds
+from gedp.neighbors.estimates import whole_variance
 from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import MOST_STEPS
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.noise.whole import whole_variance
 from gedp.policy import COUNT, Attribute, Weights
 from gedp.release.answered import mechanism_of
 

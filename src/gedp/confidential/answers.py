@@ -7,10 +7,10 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from scipy.special import ndtri
 
 from gedp.arrays import BoolArray, FloatArray
 from gedp.confidential.engines import RowWriter
+from gedp.normal import normal_reach
 from gedp.policy import ClassQuery, CombinationQuery, Query
 from gedp.release import VARIANCE_KINDS, answer_schema
 from gedp.release.answered import ALL_MECHANISMS
@@ -75,7 +75,7 @@ class Answers:
         noise: FloatArray | float = 0.0,
     ) -> None:
         """Fills in sums with Gaussian noise of a known variance."""
-        reach = float(ndtri((1 + confidence) / 2)) * np.sqrt(variance)
+        reach = normal_reach(confidence) * np.sqrt(variance)
         self.put(where, estimate, variance, (estimate - reach, estimate + reach), mechanism, "exact", noise)
 
 

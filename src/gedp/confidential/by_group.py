@@ -82,7 +82,7 @@ class GroupRule:
         groups, intervals = measure.groups, self._intervals(measure)
         lowest = {name: -max_by(groups.of_cell, -tallies[name].lowest, groups.count) for name in intervals}
         highest = {name: max_by(groups.of_cell, tallies[name].highest, groups.count) for name in intervals}
-        possible = measure.possible(intervals, lowest, highest, groups.count)
+        possible = measure.table.possible(intervals, lowest, highest, groups.count)
         found = {
             addend.name: [
                 addend.limits(self._upper(measure, addend, tallies, drawn, each), possible, each)
@@ -158,7 +158,7 @@ class Extremes:
         measure, groups = self.measure, self.measure.groups
         omega = {name: batch.plain[name + PSI_SUFFIX].to_numpy() for name in self._names}
         group = groups.of_cell[batch.cells]
-        possible = measure.possible(self.intervals, omega, omega, batch.rows)
+        possible = measure.table.possible(self.intervals, omega, omega, batch.rows)
         inside = [possible.holds(measure.table, each) for each in range(measure.table.combinations)]
 
         def highest(values: FloatArray) -> FloatArray:

@@ -61,7 +61,7 @@ class RowLimits:
 
     def _possible(self, batch: Batch, use: For) -> Possible:
         omega = {name: _omega(batch, name) for name in self.measure.classed}
-        return self.measure.possible(self.intervals, omega, omega, batch.rows, use)
+        return self.measure.table.possible(self.intervals, omega, omega, batch.rows, use)
 
     def _upper(self, addend: Addend, batch: Batch, use: For) -> dict[str, FloatArray]:
         """The bounds of these rows in units, wherever they are."""

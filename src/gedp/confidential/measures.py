@@ -23,7 +23,6 @@ from gedp.confidential.addends import Addend, ClassSum, CombinedSum, Count
 from gedp.confidential.answers import AnswerWriter, answer_table
 from gedp.confidential.mechanisms import PsiMechanism
 from gedp.confidential.table import FinestCells, Groups
-from gedp.individual.bounds import For
 from gedp.individual.classes import (
     NO_CLASSES,
     ClassInterval,
@@ -75,26 +74,6 @@ class Measure:
     def attributes(self) -> tuple[str, ...]:
         """All that its entries depend on."""
         return tuple(dict.fromkeys((*self.summed, *self.classed)))
-
-    def possible(
-        self,
-        intervals: Mapping[str, ClassInterval],
-        lowest: Mapping[str, FloatArray],
-        highest: Mapping[str, FloatArray],
-        count: int,
-        use: For = For.CLIPPING,
-    ) -> Possible:
-        """The classes that are possible between two answers, for each of `count` groups or rows.
-
-        An attribute without identity answers leaves all its classes possible.
-        """
-        ends = []
-        for each in self.table.classes:
-            if each.attribute in intervals:
-                ends.append(intervals[each.attribute](lowest[each.attribute], highest[each.attribute], use))
-            else:
-                ends.append((np.zeros(count, dtype=np.int32), np.full(count, each.count - 1, dtype=np.int32)))
-        return Possible(tuple(low for low, _ in ends), tuple(high for _, high in ends))
 
     def write(
         self,

@@ -11,14 +11,15 @@ from gedp.desk.question import Question
 from gedp.desk.source import NONE, ChangeOffer, Facts, FinishedTable, MadeTable, all_keys
 from gedp.errors import DomainError, FaultsError
 from gedp.explain.released import released_promise
-from gedp.explain.wording import missing_sentences
+from gedp.explain.wording import combined_sentences, missing_sentences
 from gedp.known_codes import TREES
 from gedp.margins import with_margin
 from gedp.microdata import Microdata
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.class_fit import class_names
+from gedp.microdata.combinations import figures_of
 from gedp.microdata.ratios import BUILT_IN, parse_ratios
-from gedp.microdata.tabulate import known_keys, with_wholes
+from gedp.microdata.tabulate import known_keys
 from gedp.policy import COUNT
 from gedp.policy.model import steps_to
 from gedp.publication.quality import Quality
@@ -84,10 +85,10 @@ class Catalogue:
 
     @cached_property
     def attributes(self) -> list[str]:
-        """Those of the release, one that was split after its gain and its loss; and what is counted by classes."""
+        """Those of the release, one that was split after its gain and its loss; combinations; what classes count."""
         spec = self.public_rows.spec
         counted = [COUNT] * any(COUNT in query.asked for query in spec.class_queries)
-        return [*with_wholes(self.microdata.attributes, spec.policy.wholes), *counted]
+        return [*figures_of(self.microdata.attributes, spec), *counted]
 
     @cached_property
     def ratios(self) -> dict[str, str]:
@@ -125,6 +126,7 @@ class Catalogue:
                 *released_promise(manifest),
                 *missing_sentences(self.labels),
                 *use.constrained(self.microdata),
+                *combined_sentences(self.labels),
                 *([] if change is None else [said_of_changes(change.since, has_seeds=sum(seeds) > 1)]),
             ),
             self.quality.meanings(),

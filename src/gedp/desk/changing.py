@@ -1,6 +1,6 @@
 """What changed since an earlier release, as a desk offers it: by the code of `gedp tabulate --against`."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from gedp.desk.question import Question
 from gedp.desk.source import ChangeMarks, ChangeOffer, MadeTable
 from gedp.errors import Fault, FaultsError
 from gedp.microdata import Microdata
-from gedp.microdata.comparable import require_comparable
+from gedp.microdata.comparable import are_comparable, require_comparable
 from gedp.microdata.comparing import CHANGE, NOT_AFTER, NOTE, PERCENT
 from gedp.microdata.ratios import parse_ratios
 from gedp.publication.changes import FLAGS, flags_of, name_of_release, variance_kinds_of, with_closed
@@ -25,14 +25,14 @@ def offered_changes(
 ) -> ChangeOffer:
     """Those of the keys and figures of both that mean the same in both; refuses releases that cannot be compared."""
     require_comparable(new, old, (), ())
-    alike = [name for name in attributes if _are_comparable(new, old, (), [name])]
+    alike = [name for name in attributes if are_comparable(new, old, (), [name])]
     if not alike:
         hint = "Name an earlier release of the same statistics"
         raise FaultsError("desk", [Fault("against", "the releases have no figure in common", hint)])
     divided = [ratio.name for ratio in parse_ratios(list(ratios)) if set(ratio.attributes) <= set(alike)]
     return ChangeOffer(
         name_of_release(old.release.manifest),
-        tuple(key for key in keys if _are_comparable(new, old, [key], ())),
+        tuple(key for key in keys if are_comparable(new, old, [key], ())),
         (*alike, *divided),
         {name: said for name, said in FLAGS.items() if name != WITHHELD},
     )
@@ -67,11 +67,3 @@ def _marks(lines: pa.Table, kind: str) -> ChangeMarks:
     if kind == PERCENT:
         found = [flag if flag == NO_PERCENTAGE else "" for flag in found]
     return ChangeMarks(found, variance_kinds_of(lines, kind))
-
-
-def _are_comparable(new: Microdata, old: Microdata, keys: Iterable[str], attributes: Sequence[str]) -> bool:
-    try:
-        require_comparable(new, old, keys, attributes)
-    except FaultsError:
-        return False
-    return True

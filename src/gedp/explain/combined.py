@@ -4,18 +4,11 @@ import math
 
 from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
-from gedp.policy import ClassQuery, CombinationQuery, Spec, set_aside
+from gedp.policy import CombinationQuery, Spec, measured_mu
 from gedp.release.words import AS_WRITTEN, Words
 
 #: Noise that differs by less than this is called equal.
 EQUAL = 0.005
-
-
-def measured_mu(spec: Spec, query: ClassQuery | CombinationQuery, asked: str) -> float:
-    """At which μ an answer by classes or of a combination is drawn."""
-    if not query.is_individual:
-        return float(query.mu[asked])
-    return math.sqrt(sum(part.mu_squared for part in set_aside(query, spec)[asked].values()))
 
 
 def combination_error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.explain.combined import combination_error_lines, measured_mu
+from gedp.explain.combined import combination_error_lines
 from gedp.folding import named
 from gedp.individual.classes import ClassTable, class_table
 from gedp.neighbors.estimates import psi_variance
 from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
-from gedp.policy import COUNT, Attribute, Query, Spec, pools
+from gedp.policy import COUNT, Attribute, Query, Spec, measured_mu, pools
 from gedp.release.words import AS_WRITTEN, Words
 
 #: Establishments in a typical cell.

@@ -41,6 +41,17 @@ def pool_sentence(prices: PriceList, words: Words = AS_WRITTEN) -> str:
     )
 
 
+def combined_sentences(labels: Labels) -> list[str]:
+    """How combinations differ from other figures; empty where no query asks for one."""
+    spec = labels.spec
+    titles = "; ".join(f"{labels.title(name)} = {spec.combinations[name].formula}" for name in spec.asked_combinations)
+    said = (
+        f"These figures were also measured as numbers of their own: {titles}. This makes them more precise than what "
+        "the formula gives, so they can differ from it, and totals of them need not add up exactly."
+    )
+    return [said] if titles else []
+
+
 def missing_sentences(labels: Labels) -> list[str]:
     """What nulls count as, where the spec says it. Their number is as confidential as every value."""
     alike: dict[Decimal, list[str]] = {}

@@ -50,6 +50,26 @@ class ClassTable:
                 top = np.minimum(top, np.append(edges[1:] - 1.0, np.inf)[codes])
         return top
 
+    def possible(
+        self,
+        intervals: "Mapping[str, ClassInterval]",
+        lowest: Mapping[str, FloatArray],
+        highest: Mapping[str, FloatArray],
+        count: int,
+        use: For = For.CLIPPING,
+    ) -> "Possible":
+        """The classes that are possible between two answers, for each of `count` groups or rows.
+
+        An attribute without identity answers leaves all its classes possible.
+        """
+        ends = []
+        for each in self.classes:
+            if each.attribute in intervals:
+                ends.append(intervals[each.attribute](lowest[each.attribute], highest[each.attribute], use))
+            else:
+                ends.append((np.zeros(count, dtype=np.int32), np.full(count, each.count - 1, dtype=np.int32)))
+        return Possible(tuple(low for low, _ in ends), tuple(high for _, high in ends))
+
     def of_itself(self, name: str) -> bool:
         """Whether it has the sums of the one attribute that decides about the class."""
         return [each.attribute for each in self.classes] == [name]

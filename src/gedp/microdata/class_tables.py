@@ -21,6 +21,7 @@ from gedp.microdata.class_fit import (
     read_class_answers,
     require_same_groups,
 )
+from gedp.microdata.combinations import parts_of
 from gedp.microdata.constraints.rounding import Grouping, round_rows
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import Totals
@@ -193,7 +194,8 @@ def _instead(microdata: MicrodataFit, by: Sequence[str], name: str, possible: Se
     if made := [" x ".join(query.by) for query in spec.class_queries if name in query.asked]:
         return f"Tables can be made by {', '.join(made)}, and by what these add up to"
     classes, public = ([key for key in by if (key in spec.classes) is classed] for classed in (True, False))
-    is_known_without = name in microdata.attributes and microdata.allows(public, name)
+    parts = parts_of(spec, [name])
+    is_known_without = all(part in microdata.attributes and microdata.allows(public, part) for part in parts)
     hints = [f"choose among these figures: {', '.join(possible)}"] if possible else []
     hints += [f"leave out {' and '.join(classes)}"] if is_known_without else []
     hint = ", or ".join(hints) or "name other keys"

@@ -15,6 +15,19 @@ from gedp.microdata.ratios import KINDS, Ratio, Totals, in_parts, weighted_sum
 from gedp.policy import Spec
 
 
+def figures_of(names: Sequence[str], spec: Spec) -> list[str]:
+    """Attributes, what was split into them, and the combinations of them that queries ask for."""
+    combined = [name for name in spec.asked_combinations if spec.combinations[name].coefficients.keys() <= set(names)]
+    return [*with_wholes(names, spec), *combined]
+
+
+def with_wholes(names: Sequence[str], spec: Spec) -> list[str]:
+    """Attributes, and what was split into them after both of its parts."""
+    wholes = spec.policy.wholes.items()
+    ends = {max(parts, key=names.index): whole for whole, parts in wholes if parts.keys() <= set(names)}
+    return [line for name in names for line in (name, ends.get(name)) if line is not None]
+
+
 def parts_of(spec: Spec, names: Sequence[str]) -> list[str]:
     """These attributes, and in the place of combinations the attributes that they are made of."""
     found = (part for name in names for part in _parts(spec).get(name, (name,)))

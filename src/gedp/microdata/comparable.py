@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from gedp.errors import Fault, FaultsError
+from gedp.microdata.combinations import figures_of
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.keys import first_characters
 from gedp.policy import Spec
@@ -15,15 +16,30 @@ def require_comparable(
 ) -> None:
     """Refuses microdata whose changes by these keys would mean nothing, or have other errors; all faults in one error.
 
-    Without `attributes` it is about all that both have. Specs, prices and psi may differ, as each figure brings its own
-    error.
+    Without `attributes` it is about all figures that both have. Specs, prices and psi may differ, as each figure brings
+    its own error.
     """
-    names = [name for name in new.attributes if name in old.attributes and (attributes is None or name in attributes)]
-    faults = [*_independence(new, old), *_order(new, old), *_units(new, old, names)]
+    names = _shared(new, old) if attributes is None else attributes
+    faults = [*_independence(new, old), *_order(new, old), *_units(new, old, names), *_formulas(new, old, names)]
     for key in dict.fromkeys(keys):
         faults += _grouping(new, old, key)
     if faults:
         raise FaultsError(f"{new.public_rows.source.name} against {old.public_rows.source.name}", faults)
+
+
+def are_comparable(new: MicrodataFit, old: MicrodataFit, keys: Iterable[str], attributes: Sequence[str]) -> bool:
+    """Whether changes of these attributes by these keys mean something."""
+    try:
+        require_comparable(new, old, keys, attributes)
+    except FaultsError:
+        return False
+    return True
+
+
+def _shared(new: MicrodataFit, old: MicrodataFit) -> list[str]:
+    """The figures of both."""
+    after, before = (figures_of(each.attributes, each.public_rows.spec) for each in (new, old))
+    return [name for name in after if name in before]
 
 
 def _independence(new: MicrodataFit, old: MicrodataFit) -> Iterator[Fault]:
@@ -75,6 +91,15 @@ def _units(new: MicrodataFit, old: MicrodataFit, names: Sequence[str]) -> Iterat
         if len(set(units)) > 1:
             problem = f"it is counted in {units[0]} in one release, and in {units[1]} in the other"
             yield Fault(f"labels.{name}", problem, "Leave it out, or compare releases that count alike")
+
+
+def _formulas(new: MicrodataFit, old: MicrodataFit, names: Sequence[str]) -> Iterator[Fault]:
+    """Combinations of the same name that are different sums."""
+    known, before = new.public_rows.spec.combinations, old.public_rows.spec.combinations
+    for name in (name for name in names if name in known and name in before):
+        if known[name].coefficients != before[name].coefficients:
+            problem = f"it is {known[name].formula} in one release, and {before[name].formula} in the other"
+            yield Fault(f"combinations.{name}", problem, "Leave it out, or compare releases that define it alike")
 
 
 def _grouping(new: MicrodataFit, old: MicrodataFit, key: str) -> Iterator[Fault]:

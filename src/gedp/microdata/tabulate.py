@@ -8,7 +8,7 @@ import pyarrow.compute
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
-from gedp.microdata.combinations import combination_totals, over_attributes, parts_of
+from gedp.microdata.combinations import combination_totals, figures_of, over_attributes, parts_of, with_wholes
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.keys import grouping_keys, unknown_codes
 from gedp.microdata.naming import require_own_names
@@ -30,11 +30,11 @@ def tabulate(
 
     `where` has keys and the codes that are let pass, such as {"cnty": ["001", "003"]}; groups are then made of these.
 
-    Without `attributes` there are all of them that this grouping can be made for, or none where there are ratios. An
+    Without `attributes` there are all figures that this grouping can be made for, or none where there are ratios. An
     attribute that was split has a line for gain, one for loss, and under its own name one for the difference.
-    Combinations have lines where they are named. Ratios have their formula in a column of its own, and names that
-    nothing else in the release looks like. Where the microdata have values of the rows it can be any grouping,
-    else one whose groups are made of measured groups; the others are refused.
+    Combinations that a query asks for have lines after all attributes. Ratios have their formula in a column of its
+    own, and names that nothing else in the release looks like. Where the microdata have values of the rows it can be
+    any grouping, else one whose groups are made of measured groups; the others are refused.
 
     `variance_kind` says whether the errors are exact, estimated (some variance depends on the truth, and was taken at
     the fitted value), delta (approximate, for a ratio), unconstrained (values were bounded or rounded, and the errors
@@ -94,21 +94,14 @@ def _lines(
 
 
 def possible_lines(microdata: MicrodataFit, by: Sequence[str]) -> list[str]:
-    """The attributes that a grouping can be made for; a split one after both of its parts.
+    """The figures that a grouping can be made for: attributes, a split one after both of its parts, and combinations.
 
-    With classes, the number of establishments is one of them.
+    With classes, the number of establishments is one of them, and no combination is.
     """
-    if has_classes(microdata.public_rows.spec, by):
-        possible = possible_by_class(microdata, by)
-    else:
-        possible = [name for name in microdata.attributes if microdata.allows(by, name)]
-    return with_wholes(possible, microdata.public_rows.spec.policy.wholes)
-
-
-def with_wholes(names: Sequence[str], wholes: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Attributes, and what was split into them after both of its parts."""
-    ends = {max(parts, key=names.index): whole for whole, parts in wholes.items() if parts.keys() <= set(names)}
-    return [line for name in names for line in (name, ends.get(name)) if line is not None]
+    spec = microdata.public_rows.spec
+    if has_classes(spec, by):
+        return with_wholes(possible_by_class(microdata, by), spec)
+    return figures_of([name for name in microdata.attributes if microdata.allows(by, name)], spec)
 
 
 def require_keys(public_rows: PublicRows, by: Sequence[str]) -> None:

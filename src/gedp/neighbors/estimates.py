@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from gedp.arrays import FloatArray
 from gedp.neighbors.functions import NeighborFunction, Signed
@@ -16,6 +16,8 @@ from gedp.normal import normal_reach
 
 #: The chance that any bound lies below its value, where the spec does not say.
 ZETA = Fraction(1, 100)
+#: From this σ on, the variance of N(0, σ²) rounded to a whole number is σ² + 1/12 to 15 digits.
+WIDE = 2.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,3 +76,16 @@ def no_clipping_tau(establishments: int, attributes: int, zeta: Fraction, *, sig
     """τ such that no bound of any establishment and attribute fails, with probability 1 − ζ."""
     each = -np.expm1(np.log1p(-float(zeta)) / (establishments * attributes))
     return float(-ndtri(each / 2 if signed else each))
+
+
+def whole_variance(sigma: FloatArray) -> FloatArray:
+    """The variance of the nearest whole number to N(0, σ²): Σ (2k − 1)·P(|X| ≥ k − ½) over k ≥ 1.
+
+    >>> float(whole_variance(np.array([3.0]))[0])  # 9 + 1/12
+    9.083333333333334
+    """
+    k = np.arange(1, 40)[:, None]
+    narrow = np.minimum(np.ravel(sigma), WIDE)
+    summed = ((2 * k - 1) * 2 * ndtr(-(k - 0.5) / narrow)).sum(axis=0).reshape(np.shape(sigma))
+    variance: FloatArray = np.where(sigma < WIDE, summed, np.asarray(sigma) ** 2 + 1 / 12)
+    return variance

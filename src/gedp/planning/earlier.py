@@ -49,6 +49,7 @@ def _keys(spec: Spec, rows: PublicRows) -> Keys:
         if above is not None and (found := _grouped(rows, grouper, above)) is not None:
             columns[name] = found
     needed = [key for query in spec.queries if not query.is_identity for key in query.by]
+    needed += [key for query in spec.other_queries for key in query.by if key not in spec.classes]
     if missing := dict.fromkeys(key for key in needed if key not in columns):
         problem, hint = "its map is not that of the release", "Plan where the table is, or from one with this column"
         raise FaultsError(rows.source.name, [Fault(f"grouping {name}", problem, hint) for name in missing])

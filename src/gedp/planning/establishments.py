@@ -15,7 +15,7 @@ from gedp.individual import FirstAnswers, Partition, Terms
 from gedp.microdata.combining import combinations
 from gedp.neighbors import Signed
 from gedp.numbers import is_number, short
-from gedp.planning.opening import assumed_sizes, even_normals, first_answers_at
+from gedp.planning.opening import assumed_sizes, drawn_at, even_normals
 from gedp.policy import Attribute, Spec
 
 MOST_TOTAL = 1e18
@@ -68,18 +68,21 @@ class Sizes:
         return np.maximum(raised * min(max(total, 0.0) / kept, 1.0), least) if kept > 0 else raised
 
     def first_answers(self, attribute: Attribute, cell: CodeArray, terms: Terms) -> FirstAnswers:
-        """The first answers as they may come out. Where noise is on the values already, only what is missing is added.
+        """The first answers as they may come out, sorted by cell."""
+        return FirstAnswers.of(attribute, cell, self.drawn(attribute, terms), terms, float(MOST_UNITS))
+
+    def drawn(self, attribute: Attribute, terms: Terms) -> FloatArray:
+        """Noisy values of ψ as they may come out. Where noise is on the values already, only what is missing is added.
 
         Where it is more than it will be, it is scaled down.
         """
         if self.omega is None or self.sigma is None:
-            return first_answers_at(attribute, cell, self.possible(attribute), terms)
+            return drawn_at(attribute, self.possible(attribute), terms)
         wanted = float(terms.sigma(np.array(terms.first)))
         centre = attribute.protection.psi(self.possible(attribute))
         less = centre + (self.omega - centre) * (wanted / np.maximum(self.sigma, wanted))
-        more = np.sqrt(np.maximum(wanted**2 - self.sigma**2, 0.0)) * even_normals(len(cell), 1)
-        omega = np.where(self.sigma > wanted, less, self.omega + more)
-        return FirstAnswers.of(attribute, cell, omega, terms, float(MOST_UNITS))
+        more = np.sqrt(np.maximum(wanted**2 - self.sigma**2, 0.0)) * even_normals(len(self.omega), 1)
+        return np.where(self.sigma > wanted, less, self.omega + more)
 
 
 @dataclass(frozen=True)
@@ -127,18 +130,23 @@ class Establishments:
         }
         return replace(self, sizes=scaled, sizes_from=self.sizes_from.scaled_to(totals))
 
-    def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[Partition]]:
-        """The finest cell of every establishment in the tables of an attribute, and their groups."""
-        asked = [q for q in spec.queries if not q.is_identity and attribute in q.attributes]
-        names = list(dict.fromkeys(key for query in asked for key in query.by))
-        cell, count = self.keys.groups(names)
-        partitions = []
-        for query in asked:
-            of_row, groups = self.keys.groups(query.by)
+    def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[Partition], list[Partition]]:
+        """The finest cell of every establishment in the tables of an attribute, and their groups.
+
+        Then the groups of tables of combinations that it is part of.
+        """
+        asked = {q.name: q.by for q in spec.queries if not q.is_identity and attribute in q.attributes}
+        combined = {q.name: q.by for q in spec.combination_queries if attribute in q.parts(spec.combinations)}
+        cell, count = self.keys.groups(list(dict.fromkeys(key for by in (asked | combined).values() for key in by)))
+
+        def partition(query: str, by: Sequence[str]) -> Partition:
+            of_row, groups = self.keys.groups(by)
             of_cell = np.zeros(count, dtype=np.int32)
             of_cell[cell] = of_row
-            partitions.append(Partition(query.name, of_cell, groups))
-        return cell, partitions
+            return Partition(query, of_cell, groups)
+
+        found = [[partition(query, by) for query, by in each.items()] for each in (asked, combined)]
+        return cell, found[0], found[1]
 
 
 def public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:

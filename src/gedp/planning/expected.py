@@ -1,21 +1,57 @@
 """The errors that the tables of one attribute will have, under individual accounting and under the paper's rule."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
-from gedp.individual import GroupNoise, Partition, Terms
+from gedp.individual import GroupNoise, Partition, Rows, Terms
 from gedp.individual.filling import row_variances
 from gedp.neighbors.estimates import ZETA, no_clipping_tau, psi_variance
 from gedp.planning.choice import choose
 from gedp.planning.establishments import Sizes
 from gedp.planning.opening import choose_first
-from gedp.planning.prediction import fitted_variances, predicted_variances
+from gedp.planning.prediction import MOST_VARIANCE, fitted_variances
 from gedp.policy import Attribute, Query, Spec, pools
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the identity answers about an attribute are read: their noise, and how far above them values are cut off."""
+
+    terms: Terms
+    tau: float
+
+    @property
+    def sigma(self) -> float:
+        """The noise of the answers."""
+        return float(self.terms.sigma(np.array(self.terms.first)))
+
+
+@dataclass(frozen=True, repr=False)
+class PartOfEntries:
+    """What tables by classes and of combinations need of one attribute."""
+
+    reading: Reading | None = None  # None where no identity answers are asked for
+    variances: Mapping[str, FloatArray] = field(default_factory=dict)  # by query: in the groups of combinations
+
+
+@dataclass(frozen=True, repr=False)
+class Predicted:
+    """The variance of every group of every table of one attribute, and what other tables need of it."""
+
+    variances: Mapping[str, FloatArray]  # by query; of the establishments too, if asked
+    part: PartOfEntries = field(default_factory=PartOfEntries)
+
+    @cached_property
+    def means(self) -> dict[str, float]:
+        """The mean standard error of every query."""
+        each = {**self.variances, **self.part.variances}
+        return {query: float(np.mean(np.sqrt(variances))) for query, variances in each.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,6 +63,7 @@ class Case:
     cell: CodeArray
     sizes: Sizes
     partitions: Sequence[Partition]
+    in_combinations: Sequence[Partition] = ()  # groups of tables of combinations, in which no answer is about it alone
 
     @property
     def tau(self) -> float:
@@ -51,27 +88,30 @@ class Case:
 
     def with_gamma(self, times: float) -> "Case":
         """The same with so many times the γ."""
-        factor, own = Decimal(repr(times)), self.attribute
-        wider = [replace(c, gamma=c.gamma * factor) for c in (own.closeness, *own.at_least)]
-        return replace(self, attribute=replace(own, closeness=wider[0], at_least=tuple(wider[1:])))
+        return replace(self, attribute=with_gamma(self.attribute, times))
 
-    def variances(self, times: float = 1.0, evaluations: int | None = None) -> dict[str, FloatArray]:
+    def variances(self, times: float = 1.0, evaluations: int | None = None) -> Mapping[str, FloatArray]:
         """The variance of every group of every table, at so many times the μ; and of the establishments, if asked."""
+        return self.predicted(times, evaluations).variances
+
+    def predicted(self, times: float = 1.0, evaluations: int | None = None) -> Predicted:
+        """All that is predicted, at so many times the μ."""
         name = self.attribute.name
         identity = next((q for q in self.spec.queries if q.is_identity and name in q.attributes), None)
         if self.spec.is_individual:
             pool = pools(self.spec)[name].mu_squared * Fraction(times) ** 2
-            terms, left, found = self._individual(pool, evaluations)
+            reading, left, found = self._individual(pool, evaluations)
         elif identity is None:
-            return self._answers_alone(times)
+            return Predicted(self._answers_alone(times))
         else:
-            terms, left, found = self._paper(float(identity.mu[name]) * times, times)
-        if identity is None:
-            return found
-        values = self.totals()[identity.name]
-        return {**found, identity.name: psi_variance(terms.psi, values, terms.sigma(terms.first + left))}
+            reading, left, found = self._paper(float(identity.mu[name]) * times, times)
+        combined = {p.query: found.pop(p.query) for p in self.in_combinations}
+        if identity is not None:
+            values, terms = self.totals()[identity.name], reading.terms
+            found[identity.name] = psi_variance(terms.psi, values, terms.sigma(terms.first + left))
+        return Predicted(found, PartOfEntries(reading, combined))
 
-    def _individual(self, pool: Fraction, evaluations: int | None) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
+    def _individual(self, pool: Fraction, evaluations: int | None) -> tuple[Reading, FloatArray, dict[str, FloatArray]]:
         name, attribute = self.attribute.name, self.attribute
         importance = {query: float(q.importance[name]) for query, q in self.queries.items()}
         mu = choose_first(attribute, pool, self.counts, self.partitions, importance, self.tau)
@@ -79,10 +119,22 @@ class Case:
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = self.sizes.first_answers(attribute, self.cell, terms)
         choice = choose(answers, self.partitions, importance, self.tau, evaluations=evaluations)
-        found = predicted_variances(choice.rows, self.partitions, terms, choice.filling)
-        return terms, choice.filling.left, found
+        left = choice.filling.left
+        found = self._fitted(choice.rows, terms, left, choice.filling.noise)
+        return Reading(terms, choice.tau), left, found
 
-    def _paper(self, mu: float, times: float) -> tuple[Terms, FloatArray, dict[str, FloatArray]]:
+    def _fitted(
+        self, rows: Rows, terms: Terms, left: FloatArray, noise: Mapping[str, GroupNoise]
+    ) -> dict[str, FloatArray]:
+        """With all groups; where no answer is about the attribute alone, it counts as one that says nothing."""
+        nothing = {
+            p.query: GroupNoise(np.full(p.count, False), np.full(p.count, 1 / MOST_VARIANCE))
+            for p in self.in_combinations
+        }
+        partitions = [*self.partitions, *self.in_combinations]
+        return fitted_variances(row_variances(rows, terms, left), rows.sums, partitions, terms, {**noise, **nothing})
+
+    def _paper(self, mu: float, times: float) -> tuple[Reading, FloatArray, dict[str, FloatArray]]:
         """With an identity query: bounds follow from its answers, and it is part of the fit."""
         terms = Terms(self.attribute.protection, mu**2, 0.0)
         answers = self.sizes.first_answers(self.attribute, self.cell, terms)
@@ -90,8 +142,7 @@ class Case:
         widest = -rows.least(-rows.reach)
         noise = {p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions}
         nothing = np.zeros(len(rows.cell))
-        found = fitted_variances(row_variances(rows, terms, nothing), rows.sums, self.partitions, terms, noise)
-        return terms, nothing, found
+        return Reading(terms, self.tau), nothing, self._fitted(rows, terms, nothing, noise)
 
     def _noise(
         self, partition: Partition, reach: FloatArray, totals: FloatArray, terms: Terms, times: float
@@ -123,3 +174,10 @@ class Case:
         found: Mapping[str, FloatArray] = {p.query: p.total(by_cell) for p in self.partitions}
         order = np.lexsort((values, self.cell))
         return {**found, **{q.name: values[order] for q in self.spec.queries if q.is_identity}}
+
+
+def with_gamma(attribute: Attribute, times: float) -> Attribute:
+    """The same attribute with so many times the γ."""
+    factor = Decimal(repr(times))
+    wider = [replace(c, gamma=c.gamma * factor) for c in (attribute.closeness, *attribute.at_least)]
+    return replace(attribute, closeness=wider[0], at_least=tuple(wider[1:]))

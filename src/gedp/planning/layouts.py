@@ -8,6 +8,8 @@ from gedp.numbers import short, short_share, strength
 from gedp.planning.plan import CV_LIMITS, ExpectedErrors, Plan
 from gedp.release.words import AS_WRITTEN, Words
 
+#: What is left out of the errors of these tables.
+BY_CLASSES = " In tables by classes, errors are those of the noise alone; the fit makes them smaller."
 #: The tables to show, each with the words for its query and its attributes.
 Named = Sequence[tuple[tuple[str, str], ExpectedErrors]]
 
@@ -55,7 +57,7 @@ def layouts(plan: Plan, words: Words = AS_WRITTEN) -> Iterator[PlanTable]:
         for each in plan.tables
         if each.attribute in headings
     ]
-    yield _errors(tables)
+    yield _errors(tables, has_classes=bool(plan.spec.class_queries))
     for attribute, heading in headings.items():
         yield _by_size(heading, [(names, each) for names, each in tables if each.attribute == attribute])
     if any(each.others_without for _, each in tables):
@@ -64,7 +66,7 @@ def layouts(plan: Plan, words: Words = AS_WRITTEN) -> Iterator[PlanTable]:
         yield _settings(plan, tables)
 
 
-def _errors(tables: Named) -> PlanTable:
+def _errors(tables: Named, *, has_classes: bool) -> PlanTable:
     rows = [
         (
             *names,
@@ -81,7 +83,7 @@ def _errors(tables: Named) -> PlanTable:
         ("table", "attribute", "cells", "± mean", "± middle", *limits),
         tuple(rows),
         "± mean: the mean standard error of the cells; ± middle: that of the middle cell, relative to its total; then "
-        "the share of cells whose relative standard error is below 5, 10 and 30%.",
+        "the share of cells whose relative standard error is below 5, 10 and 30%." + BY_CLASSES * has_classes,
         ("table", "attribute"),
     )
 

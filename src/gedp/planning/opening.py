@@ -51,10 +51,10 @@ def first_answers_at(
     attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms, most: float = float(MOST_UNITS)
 ) -> FirstAnswers:
     """The first answers as they may come out where establishments have these sizes."""
-    return FirstAnswers.of(attribute, cell, _drawn(attribute, sizes, terms), terms, most)
+    return FirstAnswers.of(attribute, cell, drawn_at(attribute, sizes, terms), terms, most)
 
 
-def _drawn(attribute: Attribute, sizes: FloatArray, terms: Terms) -> FloatArray:
+def drawn_at(attribute: Attribute, sizes: FloatArray, terms: Terms) -> FloatArray:
     """Noisy values of ψ as they may come out."""
     return attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
 
@@ -101,7 +101,7 @@ def choose_first(
         terms = Terms(attribute.protection, float(first), float(pool - first))
         answers = first_answers_at(attribute, cell, sizes, terms)
         found = choose(answers, smaller, importance, tau_of_paper, shares, EVALUATIONS)
-        order = np.lexsort((_drawn(attribute, sizes, terms), cell))
+        order = np.lexsort((drawn_at(attribute, sizes, terms), cell))
         rows = replace(found.rows, expected=sizes[order])  # errors where these are the sizes, not their noisy answers
         errors = mean_errors(predicted_variances(rows, smaller, terms, found.filling))
         score = Aims(importance, {}).score(errors)

@@ -59,7 +59,9 @@ def _cells(query: str, heading: str, each: ExpectedErrors) -> str:
 
 
 def _trade_off(plan: Plan, query: str, heading: str, each: ExpectedErrors) -> str:
-    points = {mu: error for mu, error in _by_mu(plan, each).items() if math.isfinite(error)}
+    points = {mu: error for mu, error in _by_mu(plan, each).items() if 0 < error < math.inf}
+    if not points:
+        return ""
     mus, errors = (np.array(side) for side in zip(*sorted(points.items()), strict=True))
     panel = Panel(_axis("mu of the whole release", mus), _axis("mean standard error", errors))
     marks = [panel.line(mus, errors, "line-now"), panel.points(mus, errors, "point-in")]

@@ -1,7 +1,7 @@
 """A plan: the errors to expect of every table, what each table costs the others, and what other settings change."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -15,20 +15,17 @@ from gedp.errors import DomainError
 from gedp.markup import html_table
 from gedp.numbers import is_number, short, short_share
 from gedp.planning.alike import alike
+from gedp.planning.entries import Entries
 from gedp.planning.establishments import Establishments, SizesFrom
 from gedp.planning.expected import Case
-from gedp.planning.opening import restricted
-from gedp.policy import Spec, price
+from gedp.planning.settings import PlannedAttribute, plan_attribute
+from gedp.policy import COUNT, Spec, price
 from gedp.progress import Progress, silent
 from gedp.tables import Table
 
 CV_LIMITS = (0.05, 0.10, 0.30)
 TIMES = (0.5, 2.0)  # of μ and of γ, unless others are asked for
-#: Rows beyond which settings are compared on some of the finest cells, and with fewer looks.
-MOST_COMPARED = 30_000
-EVALUATIONS = 15
 LEAST_SETTING, MOST_SETTING = 1e-6, 1e6  # of μ and of factors of γ
-DROWNED = 1e30  # a mean error of another setting that is as good as infinite
 STEP = "planning"  # of progress
 
 
@@ -65,9 +62,10 @@ class ExpectedErrors:
 
     @cached_property
     def relative_errors(self) -> FloatArray:
-        """The standard error over the total, of every cell; infinite where that is 0."""
+        """The standard error over the total, of every cell; infinite where that is 0, and 0 where there is no noise."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.totals == 0, np.inf, self.errors / np.abs(self.totals))
+            relative = np.where(self.totals == 0, np.inf, self.errors / np.abs(self.totals))
+        return np.where(self.errors == 0, 0.0, relative)
 
     @property
     def relative_error(self) -> float:
@@ -125,12 +123,9 @@ class Plan:
         planned = {(each.query, each.attribute): each for each in self.tables}
         if (query, attribute) in planned:
             return planned[query, attribute]
-        if query in {each.name for each in self.spec.other_queries}:
-            why = "it is by classes or of combinations, of which only the noise is known: `gedp plan` prints it"
-        else:
-            in_query = [each.attribute for each in self.tables if each.query == query]
-            why = f"there are: {', '.join(in_query or dict.fromkeys(each.query for each in self.tables))}"
-        raise DomainError(f"no errors are planned for {attribute!r} in {query!r}; {why}")
+        in_query = [each.attribute for each in self.tables if each.query == query]
+        there_are = ", ".join(in_query or dict.fromkeys(each.query for each in self.tables))
+        raise DomainError(f"no errors are planned for {attribute!r} in {query!r}; there are: {there_are}")
 
     @property
     def table(self) -> Table:
@@ -190,21 +185,21 @@ def make_plan(
     total = price(spec).total.mu
     if not mu and not gamma_times:
         mu, gamma_times = [times * total for times in TIMES], TIMES
-    tables: list[ExpectedErrors] = []
     other = [(m, 1.0) for m in mu] + [(total, g) for g in gamma_times]
-    errors: list[dict[tuple[str, str], float]] = [{} for _ in other]
     groups = alike(spec, establishments.sizes)
     done, work = count(1), sum(1 + len(other) + _tables(spec, names[0]) for names in groups)
+    planned: dict[str, PlannedAttribute] = {}
+    tables: list[ExpectedErrors] = []
     for names in groups:
-        cell, partitions = establishments.layout(spec, names[0])
-        case = Case(spec, spec.policy.attributes[names[0]], cell, establishments.sizes[names[0]], partitions)
-        expected, changed = _planned(case, [(m / total, g) for m, g in other], lambda: progress(STEP, next(done), work))
-        for name in names:
-            tables += [replace(each, attribute=name) for each in expected]
-            for result, found in zip(errors, changed, strict=True):
-                result |= {(query, name): error for query, error in found.items()}
-    order = [query.name for query in spec.queries], spec.asked
-    tables.sort(key=lambda each: (order[0].index(each.query), order[1].index(each.attribute)))
+        cell, *partitions = establishments.layout(spec, names[0])
+        case = Case(spec, spec.policy.attributes[names[0]], cell, establishments.sizes[names[0]], *partitions)
+        found = plan_attribute(case, [(m / total, g) for m, g in other], lambda: progress(STEP, next(done), work))
+        planned |= dict.fromkeys(names, found)
+        tables += [replace(each, attribute=name) for name in names for each in _expected(case, found)]
+    entries = Entries(spec, establishments, {name: each.predicted.part for name, each in planned.items()})
+    tables += [ExpectedErrors(*asked, entries.totals[asked], error, {}) for asked, error in entries.errors().items()]
+    queries, figures = [query.name for query in (*spec.queries, *spec.other_queries)], _figures(spec)
+    tables.sort(key=lambda each: (queries.index(each.query), figures.index(each.attribute)))
     return Plan(
         spec,
         total,
@@ -212,9 +207,36 @@ def make_plan(
         establishments.groups_from,
         establishments.sizes_from,
         tuple(tables),
-        tuple(Alternative(m, g, found) for (m, g), found in zip(other, errors, strict=True)),
-        groups,
+        tuple(Alternative(m, g, _errors_at(at, planned, entries, m / total, g)) for at, (m, g) in enumerate(other)),
+        (*groups, *((name,) for name in dict.fromkeys(name for _, name in entries.totals) if name not in planned)),
     )
+
+
+def _figures(spec: Spec) -> list[str]:
+    """All that tables can be about."""
+    return [COUNT, *spec.policy.attributes, *spec.combinations]
+
+
+def _expected(case: Case, planned: PlannedAttribute) -> list[ExpectedErrors]:
+    """The errors of all tables of one attribute."""
+    totals, name = case.totals(), case.attribute.name
+    return [
+        ExpectedErrors(query, name, totals[query], np.sqrt(each), planned.others_without.get(query, {}))
+        for query, each in planned.predicted.variances.items()
+    ]
+
+
+def _errors_at(
+    at: int, planned: Mapping[str, PlannedAttribute], now: Entries, times: float, gamma_times: float
+) -> dict[tuple[str, str], float]:
+    """The mean errors of all tables at another setting; infinite where noise drowns what they depend on."""
+    then = {name: each.at[at] for name, each in planned.items()}
+    errors = {(query, name): error for name, each in then.items() for query, error in each.errors.items()}
+    parts = {name: each.part for name, each in then.items() if each.part is not None}
+    if len(parts) < len(then):
+        return errors | dict.fromkeys(now.totals, math.inf)
+    entries = replace(now, parts=parts, times=times, gamma_times=gamma_times)
+    return errors | {asked: float(np.mean(error)) for asked, error in entries.errors().items()}
 
 
 def _require_settings(mu: Sequence[float], gamma_times: Sequence[float]) -> None:
@@ -227,68 +249,3 @@ def _require_settings(mu: Sequence[float], gamma_times: Sequence[float]) -> None
 def _tables(spec: Spec, attribute: str) -> int:
     """In how many tables an attribute is."""
     return sum(not query.is_identity and attribute in query.attributes for query in spec.queries)
-
-
-def _planned(
-    case: Case, other: Sequence[tuple[float, float]], advance: Callable[[], None]
-) -> tuple[list[ExpectedErrors], list[dict[str, float]]]:
-    """The errors of all tables of one attribute; and their mean at so many times the μ and γ."""
-    found = _mean(variances := case.variances())
-    compared = some_of(case)
-    base = found if compared is case else _mean(compared.variances(evaluations=EVALUATIONS))
-    advance()
-    without: dict[str, dict[str, float]] = {}
-    for query in case.queries:
-        without[query] = _without(compared, query, base) if len(case.queries) > 1 else {}
-        advance()
-    changed = []
-    for times, gamma_times in other:
-        means = _mean_at(compared.with_gamma(gamma_times), times) or dict.fromkeys(base, math.inf)
-        changed.append({query: found[query] * mean / base[query] for query, mean in means.items()})
-        advance()
-    totals, name = case.totals(), case.attribute.name
-    expected = [
-        ExpectedErrors(query, name, totals[query], np.sqrt(each), without.get(query, {}))
-        for query, each in variances.items()
-    ]
-    return expected, changed
-
-
-def some_of(case: Case, most: int = MOST_COMPARED) -> Case:
-    """The same with every so many of the finest cells, few enough to compare settings on; itself if it is small."""
-    every = -(-len(case.cell) // most)
-    if every == 1:
-        return case
-    kept = np.arange(0, int(case.cell.max()) + 1, every)
-    rows = np.flatnonzero(case.cell % every == 0).astype(np.int32)
-    partitions = [restricted(partition, kept) for partition in case.partitions]
-    cell = (case.cell[rows] // every).astype(np.int32)
-    return replace(case, cell=cell, sizes=case.sizes.taken(rows), partitions=partitions)
-
-
-def _without(case: Case, query: str, base: Mapping[str, float]) -> dict[str, float]:
-    """The mean errors of the other tables, relative to now, if the price of one were theirs.
-
-    Under the paper's rule all other prices are then raised alike, so that the release costs the same.
-    """
-    times = 1.0
-    if not case.spec.is_individual:
-        name = case.attribute.name
-        prices = {q.name: float(q.mu[name]) ** 2 for q in case.spec.queries if name in q.mu}
-        times = float(np.sqrt(sum(prices.values()) / (sum(prices.values()) - prices[query])))
-    found = _mean(case.without(query).variances(times, EVALUATIONS))
-    return {other: error / base[other] for other, error in found.items()}
-
-
-def _mean_at(case: Case, times: float) -> dict[str, float]:
-    """The mean errors at so many times the μ; none where noise drowns everything, so that rounding decides."""
-    try:
-        with np.errstate(all="ignore"):
-            means = _mean(case.variances(times, EVALUATIONS))
-    except DomainError:  # of sizes that became 0
-        return {}
-    return means if all(0 < mean < DROWNED for mean in means.values()) else {}
-
-
-def _mean(variances: Mapping[str, FloatArray]) -> dict[str, float]:
-    return {query: float(np.mean(np.sqrt(each))) for query, each in variances.items()}

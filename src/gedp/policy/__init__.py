@@ -16,6 +16,7 @@ from gedp.policy.model import (
 from gedp.policy.pricing import (
     PriceLine,
     PriceList,
+    measured_mu,
     pools,
     price,
     require_within_budget,
@@ -46,6 +47,7 @@ __all__ = [
     "Weights",
     "for_period",
     "make_spec",
+    "measured_mu",
     "parse_spec",
     "pools",
     "price",

@@ -39,8 +39,9 @@ def read_labels(section: Section, attributes: Collection[str], columns: Collecti
     labels = {}
     for name, value in section.content.items():
         if columns is not None and name not in attributes and name not in columns:
-            hint = did_you_mean(name, [*sorted(attributes), *sorted(columns)])
-            section.fault(name, "there is no attribute, public column, grouping or class of this name", hint)
+            hint = did_you_mean(name, [*attributes, *sorted(columns)])
+            problem = "there is no attribute, combination, public column, grouping or class of this name"
+            section.fault(name, problem, hint)
         if isinstance(value, str):
             labels[name] = Label(TITLE.read(section, name))
         else:

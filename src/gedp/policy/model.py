@@ -328,6 +328,12 @@ class Spec:
         return [name for name in self.policy.attributes if name in names]
 
     @property
+    def asked_combinations(self) -> list[str]:
+        """The combinations that some query asks for, in the order of the spec."""
+        names = {name for query in self.combination_queries for name in query.asked}
+        return [name for name in self.combinations if name in names]
+
+    @property
     def concerned(self) -> list[str]:
         """The attributes on which some answer depends: those asked for, and those by whose classes it is grouped."""
         names = {name for query in self.class_queries for name in (*query.sums, *query.classed(self.classes))}

@@ -206,6 +206,13 @@ def set_aside(query: ClassQuery | CombinationQuery, spec: Spec) -> dict[str, dic
     return parts
 
 
+def measured_mu(spec: Spec, query: ClassQuery | CombinationQuery, asked: str) -> float:
+    """At which μ an answer by classes or of a combination is drawn."""
+    if not query.is_individual:
+        return float(query.mu[asked])
+    return math.sqrt(sum(part.mu_squared for part in set_aside(query, spec)[asked].values()))
+
+
 def _set_aside(spec: Spec) -> dict[tuple[str, str, str], PrivacyLoss]:
     """What is taken of pools for answers by classes and of combinations: by query, what is asked, and attribute.
 

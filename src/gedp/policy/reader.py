@@ -174,7 +174,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
         root.faults.add(("ledger", "file"), problem, 'Give one under [ledger], like file = "register.ledger"')
     output = Output(**read_fields(root.table("output", required=False), OUTPUT))
     keys = groupings | classes.keys() if names and groupings is not None else None
-    labels = read_labels(root.table("labels", required=False), names or (), keys)
+    labels = read_labels(root.table("labels", required=False), [*(names or ()), *combinations], keys)
     publication = Publication(**read_fields(root.table("publication", required=False), PUBLICATION))
     root.finish()
     options = microdata, output, hierarchies, zeta, ledger_file

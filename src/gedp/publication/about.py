@@ -6,7 +6,7 @@ from typing import Any
 
 from gedp._version import __version__
 from gedp.explain.released import released_promise
-from gedp.explain.wording import missing_sentences
+from gedp.explain.wording import combined_sentences, missing_sentences
 from gedp.microdata import Microdata
 from gedp.microdata.class_fit import class_names
 from gedp.numbers import counted
@@ -60,7 +60,6 @@ class About:
     tables: Sequence[TableOfFigures]
     formulas: Mapping[str, str] = field(default_factory=dict)  # of ratios
     changes: Changes | None = None  # since an earlier release
-    left_out: str | None = None  # what is not in it
 
     @property
     def title(self) -> str:
@@ -126,11 +125,27 @@ class About:
             )
         if self._has_fractions_of_establishments:
             said.append(FITTED_NUMBERS)
-        return [*said, *self._about_changes(), *filter(None, [self.left_out]), *self._promise()]
+        return [*said, *self._about_combinations(), *self._about_changes(), *self._promise()]
 
     @property
     def _has_fractions_of_establishments(self) -> bool:
         return self.shown.rounding != "whole" and COUNT in self.attributes
+
+    @property
+    def combinations(self) -> dict[str, str]:
+        """The formulas of the combinations that any table has."""
+        known = self.labels.spec.combinations
+        return {name: known[name].formula for name in self.attributes if name in known}
+
+    def _about_combinations(self) -> list[str]:
+        """What is different about combinations."""
+        if not (combined := self.combinations):
+            return []
+        rounded = " They are rounded to what their errors support." if self.shown.rounding == "whole" else ""
+        ratios = {ratio.name: ratio for table in self.tables for ratio in table.chosen.ratios}
+        of_parts = [name for name, ratio in ratios.items() if combined.keys() & set(ratio.attributes)]
+        taken = f" In {', '.join(of_parts)}, the formula is used alone." if of_parts else ""
+        return [f"{said}{rounded}{taken}" for said in combined_sentences(self.labels)]
 
     def _about_changes(self) -> list[str]:
         """What changes are, and how not to read them."""
@@ -177,6 +192,7 @@ class About:
             "attributes": {name: {"title": labels.title(name), "unit": labels.unit(name)} for name in self.attributes},
             **({"missing": {column: float(number) for column, number in missing.items()}} if missing else {}),
             "ratios": dict(self.formulas),
+            **({"combinations": combined} if (combined := self.combinations) else {}),
             "keys": {key: labels.title(key) for key in self.keys},
             "classes": {key: names for key in self.keys if (names := class_names(labels.spec, key))},
             "tables": [
@@ -227,6 +243,8 @@ class About:
             return ["change", title, unit, f"{value}: {self.changes.meanings[name]}"]
         if name in self.formulas:
             return ["ratio", title, unit, f"{value}: {self.formulas[name]}"]
+        if name in self.combinations:
+            return ["combination", title, unit, f"{value}: {self.combinations[name]}"]
         return ["attribute", title, unit, value]
 
     def readme(self, listed: Sequence[tuple[str, str]], is_signed: bool) -> str:

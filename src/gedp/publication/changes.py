@@ -15,7 +15,7 @@ from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata import Microdata
 from gedp.microdata.changes import Figures, figure_columns
-from gedp.microdata.comparable import require_comparable
+from gedp.microdata.comparable import are_comparable, require_comparable
 from gedp.microdata.comparing import (
     CHANGE,
     CHANGE_KIND,
@@ -81,13 +81,17 @@ class Changes:
         return found
 
     def _lines_before(self, table: ChosenTable) -> set[str]:
-        """What the earlier release can have of a table; nothing where it has no such groups, or others."""
+        """What the earlier release can have of a table; nothing where it has no such groups, or others.
+
+        Figures that do not mean the same in both have no changes.
+        """
         try:
             require_keys(self.old.public_rows, table.by)
             require_comparable(self.new, self.old, table.by, ())
-            return set(possible_lines(self.old, table.by))
+            lines = possible_lines(self.old, table.by)
         except FaultsError:
             return set()
+        return {name for name in lines if are_comparable(self.new, self.old, (), [name])}
 
     @property
     def since(self) -> str:

@@ -8,7 +8,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.microdata import Microdata
 from gedp.microdata.ratios import Ratio, parse_ratios
 from gedp.microdata.tabulate import possible_lines, require_keys
-from gedp.policy import ClassQuery, Query, Spec
+from gedp.policy import ClassQuery, CombinationQuery, Query
 from gedp.policy.names import folded
 from gedp.policy.section import did_you_mean
 from gedp.release import Labels
@@ -19,6 +19,7 @@ COLUMNS = (
     *("quality", "variance_kind"),
 )
 NAME = "_name"
+AnyQuery = Query | ClassQuery | CombinationQuery
 
 
 @dataclass(frozen=True)
@@ -53,19 +54,12 @@ def choose_tables(
     """
     asked = parse_ratios(ratios)
     spec = microdata.public_rows.spec
-    queries: dict[str, Query | ClassQuery] = {query.name: query for query in spec.queries if not query.is_identity}
-    queries |= {query.name: query for query in spec.class_queries}
+    sums = (query for query in spec.queries if not query.is_identity)
+    queries: dict[str, AnyQuery] = {query.name: query for query in (*sums, *spec.other_queries)}
     unknown = [name for name in only or () if name not in queries]
-    combined = {query.name for query in spec.combination_queries}
-    faults = [
-        Fault("only", f"{name!r} is a table of combinations, which are not in packages", "Use gedp tabulate")
-        if name in combined
-        else Fault("only", f"there is no table {name!r}", did_you_mean(name, queries))
-        for name in unknown
-    ]
-    if faults:
+    if faults := [Fault("only", f"there is no table {name!r}", did_you_mean(name, queries)) for name in unknown]:
         raise FaultsError(microdata.public_rows.source.name, faults)
-    tables: dict[tuple[str, ...], list[Query | ClassQuery]] = {}
+    tables: dict[tuple[str, ...], list[AnyQuery]] = {}
     for query in (query for name, query in queries.items() if only is None or name in only):
         tables.setdefault(tuple(sorted(query.by)), []).append(query)
     groupings = {keys: alike[0].by for keys, alike in tables.items()}
@@ -91,12 +85,6 @@ def choose_tables(
         raise FaultsError(microdata.public_rows.source.name, [fault])
     _require_in_some(microdata, asked, chosen)
     return tuple(chosen)
-
-
-def left_out(spec: Spec, only: Sequence[str] | None) -> str | None:
-    """Which tables of the release no package has, and where they are; None where there are none."""
-    names = [query.name for query in spec.combination_queries if only is None]
-    return f"Left out: {', '.join(names)} (combinations are not in packages; use gedp tabulate)." if names else None
 
 
 def _require_in_some(microdata: Microdata, ratios: Sequence[Ratio], tables: Sequence[ChosenTable]) -> None:

@@ -20,7 +20,7 @@ from gedp.microdata.ratios import parse_ratios
 from gedp.progress import NextStep, silent
 from gedp.publication.about import FORMAT, About
 from gedp.publication.changes import Changes
-from gedp.publication.chosen import choose_tables, left_out
+from gedp.publication.chosen import choose_tables
 from gedp.publication.establishments import IDS, rows_of
 from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures, table_of
 from gedp.publication.parquet import write_parquet
@@ -72,7 +72,6 @@ class Package:
     folder: Path
     files: tuple[str, ...]
     tables: tuple[TableOfFigures, ...]
-    left_out: str | None = None  # what is not in it, in words
 
 
 def write_package(
@@ -105,8 +104,7 @@ def write_package(
     changes = None if against is None else Changes(microdata, against, options.shown, chosen)
     if changes is not None:
         tables, labels = (*tables, *changes.tables(labels)), changes.labelled(labels)
-    missing = left_out(microdata.public_rows.spec, options.only)
-    about = About(microdata, labels, options.shown, tables, formulas, changes, missing)
+    about = About(microdata, labels, options.shown, tables, formulas, changes)
     whole = real(to)  # which has a name, as . has none
     place = to if replaced is None else whole.with_name(f".{whole.name}.gedp-new")
     with new_folder(place) as folder:
@@ -120,7 +118,7 @@ def write_package(
             names.append(SIGNATURE)
     if replaced is not None:
         _take_the_place(place, whole, replaced)
-    return Package(to, (*names, SUMS), tables, missing)
+    return Package(to, (*names, SUMS), tables)
 
 
 def _write_tables(about: About, folder: Path, formats: Sequence[str]) -> dict[str, dict[str, str]]:

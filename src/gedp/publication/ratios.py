@@ -6,7 +6,7 @@ from decimal import Decimal
 from math import gcd, lcm
 
 from gedp.microdata.combinations import over_attributes
-from gedp.microdata.ratios import BUILT_IN_TITLES, Ratio, in_parts
+from gedp.microdata.ratios import BUILT_IN_TITLES, Ratio
 from gedp.policy import Spec
 from gedp.policy.labels import Label
 from gedp.release import Labels
@@ -38,8 +38,13 @@ def differences(ratios: Sequence[Ratio], spec: Spec) -> set[str]:
 
 
 def unit_of(ratio: Ratio, spec: Spec) -> Decimal | None:
-    """The unit that a sum of attributes in whole units is a multiple of; None for quotients and fractions of them."""
-    parts = in_parts(ratio, spec.policy.wholes)
+    """The unit that a sum of attributes in whole units is a multiple of.
+
+    None for quotients and fractions of them, and for combinations, which answers of their own move.
+    """
+    if ratio.name in spec.combinations:
+        return None
+    parts = over_attributes(ratio, spec)
     if parts.denominator or not all(coefficient.is_integer() for coefficient in parts.numerator.values()):
         return None
     known = spec.policy.attributes

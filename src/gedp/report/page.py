@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from gedp.explain.released import all_releases
-from gedp.explain.wording import missing_sentences
+from gedp.explain.wording import combined_sentences, missing_sentences
 from gedp.margins import relative, with_margin
 from gedp.markup import Html, html_table
 from gedp.microdata import Microdata
@@ -70,7 +70,7 @@ def report_page(
         tables=_tables(microdata, errors, links),
         check=check.checksums(release, described),
         cite=escape(check.citation(title, release)),
-        constrained=_notes([*missing_sentences(labels), *use.constrained(microdata)]),
+        constrained=_notes([*missing_sentences(labels), *use.constrained(microdata), *combined_sentences(labels)]),
         nav=_NAV[bool(microdata.fits)],
         use=_use(microdata),
         **strength.texts(labels, manifest, microdata.public_rows.lists_establishments),

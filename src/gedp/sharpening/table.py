@@ -51,7 +51,7 @@ def sharpen(
     Groups with the same codes of `within`, some of the keys, are a family: they share a growth, and still add up to
     what the newest release says of them. `method` is "model-based" where earlier releases are in an estimate, and
     "direct" where it is that of `microdata.tabulate`; the latter is always in `direct_estimate` and
-    `direct_std_error`.
+    `direct_std_error`. Without `attributes` there are all but combinations.
     """
     by, within = _names(by), _names(within)
     _require(newest, earlier, by, within)
@@ -62,7 +62,8 @@ def sharpen(
     before = [each.tabulate(by, attributes, confidence).arrow for each in reversed(earlier)]
     level = float(newest.public_rows.spec.output.confidence) if confidence is None else confidence
     parts, steps = [], {}
-    for name in pc.unique(direct["attribute"]).to_pylist():
+    nearly = {} if attributes else newest.public_rows.spec.combinations  # whose groups add up only nearly to totals
+    for name in (name for name in pc.unique(direct["attribute"]).to_pylist() if name not in nearly):
         lines, *others = (_of(table, name) for table in (direct, totals, *before))
         state, steps[name] = _sharpened(lines, others[0], others[1:], by, within)
         parts.append(_columns(lines, state, level))

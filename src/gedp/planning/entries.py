@@ -1,0 +1,186 @@
+"""The errors that tables by classes and of combinations will have, entry by entry.
+
+What one establishment can move in an entry follows from identity answers as they may come out, by the arithmetic that
+the release itself uses: for a whole group under the paper's rule, for every establishment by individual accounting.
+Errors by classes are those of the noise alone. A combination is fitted to its parts too.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray, max_by, sum_by
+from gedp.individual.bounds import in_units
+from gedp.individual.classes import (
+    ClassInterval,
+    ClassTable,
+    Possible,
+    bounds_in,
+    class_of,
+    class_table,
+    squared_reach_of_counts,
+    squared_reach_of_sums,
+)
+from gedp.individual.combinations import combined_bounds
+from gedp.neighbors.estimates import ZETA, PsiAnswers, no_clipping_tau, whole_variance
+from gedp.planning.establishments import Establishments, Sizes
+from gedp.planning.expected import PartOfEntries, Reading, with_gamma
+from gedp.planning.opening import assumed_sizes
+from gedp.policy import COUNT, Attribute, ClassQuery, CombinationQuery, Spec, measured_mu
+
+ByAsked = dict[tuple[str, str], FloatArray]  # by query and what it asks for: a number for every entry
+
+
+@dataclass(frozen=True, repr=False)
+class Entries:
+    """The entries of all tables by classes and of combinations, at so many times every μ and γ."""
+
+    spec: Spec
+    establishments: Establishments
+    parts: Mapping[str, PartOfEntries]  # by attribute
+    times: float = 1.0
+    gamma_times: float = 1.0
+
+    @cached_property
+    def totals(self) -> ByAsked:
+        """What every entry has, as far as is known."""
+        found: ByAsked = {}
+        for query in self.spec.class_queries:
+            table, (group, count) = self._table(query), self.establishments.keys.groups(query.public)
+            edged = zip(table.classes, table.edges, strict=True)
+            place = table.places(group, [class_of(edges, self._units(each.attribute)) for each, edges in edged])
+            for asked in query.asked:
+                values = np.ones(len(group)) if asked == COUNT else self._values(asked)
+                found[query.name, asked] = sum_by(place.astype(np.int32), values, count * table.combinations)
+        for combined in self.spec.combination_queries:
+            group, count = self.establishments.keys.groups(combined.by)
+            for asked in combined.asked:
+                parts = self.spec.combinations[asked].coefficients.items()
+                values = sum((float(c) * self._values(name) for name, c in parts), np.zeros(len(group)))
+                found[combined.name, asked] = sum_by(group, values, count)
+        return found
+
+    def errors(self) -> ByAsked:
+        """The standard error of every entry."""
+        found: ByAsked = {}
+        for by_class in self.spec.class_queries:
+            found |= {(by_class.name, asked): error for asked, error in self._of_classes(by_class)}
+        for combined in self.spec.combination_queries:
+            found |= {(combined.name, asked): self._of_combination(combined, asked) for asked in combined.asked}
+        return found
+
+    def _of_classes(self, query: ClassQuery) -> Iterator[tuple[str, FloatArray]]:
+        table, groups, omega = self._table(query), self._groups(query.public), self._omega
+        intervals = self._intervals(table)
+        of_row = table.possible(intervals, omega, omega, len(groups.of_row))
+        lowest = {name: -groups.widest(-omega[name]) for name in intervals}
+        highest = {name: groups.widest(omega[name]) for name in intervals}
+        possible = table.possible(intervals, lowest, highest, groups.places)
+        for asked in query.asked:
+            if asked == COUNT:
+                squared = [squared_reach_of_counts(table, possible, each) for each in range(table.combinations)]
+            else:
+                squared = list(self._of_sums(table, asked, groups, possible, of_row))
+            reach = np.sqrt(np.stack([groups.furthest(each) for each in squared], axis=1).ravel())
+            unit = 1.0 if asked == COUNT else float(self._attribute(asked).unit)
+            error = reach * unit / self._mu(query, asked)
+            if asked == COUNT:
+                error[error > 0] = np.sqrt(whole_variance(error[error > 0]))
+            yield asked, error
+
+    def _of_sums(
+        self, table: ClassTable, asked: str, groups: "_Groups", possible: Possible, of_row: Possible
+    ) -> Iterator[FloatArray]:
+        """How far one establishment can move the sums of every class, squared."""
+        attribute, upper = self._attribute(asked), self._upper(asked)
+        for each in range(table.combinations):
+            inside = groups.widest(np.where(of_row.holds(table, each), upper, -np.inf))
+            bounds = bounds_in(table, attribute, inside, each, most=float(MOST_UNITS), least=0.0)
+            yield squared_reach_of_sums(table, attribute, possible, bounds, each)
+
+    def _of_combination(self, query: CombinationQuery, asked: str) -> FloatArray:
+        groups, combination = self._groups(query.by), self.spec.combinations[asked]
+        attributes = {name: self._attribute(name) for name in combination.coefficients}
+        weights = combination.weights({name: Fraction(each.unit) for name, each in attributes.items()})
+        upper = {name: groups.widest(self._upper(name)) for name in attributes}
+        moved = combined_bounds(weights, attributes, upper, most=np.inf, least=0.0).sensitivity * float(weights.unit)
+        noise = (groups.furthest(moved) / self._mu(query, asked)) ** 2
+        parts = [float(c) ** 2 * self.parts[name].variances[query.name] for name, c in combination.coefficients.items()]
+        fitted: FloatArray = np.sqrt(1 / (1 / noise + 1 / np.add.reduce(parts)))
+        return fitted
+
+    def _groups(self, by: Sequence[str]) -> "_Groups":
+        return _Groups(*self.establishments.keys.groups(by), self.spec.is_individual)
+
+    def _table(self, query: ClassQuery) -> ClassTable:
+        return class_table(query.classes, self.spec.classes, self.spec.policy.attributes)
+
+    def _intervals(self, table: ClassTable) -> dict[str, ClassInterval]:
+        """Which classes are possible after identity answers, for the attributes that have them."""
+        zeta = ZETA if self.spec.zeta is None else Fraction(self.spec.zeta)
+        tau = no_clipping_tau(self.establishments.keys.rows, len(self.spec.asked), zeta, signed=True)
+        found = {}
+        for each in table.classes:
+            if (reading := self._readings.get(each.attribute)) is not None:
+                edges = np.array(each.edges, dtype=np.float64)
+                found[each.attribute] = ClassInterval(reading.terms.psi, reading.sigma, tau, edges)
+        return found
+
+    @cached_property
+    def _omega(self) -> dict[str, FloatArray]:
+        """Identity answers as they may come out, of the attributes that have them."""
+        return {
+            name: self.establishments.sizes[name].drawn(self._attribute(name), reading.terms)
+            for name, reading in self._readings.items()
+        }
+
+    @cached_property
+    def _readings(self) -> dict[str, Reading]:
+        return {name: each.reading for name, each in self.parts.items() if each.reading is not None}
+
+    def _upper(self, name: str) -> FloatArray:
+        """Bounds on the values of all establishments, in units."""
+        reading = self._readings[name]
+        found = PsiAnswers(reading.terms.psi, self._omega[name], reading.sigma).upper_bounds(reading.tau)
+        return np.minimum(in_units(self._attribute(name), found), float(MOST_UNITS))
+
+    def _attribute(self, name: str) -> Attribute:
+        return with_gamma(self.spec.policy.attributes[name], self.gamma_times)
+
+    def _mu(self, query: ClassQuery | CombinationQuery, asked: str) -> float:
+        return measured_mu(self.spec, query, asked) * self.times
+
+    def _values(self, name: str) -> FloatArray:
+        """What establishments have; assumed where nobody asks for the attribute but as classes."""
+        attribute, known = self.spec.policy.attributes[name], self.establishments.sizes.get(name)
+        sizes = Sizes(assumed_sizes(attribute, self.establishments.keys.rows)) if known is None else known
+        return sizes.possible(attribute)
+
+    def _units(self, name: str) -> IntArray:
+        units: IntArray = np.rint(self._values(name) / float(self.spec.policy.attributes[name].unit)).astype(np.int64)
+        return units
+
+
+@dataclass(frozen=True, repr=False)
+class _Groups:
+    """The group of every establishment, and where bounds hold: by group, or by establishment."""
+
+    of_row: CodeArray
+    count: int
+    is_individual: bool
+
+    @property
+    def places(self) -> int:
+        """How many bounds there are."""
+        return len(self.of_row) if self.is_individual else self.count
+
+    def widest(self, of_rows: FloatArray) -> FloatArray:
+        """Numbers of establishments where bounds hold."""
+        return of_rows if self.is_individual else max_by(self.of_row, of_rows, self.count)
+
+    def furthest(self, reach: FloatArray) -> FloatArray:
+        """What somebody can do in every group, from what can be done where bounds hold."""
+        return max_by(self.of_row, reach, self.count) if self.is_individual else reach
