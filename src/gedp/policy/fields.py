@@ -35,16 +35,15 @@ def read_fields(section: Section, fields: Fields, required: dict[str, bool] | No
     """
     needed = {field.key: field.default is REQUIRED and not section.absent for field in fields} | (required or {})
     section.known += needed
-    values = {
-        field.key: field.shape.read(section, field.key)
-        if field.key in section.content or needed[field.key]
-        else None
-        if field.default is REQUIRED
-        else copy(field.default)
-        for field in fields
-    }
+    values = {field.key: _value(section, field, needed[field.key]) for field in fields}
     section.finish()
     return values
+
+
+def _value(section: Section, field: Field, is_needed: bool) -> Any:
+    if is_needed or field.key in section.content:
+        return field.shape.read(section, field.key)
+    return None if field.default is REQUIRED else copy(field.default)
 
 
 def part(fields: Fields, values: Mapping[str, Any]) -> dict[str, Any]:
