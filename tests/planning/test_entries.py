@@ -38,7 +38,8 @@ def release(spec: Spec) -> Rehearsal:
 
 def released(release: Rehearsal, query: str, asked: str) -> FloatArray:
     table = release.tables[query].to_pandas()
-    return np.sqrt(table[table["attribute"] == asked]["variance"].to_numpy())
+    noise: FloatArray = np.sqrt(table[table["attribute"] == asked]["variance"].to_numpy())
+    return noise
 
 
 @pytest.mark.parametrize(("query", "asked"), CLASSES)

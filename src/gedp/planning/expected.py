@@ -20,7 +20,7 @@ from gedp.release.estimates import ZETA, no_clipping_tau, psi_variance
 
 
 @dataclass(frozen=True)
-class Reading:
+class AnswerReading:
     """How the identity answers about an attribute are read: their noise, and how far above them values are cut off."""
 
     terms: Terms
@@ -36,7 +36,7 @@ class Reading:
 class PartOfEntries:
     """What tables by classes and of combinations need of one attribute."""
 
-    reading: Reading | None = None  # None where no identity answers are asked for
+    reading: AnswerReading | None = None  # None where no identity answers are asked for
     variances: Mapping[str, FloatArray] = field(default_factory=dict)  # by query: in the groups of combinations
 
 
@@ -111,7 +111,9 @@ class Case:
             found[identity.name] = psi_variance(terms.psi, values, terms.sigma(terms.first + left))
         return Predicted(found, PartOfEntries(reading, combined))
 
-    def _individual(self, pool: Fraction, evaluations: int | None) -> tuple[Reading, FloatArray, dict[str, FloatArray]]:
+    def _individual(
+        self, pool: Fraction, evaluations: int | None
+    ) -> tuple[AnswerReading, FloatArray, dict[str, FloatArray]]:
         name, attribute = self.attribute.name, self.attribute
         importance = {query: float(q.importance[name]) for query, q in self.queries.items()}
         mu = choose_first(attribute, pool, self.counts, self.partitions, importance, self.tau)
@@ -121,7 +123,7 @@ class Case:
         choice = choose(answers, self.partitions, importance, self.tau, evaluations=evaluations)
         left = choice.filling.left
         found = self._fitted(choice.rows, terms, left, choice.filling.noise)
-        return Reading(terms, choice.tau), left, found
+        return AnswerReading(terms, choice.tau), left, found
 
     def _fitted(
         self, rows: Rows, terms: Terms, left: FloatArray, noise: Mapping[str, GroupNoise]
@@ -134,7 +136,7 @@ class Case:
         partitions = [*self.partitions, *self.in_combinations]
         return fitted_variances(row_variances(rows, terms, left), rows.sums, partitions, terms, {**noise, **nothing})
 
-    def _paper(self, mu: float, times: float) -> tuple[Reading, FloatArray, dict[str, FloatArray]]:
+    def _paper(self, mu: float, times: float) -> tuple[AnswerReading, FloatArray, dict[str, FloatArray]]:
         """With an identity query: bounds follow from its answers, and it is part of the fit."""
         terms = Terms(self.attribute.protection, mu**2, 0.0)
         answers = self.sizes.first_answers(self.attribute, self.cell, terms)
@@ -142,7 +144,7 @@ class Case:
         widest = -rows.least(-rows.reach)
         noise = {p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions}
         nothing = np.zeros(len(rows.cell))
-        return Reading(terms, self.tau), nothing, self._fitted(rows, terms, nothing, noise)
+        return AnswerReading(terms, self.tau), nothing, self._fitted(rows, terms, nothing, noise)
 
     def _noise(
         self, partition: Partition, reach: FloatArray, totals: FloatArray, terms: Terms, times: float
