@@ -26,7 +26,7 @@ from gedp.individual.classes import (
 )
 from gedp.individual.combinations import combined_bounds
 from gedp.planning.establishments import Establishments, Sizes
-from gedp.planning.expected import PartOfEntries, AnswerReading, with_gamma
+from gedp.planning.expected import AnswerReading, PartOfEntries, with_gamma
 from gedp.planning.opening import assumed_sizes
 from gedp.policy import COUNT, Attribute, ClassQuery, CombinationQuery, Spec, measured_mu
 from gedp.release.estimates import ZETA, PsiAnswers, no_clipping_tau, whole_variance
