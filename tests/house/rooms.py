@@ -140,7 +140,9 @@ def main() -> None:
     lines = _print_rooms(house)
     seen = sum(lines[room] for room in SEES_TRUTH_OR_NOISE)
     print(f"\n{seen:,} of {sum(lines.values()):,} lines can see the truth or the noise and lead to a release")
-    audited = [path for path in AUDITED for path in [house / path, *(house / path).rglob("*.py")] if path.suffix]
+    audited = [
+        path for name in AUDITED for path in ((house / name).rglob("*.py") if "." not in name else [house / name])
+    ]
     print(f"an auditor of the promise reads {sum(map(_lines, audited)):,}: {', '.join(AUDITED)}\n")
     _print_rooms(laboratory)
     broken = broken_rules(read_imports(house))
