@@ -19,6 +19,7 @@ from unittest.mock import patch
 
 import gedp
 import gedp.api
+import gedp.cli.log
 import gedp.files
 from tests.house.lasting import checksum
 
