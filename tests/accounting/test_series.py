@@ -91,6 +91,7 @@ def test_sentences_name_the_worst_period_and_year_with_their_chances() -> None:
 def test_one_year_or_less_is_told_once() -> None:
     quarter, year = Period.of("2016Q1"), Period.of("2016")
     assert len(SeriesLoss({quarter: PrivacyLoss.of(1)}).sentences) == 2
+    assert "any twelve consecutive months" in SeriesLoss({Period.of("2016-01"): PrivacyLoss.of(1)}).sentences[1]
     assert len(SeriesLoss({year: PrivacyLoss.of(1)}).sentences) == 1
     assert len(SeriesLoss({year: PrivacyLoss.of(1), year.next: PrivacyLoss.of(1)}).sentences) == 3
 

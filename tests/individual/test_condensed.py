@@ -27,9 +27,10 @@ TAU = 4.0
 
 
 class Divided(NumbersInMemory):
-    """Rows in many small parts."""
+    """Rows in many small parts, which say their cells to whoever asks for them."""
 
     def reduce(self, run: Pass) -> ByPlace:
+        assert run.reads.cells is not None
         found = nothing(run)
         for start in range(0, len(self.cells), 3):
             part = slice(start, start + 3)
@@ -129,3 +130,19 @@ def test_bills_leave_every_row_what_filling_left_it(attribute: Attribute) -> Non
     left = Bills.planned(40, partitions, filling.noise).left(rows.cell, rows.reach, terms)
     assert left == pytest.approx(filling.left, rel=1e-9, abs=1e-12)
     assert left.min() > 0
+
+
+@pytest.mark.parametrize(
+    ("total", "positive", "kept"), [(10.0, 40.0, 0.25), (0.1, 0.4, 0.25), (3.0, 2.0, 1.0), (0.0, 0.0, 1.0)]
+)
+def test_of_positive_estimates_so_much_is_kept_that_they_come_to_the_total(
+    total: float, positive: float, kept: float
+) -> None:
+    """Where the noise is small beside the total."""
+    each = FirstAnswer(SQRT, Terms(SQRT.protection, 1e12, 1.0), float(MOST_UNITS))
+    assert each.part_to_keep(2, total, positive) == pytest.approx(kept)
+
+
+def test_the_widest_noise_that_a_grid_carries_is_carried() -> None:
+    terms = Terms(SQRT.protection, 0.3, 1.0, widest=4.0)
+    assert terms.carried(np.array([1 / 16, 1 / 17, 1.0])).tolist() == [1 / 16, 0.0, 1.0]
