@@ -139,10 +139,11 @@ def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
         kind = type(engine)
         drawn = LocalEngine(drawn_rows) if kind is LocalEngine else DividedEngine(drawn_rows, [3, 40], lambda p: p)
         (found,) = passes.parted(drawn.reduce(passes))
-        highest = found.highest["wage"].reshape(3, 5)
+        highest, lowest = found.highest["wage"].reshape(3, 5), found.lowest["wage"].reshape(3, 5)
         if kind is LocalEngine:
-            expected = highest
-        assert np.array_equal(highest, expected)
+            expected = highest, lowest
+        assert np.array_equal((highest, lowest), expected)
+        assert (lowest < highest).any()
         assert (highest > -np.inf).any()
         assert (highest == -np.inf).any()
 

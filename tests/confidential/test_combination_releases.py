@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 import gedp
+from gedp.confidential.addends import CombinedSum
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import rehearse
+from gedp.confidential.table import open_table_of
 from gedp.errors import FaultsError, GedpError
+from gedp.individual.classes import Possible
 from gedp.ledger import Ledger
+from gedp.noise.entropy import SeededEntropy
 from gedp.release import read_release
 from tests.helpers.builder import ACCOUNTING, rehearsed, spec_of, table_of, without_noise
 
@@ -109,3 +115,23 @@ def test_coefficients_that_no_grid_carries_are_refused_before_anything_is_spent(
     with pytest.raises(GedpError, match="far in query 'far': there is no grid for its noise"):
         gedp.run(spec, table=TABLE, out=tmp_path / "out", ledger=tmp_path / "t.ledger")
     assert not (tmp_path / "t.ledger").exists()
+
+
+def test_combinations_that_no_grid_carries_are_cut_down_by_the_bounds_of_the_crowd() -> None:
+    """Charges and plans hold for what is cut off only if all three are cut down by bounds that are in order too."""
+    weights = SPEC.combinations["cost"].weights({"wage": Fraction(1, 100), "emp": Fraction(1)})
+    addend = CombinedSum("cost", Fraction(1, 10**6), weights, SPEC.policy.attributes, 60)
+    upper = {name: np.array([1e11]) for name in ("wage", "emp")}
+    crowd = {name: 2 * each for name, each in upper.items()}
+    alone, crowded = (addend.limits(upper, Possible((), ()), 0, by).bounds["wage"] for by in (None, crowd))
+    assert 1 < crowded <= alone / 2 + 1
+
+
+def test_a_rehearsal_sets_aside_the_shares_that_it_is_given() -> None:
+    spec = spec_of(accounting="individual")
+    asked = [query.name for query in spec.queries if not query.is_identity]
+    shares = {name: dict.fromkeys(asked, 1e-3) for name in spec.asked}
+    rehearsal = rehearse(open_table_of(spec, LocalEngine(TABLE)), spec, entropy=SeededEntropy(1), shares=shares)
+    reserves = {name: each.reserves for name, each in rehearsal.manifest.individual.items()}
+    assert reserves == shares
+    assert rehearsed(spec).manifest.individual["emp"].reserves != shares["emp"]
