@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 import gedp
+from gedp.confidential import measure
 from gedp.confidential.addends import CombinedSum
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.measure import rehearse
+from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table_of
 from gedp.errors import FaultsError, GedpError
 from gedp.individual.classes import Possible
@@ -135,3 +137,15 @@ def test_a_rehearsal_sets_aside_the_shares_that_it_is_given() -> None:
     reserves = {name: each.reserves for name, each in rehearsal.manifest.individual.items()}
     assert reserves == shares
     assert rehearsed(spec).manifest.individual["emp"].reserves != shares["emp"]
+
+
+@pytest.mark.parametrize("accounting", ACCOUNTING)
+def test_progress_counts_the_queries_from_one(accounting: str, tmp_path: Path) -> None:
+    spec, said = spec_of(accounting=accounting), list[tuple[str, int, int]]()
+    prepared = prepare(open_table_of(spec, LocalEngine(TABLE)), spec)
+    entropy = SeededEntropy(1)
+    measure.answer(
+        prepared, out=tmp_path / "out", ledger=None, entropy=entropy, progress=lambda *each: said.append(each)
+    )
+    of = len(spec.queries) - 1
+    assert [step for step in said if step[0] == "queries"] == [("queries", done, of) for done in range(1, of + 1)]

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.confidential.content import content_of
+from gedp.confidential.content import _mixed, content_of
 from gedp.confidential.engines.local import LocalEngine
 from gedp.ledger.contents import ContentMark, TableContent
 from gedp.passes import ByPlace, Pass
@@ -145,3 +145,8 @@ def test_codes_of_every_type_are_the_texts_that_they_are_written_as(codes: list[
 def test_moments_and_times_can_be_public() -> None:
     for codes in (pa.array([time(1, 2, 3)] * 60), pa.array([0] * 60, pa.timestamp("us"))):
         assert mark(table_of(cnty=codes)).whole
+
+
+def test_hashes_of_hashes_are_those_of_splitmix64() -> None:
+    """Of which the first output after the state 0 is known."""
+    assert _mixed(np.zeros(1, dtype=np.uint64)).tolist() == [0xE220A8397B1DCDAF]

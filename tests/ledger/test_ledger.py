@@ -74,6 +74,12 @@ def test_decimals_keep_their_digits(number: Decimal) -> None:
     assert "E" not in text
 
 
+@pytest.mark.parametrize("text", ["-1", "1E5", "", "nan", "Infinity", " 1", None, 1])
+def test_what_is_no_decimal_of_a_ledger_is_rejected(text: object) -> None:
+    with pytest.raises(ValueError, match="not a decimal"):
+        decimal_of(text)
+
+
 @pytest.mark.parametrize("text", ["", "-1/2", "1/0", "1", "0.5/2", "1e3/2", "1/2 ", "٣/4", None, 3])
 def test_what_is_no_fraction_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="not a fraction"):

@@ -380,3 +380,10 @@ def test_an_unknown_format_is_no_ledger(path: Path) -> None:
     edit(path, lambda connection: connection.execute("PRAGMA user_version = 0"))
     with pytest.raises(LedgerError, match="no known format"):
         Ledger.open(path)
+
+
+def test_an_entry_with_an_impossible_number_is_named(original: Path) -> None:
+    rows = stored_rows(original)
+    first = rows.rows[0]
+    forged = (Row(0, first.hash, first.body), *rows.rows)
+    assert "it has an impossible number" in str(verify(Stored(rows.genesis, forged, rows.head)).breaks[0])
