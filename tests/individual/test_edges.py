@@ -1,5 +1,6 @@
 """Specs at the edge of what individual accounting can carry: giants in small units, no tables, any zeta."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -12,13 +13,18 @@ import pyarrow.csv
 import pytest
 
 import gedp
+from gedp.arrays import MOST_UNITS
 from gedp.confidential import individual
 from gedp.confidential.by_row import PlannedMeasure
+from gedp.confidential.mechanisms import BITS
 from gedp.confidential.preparing import prepare
-from gedp.confidential.varied import clipping_range
-from gedp.errors import FaultsError, Refused
+from gedp.confidential.varied import clipping_range, varied_psi
+from gedp.errors import DomainError, FaultsError, Refused
 from gedp.individual.bounds import clipping_bounds
+from gedp.individual.filling import LEAST_LEFT, LEAST_SECOND
 from gedp.noise.gaussian import LARGEST_SCALE
+from gedp.noise.varied import varied_psi_grid
+from gedp.policy import Attribute, Closeness
 from tests.helpers.builder import rehearsed, spec_of, table_of
 
 TABLES = [{"name": "total", "by": []}, {"name": "county", "by": ["cnty"]}]
@@ -155,3 +161,13 @@ def test_the_largest_share_counts_every_table_by_classes_and_every_combination(m
     found = individual.IndividualJob._with_set_aside(job, "w", said, measures)
     assert found.largest_share == pytest.approx((0.8 + 0.25 + 0.02 + 0.25) / 2)
     assert individual.IndividualJob._with_set_aside(job, "w", said, []) is said
+
+
+@pytest.mark.parametrize(("times", "is_carried"), [(1.01, True), (0.99, False)])
+def test_the_widest_noise_of_a_second_answer_has_a_grid_or_is_rejected(times: float, is_carried: bool) -> None:
+    """It is that of the least price: a part of a part of the pool."""
+    attribute = Attribute("x", Closeness("sqrt", Decimal("0.5")))
+    grid = varied_psi_grid(attribute.protection, BITS, float(MOST_UNITS), 1.0)
+    least = (grid.sensitivity / grid.most_sigma) ** 2 / (LEAST_SECOND * LEAST_LEFT)
+    with nullcontext() if is_carried else pytest.raises(DomainError, match="there is no grid for noise"):
+        varied_psi(attribute, Fraction(least * times))
