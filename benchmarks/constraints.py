@@ -88,7 +88,7 @@ def effects(replicates: int, attribute: str) -> None:
             )
 
 
-def made_up(rows: int, counties: int, industries: int, share: float) -> tuple[Reduced, FloatArray]:
+def dummy_data(rows: int, counties: int, industries: int, share: float) -> tuple[Reduced, FloatArray]:
     """A problem with the paper's queries over so many establishments, and its truth."""
     rng = np.random.default_rng(0)
     occupied = np.flatnonzero(rng.random(counties * industries) < share)
@@ -120,7 +120,7 @@ def times() -> None:
         ("New Jersey's size", (252_000, 21, 700, 0.9)),
         ("a nation's size", (9_350_000, 3_200, 700, 0.325)),
     ):
-        problem, _ = made_up(*size)
+        problem, _ = dummy_data(*size)
         began = time.perf_counter()
         fit = fit_nonnegative(problem)
         fitted = time.perf_counter()

@@ -30,10 +30,10 @@ from gedp.confidential.asking import ask as carry_out_own
 from gedp.confidential.drafting import read_shape
 from gedp.confidential.engines import ArrowStream
 from gedp.confidential.engines.choice import engine_of, is_of_spark, on_file
-from gedp.confidential.likeness import establishments_for
 from gedp.confidential.limits import require_noise
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
+from gedp.confidential.reference_table import establishments_for
 from gedp.confidential.run import RunPlan, plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed

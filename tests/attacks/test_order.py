@@ -20,7 +20,7 @@ from gedp.confidential.table import open_table
 from gedp.confidential.tally import CellTally, DrawnCells
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
-from gedp.passes import Batch, ByPlace, nothing
+from gedp.passes import Batch, PartialResults, nothing
 from gedp.passes.lookup import make_lookup
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
 from gedp.release import ReleaseFolder, rows
@@ -101,7 +101,7 @@ def test_files_batches_and_row_groups_show_nothing_of_the_original_order(
 ) -> None:
     """However the rows lie in files, the release of the same establishments is laid out alike."""
     monkeypatch.setattr(part, "BATCH_ROWS", 2048)
-    monkeypatch.setattr(rows, "ROWS_A_GROUP", 5000)
+    monkeypatch.setattr(rows, "ROWS_PER_GROUP", 5000)
     table = establishments(12_000)
     sorted_by_size, reversed_in_parts = tmp_path / "one.parquet", tmp_path / "parts"
     pq.write_table(table.sort_by("emp"), sorted_by_size, row_group_size=3000)
@@ -142,7 +142,7 @@ def test_the_choice_of_mechanisms_does_not_depend_on_the_order_of_the_rows(
             column = pa.array(estimates[[place]])
             row = pa.RecordBatch.from_arrays([column, column], ["x__psi", "x"])
             found |= run(Batch({}, {}, row, 1, cells[[place]]))
-        rows = ByPlace({"x": np.zeros(2, dtype=np.int64)}, {"x": np.zeros(2)})
+        rows = PartialResults({"x": np.zeros(2, dtype=np.int64)}, {"x": np.zeros(2)})
         tallies.append(CellTally.of("x", rows, found).estimates)
     assert np.array_equal(tallies[0], tallies[1])
 
@@ -162,7 +162,7 @@ def test_rows_that_come_in_order_are_published_like_those_that_are_sorted(
 ) -> None:
     """Not sorting what is in order already saves time, and changes not a byte but noise."""
     monkeypatch.setattr(part, "BATCH_ROWS", 2048)
-    monkeypatch.setattr(rows, "ROWS_A_GROUP", 1000)
+    monkeypatch.setattr(rows, "ROWS_PER_GROUP", 1000)
     count = 5000
     keys = pa.array(range(10_000, 10_000 + count)).cast(kind)
     places = np.arange(count)

@@ -138,7 +138,7 @@ def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
             drawn_rows = drawn_rows.append_column(name, column)
         kind = type(engine)
         drawn = LocalEngine(drawn_rows) if kind is LocalEngine else DividedEngine(drawn_rows, [3, 40], lambda p: p)
-        (found,) = passes.parted(drawn.reduce(passes))
+        (found,) = passes.split(drawn.reduce(passes))
         highest, lowest = found.highest["wage"].reshape(3, 5), found.lowest["wage"].reshape(3, 5)
         if kind is LocalEngine:
             expected = highest, lowest

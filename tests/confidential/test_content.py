@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from gedp.confidential.content import _mixed, content_of
 from gedp.confidential.engines.local import LocalEngine
 from gedp.ledger.contents import ContentMark, TableContent
-from gedp.passes import ByPlace, Pass
+from gedp.passes import PartialResults, Pass
 from tests.helpers.builder import spec_of, table_of
 from tests.helpers.passes import DividedEngine, Row, some_rows
 from tests.helpers.passes import table_of as rows_as_table
@@ -117,7 +117,7 @@ def test_a_table_is_gone_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     engine, passes = LocalEngine(table_of()), list[Pass]()
     reduce = engine.reduce
 
-    def noted(run: Pass) -> ByPlace:
+    def noted(run: Pass) -> PartialResults:
         passes.append(run)
         return reduce(run)
 

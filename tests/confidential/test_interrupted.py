@@ -288,7 +288,7 @@ def test_a_reservation_of_unknown_place_is_finished_where_it_is_named(tmp_path: 
     (closed,) = gedp.finish(tmp_path / LEDGER)
     assert (closed.outcome, "nothing says where it was to go" in closed.sentence) == ("open", True)
     with pytest.raises(gedp.GedpError, match="there is nothing to finish in"):
-        gedp.finish(tmp_path / LEDGER, tmp_path / "elsewhere")
+        gedp.finish(tmp_path / LEDGER, tmp_path / "for_worker")
     assert [closed.outcome for closed in gedp.finish(tmp_path / LEDGER, tmp_path / PRIVATE)] == ["finished"]
     assert not unfinished(Ledger.open(tmp_path / LEDGER))
 
@@ -353,7 +353,7 @@ def test_a_price_that_was_refused_once_is_not_tried_again(tmp_path: Path, monkey
         raise LedgerLockedError("the ledger is in use")
 
     monkeypatch.setattr(PreparedReservation, "reserve", locked)
-    for ask in (lambda: entropy.words(1), entropy.spare, entropy.elsewhere):
+    for ask in (lambda: entropy.words(1), entropy.spare, entropy.for_worker):
         with pytest.raises(gedp.GedpError, match="the ledger is in use"):
             ask()
     assert len(tries) == 1

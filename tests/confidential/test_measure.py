@@ -26,7 +26,7 @@ from gedp.ledger import Ledger
 from gedp.neighbors import Sqrt
 from gedp.neighbors.estimates import no_clipping_tau, psi_variance
 from gedp.noise.entropy import Entropy, SeededEntropy, Words
-from gedp.passes import ByPlace, Pass
+from gedp.passes import PartialResults, Pass
 from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Query
 from gedp.policy.examples import find_spec
 from gedp.release import read_release
@@ -190,7 +190,9 @@ def test_rows_are_read_again_only_where_something_may_be_clipped(
     ]
     passes = list[str]()
 
-    def seen(engine: LocalEngine, run: Pass, reduce: Callable[..., ByPlace] = LocalEngine.reduce) -> ByPlace:
+    def seen(
+        engine: LocalEngine, run: Pass, reduce: Callable[..., PartialResults] = LocalEngine.reduce
+    ) -> PartialResults:
         passes.append(type(run).__name__)
         return reduce(engine, run)
 

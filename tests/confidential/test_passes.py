@@ -16,7 +16,7 @@ from gedp.confidential.engines.local import LocalEngine, _mapped
 from gedp.confidential.engines.tasks import TaskFailedError, message, received, reducing, sealed_task
 from gedp.confidential.tally import CellSums, DrawnCells
 from gedp.noise.entropy import SeededEntropy, SystemEntropy
-from gedp.passes import Batch, ByPlace, nothing
+from gedp.passes import Batch, PartialResults, nothing
 from tests.helpers.passes import (
     UNIT,
     DividedEngine,
@@ -88,7 +88,7 @@ def test_drawn_rows_are_what_is_published_and_counted(rows: list[Row], cuts: Seq
     whole = DividedEngine(table_of(rows), [], lambda places: places)
     drawn = whole.drawn(drawing, lambda: SeededEntropy(1), schema)
     assert drawn.select(drawing.columns).equals(kept.table)
-    parts = engine.drawn(drawing, SystemEntropy().elsewhere(), schema)
+    parts = engine.drawn(drawing, SystemEntropy().for_worker(), schema)
     assert parts.select(drawing.reads.plain).equals(kept.table.select(drawing.reads.plain))
     assert set(parts["emp__psi"].to_pylist()).isdisjoint(kept.table["emp__psi"].to_pylist())
     again = DividedEngine(parts, cuts, lambda places: places[::-1]).reduce(DrawnCells(cells.lookup, UNIT))
@@ -113,14 +113,14 @@ class Kept:
 
 def test_results_travel_as_the_places_where_something_was_found() -> None:
     none = np.full(5, np.inf)
-    found = ByPlace(
+    found = PartialResults(
         {"a": np.array([0, 5, 0, -5, 0])},
         {"h": np.array([*-none[:2], 2.0, 1.0, -np.inf])},
         {"l": np.array([*none[:4], 0])},
     )
     (text,) = message(found)["message"].to_pylist()
     assert ipc.open_stream(text).read_all()["place"].to_pylist() == [1, 2, 3, 4]
-    empty = ByPlace({"a": np.zeros(5, dtype=np.int64)}, {"h": -none}, {"l": none})
+    empty = PartialResults({"a": np.zeros(5, dtype=np.int64)}, {"h": -none}, {"l": none})
     back = received(text, empty)
     assert np.array_equal(back.added["a"], found.added["a"])
     assert np.array_equal(back.highest["h"], found.highest["h"])
@@ -132,7 +132,7 @@ def test_results_travel_as_the_places_where_something_was_found() -> None:
 
 def test_a_worker_tells_the_kind_of_an_error_alone() -> None:
     class Failing(CellSums):
-        def __call__(self, batch: Batch) -> ByPlace:
+        def __call__(self, batch: Batch) -> PartialResults:
             if batch.rows:
                 raise ValueError(f"bad value {batch.amounts['emp']}")
             return super().__call__(batch)

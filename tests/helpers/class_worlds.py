@@ -20,7 +20,7 @@ from gedp.confidential.preparing import Prepared
 from gedp.confidential.table import ConfidentialTable, FinestCells
 from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
-from gedp.passes import Batch, ByPlace, Pass
+from gedp.passes import Batch, PartialResults, Pass
 from gedp.passes.lookup import make_lookup
 from gedp.policy import Attribute, Spec, make_spec, price
 from tests.individual.worlds import Kept, recorded
@@ -92,7 +92,7 @@ class _Engine:
     batch: Batch
     told: pa.RecordBatch
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         return run(self.batch)
 
     def draw(self, drawing: object, entropy: object, of_rows: Pass, of_drawn: Pass, *_: object) -> Any:

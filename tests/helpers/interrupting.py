@@ -17,7 +17,7 @@ from gedp.confidential.engines.part import Part
 from gedp.confidential.table import open_table_of
 from gedp.ledger import Ledger, PreparedReservation
 from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.passes import ByPlace
+from gedp.passes import PartialResults
 from gedp.release import ReleaseWriter, writer
 from tests.helpers.builder import spec_of, table_of
 from tests.helpers.passes import DividedThroughout
@@ -44,9 +44,9 @@ LEDGER, OUT = "x.ledger", "out"
 class Elsewhere(DividedThroughout):
     """Rows in parts, whose noise comes from a source that was handed to a worker, after a pass: Spark without Spark."""
 
-    def draw(self, drawing: Any, entropy: Entropy, of_rows: Any, *others: Any) -> tuple[ByPlace, ByPlace]:
+    def draw(self, drawing: Any, entropy: Entropy, of_rows: Any, *others: Any) -> tuple[PartialResults, PartialResults]:
         self.reduce(of_rows)
-        return super().draw(drawing, entropy.elsewhere()(), of_rows, *others)
+        return super().draw(drawing, entropy.for_worker()(), of_rows, *others)
 
 
 def by_prices(folder: Path, out: str = OUT) -> None:

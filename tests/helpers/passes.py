@@ -38,7 +38,7 @@ from gedp.microdata.by_kind import FittedRows, FittedValues, RowsOnFile
 from gedp.microdata.cells import Cells
 from gedp.microdata.kinds import Kinds
 from gedp.noise.entropy import Entropy
-from gedp.passes import ByPlace, OnFile, Pass, Reducible, Rewriting, StoredRows, nothing
+from gedp.passes import OnFile, PartialResults, Pass, Reducible, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 from gedp.release.manifest import part_name
 from gedp.release.parts import read_columns
@@ -159,7 +159,7 @@ def identity_drawing(with_id: bool = True) -> IdentityAnswers:
     return IdentityAnswers(replace(DATA, id="key" if with_id else None), mechanisms, UNIT)
 
 
-def agrees_with_drawn(table: pa.Table, cells: FinestCells, found: ByPlace) -> None:
+def agrees_with_drawn(table: pa.Table, cells: FinestCells, found: PartialResults) -> None:
     """Whether results about drawn rows are those of the rows that were published."""
     names = list(zip(table["cnty"].to_pylist(), table["naics"].to_pylist(), strict=True))
     for place in range(cells.count):
@@ -204,7 +204,7 @@ class DividedEngine(LocalEngine):
         whole = _grouped(self.done(combining(columns)), names, {ROWS: "sum"})
         return {c: whole[name].to_pylist() for c, name in zip(columns, names, strict=True)}, whole[ROWS].to_numpy()
 
-    def reduce(self, run: Any) -> ByPlace:
+    def reduce(self, run: Any) -> PartialResults:
         (whole,) = merging(run)(self.done(reducing(run)))
         return received(whole.column(0)[0].as_py(), nothing(run))
 
@@ -233,20 +233,20 @@ class DividedThroughout(DividedEngine):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[ByPlace, ByPlace]:
+    ) -> tuple[PartialResults, PartialResults]:
         published = self.divided(self._published(drawing, entropy, writer))
         progress(published.table.num_rows)
         return self.reduce(of_rows), published.reduce(of_drawn)
 
-    def draw_twice(
+    def draw_two_pass(
         self,
         first: Drawing,
         of_rows: Pass,
-        then: Callable[[Reducible, ByPlace], Second],
+        then: Callable[[Reducible, PartialResults], Second],
         entropy: Entropy,
         writer: RowWriter,
         progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> ByPlace:
+    ) -> PartialResults:
         answers = pa.concat_tables([first(batch, entropy).table for batch in self.batches(first.reads)])
         names = [*self.table.column_names, *answers.column_names]
         both = self.divided(pa.table([*self.table.columns, *answers.columns], names))

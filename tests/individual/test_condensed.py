@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, FirstAnswers, Partition, Portions, Terms, fill
 from gedp.individual.answers import CLASSES
-from gedp.passes import ByPlace, Pass, nothing
+from gedp.passes import PartialResults, Pass, nothing
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.passes.lookup import make_lookup
 from gedp.planning.choice import choose
@@ -29,7 +29,7 @@ TAU = 4.0
 class Divided(NumbersInMemory):
     """Rows in many small parts, which say their cells to whoever asks for them."""
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         assert run.reads.cells is not None
         found = nothing(run)
         for start in range(0, len(self.cells), 3):

@@ -19,7 +19,7 @@ import gedp.confidential.individual
 import gedp.noise.gaussian
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
-from gedp.confidential.engines.twice import draw_in_order
+from gedp.confidential.engines.two_pass import draw_in_order
 from gedp.confidential.individual import IndividualJob
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.pools import AttributePool
@@ -31,7 +31,7 @@ from gedp.individual.bounds import For
 from gedp.neighbors.estimates import ZETA, PsiAnswers
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.noise.gaussian import Steps
-from gedp.passes import Batch, ByPlace
+from gedp.passes import Batch, PartialResults
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.passes.lookup import Lookup, make_lookup
 from gedp.planning.choice import Choice, choose
@@ -93,7 +93,7 @@ class _Engine:
         asked = {name: self.amounts[name] for name in amounts}
         yield Batch({}, asked, columns.select(list(plain)), len(self.of_row), self.of_row)
 
-    def draw_twice(self, *asked: Any) -> ByPlace:
+    def draw_two_pass(self, *asked: Any) -> PartialResults:
         return draw_in_order(cast(Any, self), *asked)
 
 

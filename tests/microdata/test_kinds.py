@@ -24,7 +24,7 @@ from gedp.microdata import Microdata, fit_microdata, kinds
 from gedp.microdata.by_kind import read_kinds
 from gedp.microdata.kinds import Kinds, Sums, need_all_rows
 from gedp.microdata.on_file import microdata_to_report, read_microdata
-from gedp.passes import ByPlace, OnFile, Pass, Rewriting, StoredRows
+from gedp.passes import OnFile, PartialResults, Pass, Rewriting, StoredRows
 from gedp.release import ReleaseFolder, TamperedReleaseError
 from gedp.release.manifest import part_name
 from gedp.release.parts import digest, files_of, pattern_of, read_columns
@@ -133,7 +133,7 @@ def test_fits_of_several_attributes_share_their_passes(tmp_path: Path) -> None:
     class Counting(LocalEngine):
         """Notes the passes over its rows."""
 
-        def reduce(self, run: Pass) -> ByPlace:
+        def reduce(self, run: Pass) -> PartialResults:
             passes.append(run)
             return super().reduce(run)
 

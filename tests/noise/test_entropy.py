@@ -172,8 +172,8 @@ def test_blocks_of_one_key_are_too_few_to_be_missed_for_not_repeating() -> None:
 
 def test_a_source_of_one_process_says_so() -> None:
     with pytest.raises(EntropyError, match="one process"):
-        ScriptedEntropy([]).elsewhere()
-    assert isinstance(SystemEntropy().elsewhere()(), SystemEntropy)
+        ScriptedEntropy([]).for_worker()
+    assert isinstance(SystemEntropy().for_worker()(), SystemEntropy)
 
 
 def test_seeded_words_depend_on_nothing_but_the_seed() -> None:
@@ -187,7 +187,7 @@ def test_seeded_words_depend_on_nothing_but_the_seed() -> None:
 
 def test_a_seed_gives_every_process_elsewhere_words_of_its_own() -> None:
     source, again = SeededEntropy(7), SeededEntropy(7)
-    drawn = [made.elsewhere()().words(100) for made in (source, source, again, again)]
+    drawn = [made.for_worker()().words(100) for made in (source, source, again, again)]
     assert not np.isin(drawn[0], [*drawn[1], *SeededEntropy(7).words(100)]).any()
     assert np.array_equal(drawn[0], drawn[2])
     assert np.array_equal(drawn[1], drawn[3])

@@ -31,7 +31,7 @@ def test_a_split_attribute_is_two_that_both_have_their_price() -> None:
     assert list(spec.policy.attributes) == ["profit_gain", "profit_loss"]
     assert {a.column for a in spec.policy.attributes.values()} == {"profit"}
     assert not any(a.signed for a in spec.policy.attributes.values())
-    assert spec.policy.wholes == {"profit": {"profit_gain": 1, "profit_loss": -1}}
+    assert spec.policy.split_columns == {"profit": {"profit_gain": 1, "profit_loss": -1}}
     assert price(spec).total.mu_squared == Fraction(4)
     assert price(profits(signed=True)).total.mu_squared == Fraction(2)
 

@@ -16,7 +16,7 @@ from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
 from gedp.noise.entropy import Entropy, SeededEntropy
-from gedp.passes import ByPlace, Pass
+from gedp.passes import PartialResults, Pass
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
 from gedp.release import ReleaseFolder, TamperedReleaseError, read_release
 from gedp.release.manifest import part_name
@@ -45,7 +45,7 @@ class InParts(LocalEngine):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[ByPlace, ByPlace]:
+    ) -> tuple[PartialResults, PartialResults]:
         kept = Kept("rows")
         results = super().draw(drawing, entropy, of_rows, of_drawn, kept, progress)
         folder, rows = writer.identity_parts(), pa.concat_tables(kept.batches)

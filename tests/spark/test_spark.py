@@ -28,7 +28,7 @@ from gedp.confidential.tally import CellSums, DrawnCells
 from gedp.errors import FaultsError, GedpError, Refused, TableChangedError
 from gedp.ledger import Ledger
 from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
-from gedp.passes import ByPlace
+from gedp.passes import PartialResults
 from gedp.policy import Data, Spec
 from tests.helpers import builder
 from tests.helpers.passes import (
@@ -127,8 +127,8 @@ def large_table(rows: int) -> pa.Table:
 class RowsFromElsewhere(LocalEngine):
     """Draws rows from the source that workers have, as Spark does."""
 
-    def draw(self, drawing: Drawing, entropy: Entropy, *others: Any) -> tuple[ByPlace, ByPlace]:
-        return super().draw(drawing, entropy.elsewhere()(), *others)
+    def draw(self, drawing: Drawing, entropy: Entropy, *others: Any) -> tuple[PartialResults, PartialResults]:
+        return super().draw(drawing, entropy.for_worker()(), *others)
 
 
 @pytest.mark.parametrize("id_column", ["key", None])
@@ -247,7 +247,7 @@ def test_parts_are_in_no_order_but_that_of_public_columns(
 ) -> None:
     from gedp.confidential.engines import spark
 
-    monkeypatch.setattr(spark, "ROWS_A_GROUP", 500)
+    monkeypatch.setattr(spark, "ROWS_PER_GROUP", 500)
     table = large_table(2000).sort_by([("emp", "ascending")])
     frame = session.createDataFrame(table).coalesce(1)
     seen = []

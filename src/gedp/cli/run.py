@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from gedp.confidential.run import RunPlan
-    from gedp.release import Individual, ReleaseFolder, Together
+    from gedp.release import CumulativePromise, Individual, ReleaseFolder
 
 _PATH = click.Path(path_type=Path)
 
@@ -200,7 +200,7 @@ def _gain(individual: "Collection[Individual]") -> str:
     return f"; the tables' errors are predicted {predicted} than if all paid alike"
 
 
-def _most_in_a_year(together: "Together") -> str:
+def _most_in_a_year(together: "CumulativePromise") -> str:
     from gedp.ledger.amounts import mu_up
 
     if together.series is None:

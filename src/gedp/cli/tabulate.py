@@ -115,7 +115,7 @@ def command(
     """
     from gedp.cli.console import warn_of_seeds
     from gedp.cli.progress import steps
-    from gedp.cli.tabulating import TableAsked
+    from gedp.cli.tabulating import TableRequest
     from gedp.confidential.engines.choice import on_file
     from gedp.microdata.ratios import parse_ratios
     from gedp.microdata.tabulate import known_keys, parse_where
@@ -145,7 +145,7 @@ def command(
         passing = parse_where(where, known_keys(releases[0]))
         options = {"weights": weights, "share_by": share_by, **constraints}
         choices = keys, attributes, asked, passing, agglvl, renamed, confidence
-        wanted = TableAsked(*choices, options, on_file(session), at.step)
+        wanted = TableRequest(*choices, options, on_file(session), at.step)
         if len(folders) > 1:
             table = wanted.of_series(releases)
         else:

@@ -28,7 +28,7 @@ MOST_NAMED = 5  # groups in a remark
 
 
 @dataclass(repr=False)
-class TableAsked:
+class TableRequest:
     """A table as the options of the command describe it; remarks are collected while it is made."""
 
     keys: Sequence[str]

@@ -23,9 +23,9 @@ import numpy.typing as npt
 from gedp._version import __version__
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import FloatArray, IntArray
+from gedp.confidential.dummy_data import DummyData
 from gedp.confidential.engines import ArrowStream, in_order
 from gedp.confidential.engines.choice import engine_of
-from gedp.confidential.made_up import MadeUp
 from gedp.confidential.mechanisms import estab_gaussian
 from gedp.confidential.preparing import noise_for, require_sound
 from gedp.confidential.recording import Record, known_by, paid_by, record, released_at
@@ -210,13 +210,13 @@ def _rehearsed(query: OwnQuery, attributes: Mapping[str, Attribute], public: _Pu
                 "takes columns by name, as arrays of numbers or public codes, and returns a number or a list of numbers"
             ) from None
 
-    made_up = MadeUp.of(attributes, public.rows)
-    answer = asked(made_up.table())
+    dummy_data = DummyData.of(attributes, public.rows)
+    answer = asked(dummy_data.table())
     problems = list(_form_problems(query, answer))
-    if not problems and not np.array_equal(asked(made_up.table()), answer):
+    if not problems and not np.array_equal(asked(dummy_data.table()), answer):
         problems.append(Fault("query", "it answers the same table in two ways", "Leave randomness to gedp"))
     if not problems:
-        problems += islice(_contradictions(query, made_up, answer, asked), 1)
+        problems += islice(_contradictions(query, dummy_data, answer, asked), 1)
     if problems:
         raise FaultsError(f"the query {query.name}", problems)
     return answer.size
@@ -236,16 +236,16 @@ def _form_problems(query: OwnQuery, answer: FloatArray) -> Iterator[Fault]:
 
 
 def _contradictions(
-    query: OwnQuery, made_up: MadeUp, answer: FloatArray, asked: Callable[[Mapping[str, IntArray]], FloatArray]
+    query: OwnQuery, dummy_data: DummyData, answer: FloatArray, asked: Callable[[Mapping[str, IntArray]], FloatArray]
 ) -> Iterator[Fault]:
     """What contradicts the stated sensitivity: establishment by establishment, if any two records show it."""
-    for row, records in made_up.moves(answer.size):
-        answers = [asked(made_up.table(row, record)) for record in records]
+    for row, records in dummy_data.moves(answer.size):
+        answers = [asked(dummy_data.table(row, record)) for record in records]
         if any(other.shape != answer.shape or not np.isfinite(other).all() for other in answers):
             problem = "the form of its answer depends on confidential values"
             yield Fault("query", problem, "Return the same number of finite entries for every table")
         else:
-            yield from _moved_too_far(query, answers, made_up.steps(records))
+            yield from _moved_too_far(query, answers, dummy_data.steps(records))
 
 
 def _moved_too_far(query: OwnQuery, answers: Sequence[FloatArray], steps: FloatArray) -> Iterator[Fault]:

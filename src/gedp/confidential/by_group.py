@@ -23,7 +23,7 @@ from gedp.individual.classes import ClassInterval, Possible
 from gedp.neighbors import Signed
 from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau
 from gedp.noise.entropy import Entropy
-from gedp.passes import Batch, ByPlace, Joined, Key, Reads
+from gedp.passes import Batch, Joined, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.policy.model import PSI_SUFFIX
 from gedp.release.answered import AnyAnswered
@@ -48,21 +48,23 @@ class GroupRule:
     def answer(
         self,
         tallies: Mapping[str, CellTally],
-        drawn: Mapping[str, ByPlace],
+        drawn: Mapping[str, PartialResults],
         writer: AnswerWriter,
         entropy: Entropy,
     ) -> list[AnyAnswered]:
         """Every measure: limits from the identity answers, one more pass over the rows, then noise."""
         if not self.prepared.measures:
             return []
-        limits = [self._limits(each, tallies, drawn.get(each.query.name, ByPlace())) for each in self.prepared.measures]
+        limits = [
+            self._limits(each, tallies, drawn.get(each.query.name, PartialResults())) for each in self.prepared.measures
+        ]
         confidence = float(self.prepared.spec.output.confidence)
         return [
             each.measure.write(totals, each.reach, confidence, writer, entropy)
             for each, totals in zip(limits, self._totals(limits, tallies), strict=True)
         ]
 
-    def _totals(self, limits: Sequence["GroupLimits"], tallies: Mapping[str, CellTally]) -> list[ByPlace]:
+    def _totals(self, limits: Sequence["GroupLimits"], tallies: Mapping[str, CellTally]) -> list[PartialResults]:
         """What the rows come to; refused if they are not those of which the first pass saw the sums."""
         lookup = self.prepared.cells.lookup
         names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.attributes)
@@ -70,14 +72,14 @@ class GroupRule:
             MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.attributes)) for each in limits
         ]
         passes = Joined([CellSums(lookup, units_of(self.prepared.spec, names)), *of_measures])
-        again, *found = passes.parted(self.prepared.table.engine.reduce(passes))
+        again, *found = passes.split(self.prepared.table.engine.reduce(passes))
         before: dict[Key, IntArray] = {name: tallies[name].sums for name in names}
         before[ROWS] = self.prepared.cells.counts
         if any(not np.array_equal(again.added[key], sums) for key, sums in before.items()):
             raise TableChangedError
         return found
 
-    def _limits(self, measure: Measure, tallies: Mapping[str, CellTally], drawn: ByPlace) -> "GroupLimits":
+    def _limits(self, measure: Measure, tallies: Mapping[str, CellTally], drawn: PartialResults) -> "GroupLimits":
         """Possible classes, bounds and reaches of every entry, from public identity answers alone."""
         groups, intervals = measure.groups, self._intervals(measure)
         lowest = {name: -max_by(groups.of_cell, -tallies[name].lowest, groups.count) for name in intervals}
@@ -103,7 +105,12 @@ class GroupRule:
         )
 
     def _upper(
-        self, measure: Measure, addend: Addend, tallies: Mapping[str, CellTally], drawn: ByPlace, combination: int
+        self,
+        measure: Measure,
+        addend: Addend,
+        tallies: Mapping[str, CellTally],
+        drawn: PartialResults,
+        combination: int,
     ) -> dict[str, FloatArray]:
         """Upper bounds on the values in every group, in units; -inf where nobody can be in this combination."""
         rows, answered, upper = self.prepared.cells.rows, len(self.identity), {}
@@ -153,7 +160,7 @@ class Extremes:
         """The answers about sums and classes, and the cells of the rows."""
         return Reads(plain=tuple(name + PSI_SUFFIX for name in self._names), cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """What these rows come to."""
         measure, groups = self.measure, self.measure.groups
         omega = {name: batch.plain[name + PSI_SUFFIX].to_numpy() for name in self._names}
@@ -164,7 +171,7 @@ class Extremes:
         def highest(values: FloatArray) -> FloatArray:
             return by_entry(max_by(group[where], values[where], groups.count) for where in inside)
 
-        return ByPlace(
+        return PartialResults(
             highest={name: highest(omega[name]) for name in measure.summed},
             lowest={name: -highest(-omega[name]) for name in measure.summed},
         )
@@ -174,7 +181,7 @@ class Extremes:
         return list(dict.fromkeys((*self.measure.summed, *self.intervals)))
 
 
-def drawn_bounds(identity: PsiMechanism, drawn: ByPlace, name: str, entries: slice, tau: float) -> FloatArray:
+def drawn_bounds(identity: PsiMechanism, drawn: PartialResults, name: str, entries: slice, tau: float) -> FloatArray:
     """Upper bounds on the magnitudes of values in some entries; -inf where nobody can be."""
     highest = drawn.highest[name][entries]
     extremes = [highest, *([drawn.lowest[name][entries]] if isinstance(identity.psi, Signed) else [])]

@@ -17,7 +17,7 @@ from gedp.confidential.measures import Measure, by_entry
 from gedp.individual.bounds import For
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.classes import ClassInterval, Possible
-from gedp.passes import Batch, ByPlace, Key, Reads, Reducible
+from gedp.passes import Batch, Key, PartialResults, Reads, Reducible
 from gedp.passes.lookup import Lookup
 from gedp.policy.model import PSI_SUFFIX
 
@@ -113,7 +113,7 @@ class Reaches:
         """First answers, and the cells of the rows."""
         return Reads(plain=self.limits.columns, cells=self.limits.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The furthest of these rows."""
         groups = self.limits.measure.groups
         group = groups.of_cell[batch.cells]
@@ -121,7 +121,7 @@ class Reaches:
         for addend in self.limits.measure.addends:
             found = self.limits.limits(addend, batch, For.PLANNING)
             highest[addend.name] = by_entry(max_by(group, each.reach, groups.count) for each in found)
-        return ByPlace(highest=highest)
+        return PartialResults(highest=highest)
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,7 +140,7 @@ class MeasureCharges:
         """First answers, and the cells of the rows."""
         return Reads(plain=self.limits.columns, cells=self.limits.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The most in every group; NaN counts as infinite."""
         groups = self.limits.measure.groups
         group = groups.of_cell[batch.cells]
@@ -152,7 +152,7 @@ class MeasureCharges:
                 paid = np.maximum(paid, charge(found.reach, sigma[first + each]))
             most = np.where(np.isnan(paid), np.inf, paid)
             highest[addend.name, str(CHARGED)] = max_by(group, most, groups.count)
-        return ByPlace(highest=highest)
+        return PartialResults(highest=highest)
 
 
 def _omega(batch: Batch, name: str) -> FloatArray:

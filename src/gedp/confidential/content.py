@@ -19,7 +19,7 @@ from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray, IntArray
 from gedp.confidential.engines import Engine
 from gedp.ledger.contents import PLACES, TELLING, TableContent
-from gedp.passes import Batch, ByPlace, Key, Reads
+from gedp.passes import Batch, Key, PartialResults, Reads
 from gedp.policy import Spec
 
 Hashes = npt.NDArray[np.uint64]
@@ -63,7 +63,7 @@ class RowHashes:
         """Amounts in their units, and texts as they are."""
         return Reads(dict(self.amounts), self.texts)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The sums of these rows."""
         texts = {name: _mixed(_hashed(batch.plain.column(name))) for name in self.texts}
         amounts = {name: _mixed(_numbers(batch.amounts[name], unit) ^ _AMOUNT) for name, unit in self.amounts}
@@ -75,10 +75,10 @@ class RowHashes:
             added["sum", name] = _sums(hashes)
             added["held", name] = np.bincount(hashes.astype(np.int64) & (PLACES - 1), minlength=PLACES)
         who = _mixed(_added(batch.rows, [texts[name] for name in self.known_by]))
-        return ByPlace(added, lowest={"who": _least(who)})
+        return PartialResults(added, lowest={"who": _least(who)})
 
 
-def _content(found: ByPlace, run: RowHashes, *, has_ids: bool) -> TableContent:
+def _content(found: PartialResults, run: RowHashes, *, has_ids: bool) -> TableContent:
     rows = int(found.added["rows"][0])
     enough = max(2, min(TELLING, rows))
 

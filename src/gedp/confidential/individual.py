@@ -29,7 +29,7 @@ from gedp.individual.charges import charge, largest_share
 from gedp.neighbors import Signed
 from gedp.neighbors.estimates import no_clipping_tau
 from gedp.noise.sums import sum_grid_for
-from gedp.passes import ByPlace, Joined, Reducible
+from gedp.passes import Joined, PartialResults, Reducible
 from gedp.planning.choice import Choice, choose, set_aside
 from gedp.policy import whole_pools
 from gedp.policy.model import PSI_SUFFIX
@@ -54,7 +54,7 @@ class IndividualJob(Job):
         sums: dict[str, IntArray] = {}
         measured: list[PlannedMeasure] = []
 
-        def plan_second_pass(answered: Reducible, found: ByPlace) -> Second:
+        def plan_second_pass(answered: Reducible, found: PartialResults) -> Second:
             self.require_same(found)
             sums.update({name: found.added[name] for name in self.spec.asked})
             plans.update(self._plans(answered))
@@ -68,9 +68,9 @@ class IndividualJob(Job):
         first = FirstDrawing(mechanisms, units, keys=[self.spec.data.id] if self.spec.data.id else [])
         of_rows, engine = CellSums(self.cells.lookup, units), self.prepared.table.engine
         done = partial(self.report, "establishments"), partial(self.report, "second answers")
-        every = engine.draw_twice(first, of_rows, plan_second_pass, self.entropy, self.writer, done)
+        every = engine.draw_two_pass(first, of_rows, plan_second_pass, self.entropy, self.writer, done)
         rows = {name: plan.rows for name, plan in plans.items()}
-        found, *others = self._clipping(rows, measured).parted(every)
+        found, *others = self._clipping(rows, measured).split(every)
         self.require_same(found)
         if any(not np.array_equal(found.added[name], sums[name]) for name in sums):
             raise TableChangedError

@@ -15,7 +15,7 @@ from gedp.confidential.varied import VariedPsi
 from gedp.individual import Bills, ClippingBounds, FirstAnswer
 from gedp.individual.bounds import For
 from gedp.individual.charges import charge
-from gedp.passes import Batch, ByPlace, Key, Reads
+from gedp.passes import Batch, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
 from gedp.policy.model import PSI_SUFFIX
@@ -67,7 +67,7 @@ class OwnClipping:
         """The values, first answers, and the cells of the rows."""
         return Reads(self.units, tuple(f"{name}{PSI_SUFFIX}" for name in self.planned), self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The sums of these rows."""
         added: dict[Key, IntArray] = {ROWS: sums_of_whole(batch.cells, np.ones(batch.rows), self.cells.count)}
         for name, plan in self.planned.items():
@@ -75,7 +75,7 @@ class OwnClipping:
             bounds = plan.bounds(batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy(), For.CLIPPING).bounds
             added[name] = sums_of_whole(batch.cells, amounts, self.cells.count)
             added[name, CLIPPED] = sums_of_whole(batch.cells, np.clip(amounts, -bounds, bounds), self.cells.count)
-        return ByPlace(added)
+        return PartialResults(added)
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,8 +91,8 @@ class Charges:
         """First answers, and the cells of the rows."""
         return Reads(plain=(self.column,), cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The most in every cell; what is not a number counts as endless."""
         charges = self.plan.charges(batch.cells, batch.plain[self.column].to_numpy())
         most = np.where(np.isnan(charges), np.inf, charges)
-        return ByPlace(highest={CHARGED: max_by(batch.cells, most, self.cells.count)})
+        return PartialResults(highest={CHARGED: max_by(batch.cells, most, self.cells.count)})

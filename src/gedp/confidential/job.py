@@ -15,7 +15,7 @@ from gedp.confidential.table import FinestCells, Groups
 from gedp.confidential.tally import ROWS
 from gedp.errors import TableChangedError
 from gedp.noise.entropy import Entropy
-from gedp.passes import ByPlace
+from gedp.passes import PartialResults
 from gedp.policy import Query, Spec
 from gedp.progress import Progress
 from gedp.release import Individual
@@ -70,7 +70,7 @@ class Job:
         """Reports how many establishments a step has done."""
         self.progress(step, rows, self.cells.rows)
 
-    def require_same(self, found: ByPlace) -> None:
+    def require_same(self, found: PartialResults) -> None:
         """Rejects a table whose cells do not have as many rows as when it was opened."""
         if not np.array_equal(found.added[ROWS], self.cells.counts):
             raise TableChangedError

@@ -36,8 +36,8 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
         except DomainError as error:
             where = f"in {'query' if len(queries) == 1 else 'queries'} {named([*map(repr, queries)])}"
             setting = f"{where}, with gamma = {attribute.closeness.gamma} and mu = {mu}"
-            way_out = _way_out(attribute, lambda changed, mu: psi_mechanism(changed, exact(mu)), "mu", mu)
-            faults.add(_place(attribute), f"{setting}: {_reason(error, attribute)}", way_out)
+            fix = _suggest_fix(attribute, lambda changed, mu: psi_mechanism(changed, exact(mu)), "mu", mu)
+            faults.add(_place(attribute), f"{setting}: {_reason(error, attribute)}", fix)
         else:
             found |= {(query, name): mechanism for query in queries}
     _refuse(faults)
@@ -76,7 +76,7 @@ def require_pool(
         faults.add(
             _place(attribute),
             f"{setting}: {_reason(error, attribute)}",
-            _way_out(attribute, at_every_price, "spend", spent),
+            _suggest_fix(attribute, at_every_price, "spend", spent),
         )
         _refuse(faults)
 
@@ -100,7 +100,9 @@ def _refuse(faults: Faults) -> None:
         raise FaultsError("the spec", faults.found)
 
 
-def _way_out(attribute: Attribute, mechanism: Callable[[Attribute, Decimal], object], price: str, paid: Decimal) -> str:
+def _suggest_fix(
+    attribute: Attribute, mechanism: Callable[[Attribute, Decimal], object], price: str, paid: Decimal
+) -> str:
     """A gamma and a price with which there is a mechanism, each the nearest by powers of ten."""
 
     def works(attribute: Attribute, paid: Decimal) -> bool:

@@ -33,7 +33,7 @@ from gedp.individual.classes import (
 )
 from gedp.neighbors.estimates import no_clipping_tau
 from gedp.noise.entropy import Entropy
-from gedp.passes import Batch, ByPlace, Key, Reads
+from gedp.passes import Batch, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
 from gedp.policy import COUNT, ClassQuery, CombinationQuery, Spec, Weights, set_aside
@@ -77,7 +77,7 @@ class Measure:
 
     def write(
         self,
-        totals: ByPlace,
+        totals: PartialResults,
         reach: Mapping[str, FloatArray],
         confidence: float,
         writer: AnswerWriter,
@@ -138,7 +138,7 @@ class MeasureTotals:
         """The attributes, what bounds depend on, and the cells of the rows."""
         return Reads(self.units, self.placing.columns, self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """What these rows come to."""
         measure = self.placing.measure
         group, table = measure.groups.of_cell[batch.cells], measure.table
@@ -153,7 +153,7 @@ class MeasureTotals:
             added[addend.name] = sums_of_whole(
                 place, addend.contributions(batch.amounts, bounds, batch.rows), measure.entries
             )
-        return ByPlace(added)
+        return PartialResults(added)
 
 
 def measures_of(spec: Spec, cells: FinestCells) -> list[Measure]:

@@ -19,7 +19,7 @@ from gedp.confidential.tally import CellSums, CellTally, ClippedCells, Clipping,
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.neighbors.estimates import psi_variance
-from gedp.passes import ByPlace, Joined, Key
+from gedp.passes import Joined, Key, PartialResults
 from gedp.policy import Query
 from gedp.release.answered import AnyAnswered, AttributeNoise
 
@@ -51,18 +51,18 @@ class PricedJob(Job):
         of_measures = self.rule.answer(tallies, drawn, self.writer, self.entropy)
         return Described([*of_sums, *of_measures], self.zeta if self.identity else None)
 
-    def draw_identity(self) -> tuple[dict[str, CellTally], dict[str, ByPlace]]:
+    def draw_identity(self) -> tuple[dict[str, CellTally], dict[str, PartialResults]]:
         """Sums over the finest cells, the identity answers, drawn and written, and what they say by class."""
         engine, lookup, units = self.prepared.table.engine, self.cells.lookup, units_of(self.spec, self.spec.concerned)
         mechanisms = {name: self.identity[name] for name in self.spec.asked if name in self.identity}
-        sums, drawn, by_class = CellSums(lookup, units), ByPlace(), dict[str, ByPlace]()
+        sums, drawn, by_class = CellSums(lookup, units), PartialResults(), dict[str, PartialResults]()
         if mechanisms:
             drawing = IdentityAnswers(self.spec.data, mechanisms, units)
             of_classes = self.rule.of_drawn()
             of_drawn = Joined([DrawnCells(lookup, units_of(self.spec, mechanisms)), *of_classes.values()])
             done = partial(self.report, "establishments")
             rows, found = engine.draw(drawing, self.entropy, sums, of_drawn, self.writer, done)
-            drawn, *others = of_drawn.parted(found)
+            drawn, *others = of_drawn.split(found)
             by_class = dict(zip(of_classes, others, strict=True))
             self.require_same(drawn)
         else:

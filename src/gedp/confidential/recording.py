@@ -31,7 +31,7 @@ from gedp.ledger.finishing import release_in, seal, unfinished
 from gedp.ledger.running import hold_place
 from gedp.noise.entropy import Entropy, PaidEntropy
 from gedp.policy import Spec
-from gedp.release import DecisionMade, Together
+from gedp.release import CumulativePromise, DecisionMade
 
 
 class Record:
@@ -87,7 +87,7 @@ class Record:
         return any(each.id == self.release for each in unfinished(self.ledger))
 
     @property
-    def together(self) -> Together:
+    def together(self) -> CumulativePromise:
         """What holds for all releases up to this one."""
         return _together(self.pay().state)
 
@@ -199,10 +199,10 @@ def released_at() -> datetime:
     return datetime.now(UTC).replace(second=0, microsecond=0)
 
 
-def _together(state: LedgerState) -> Together:
+def _together(state: LedgerState) -> CumulativePromise:
     """What holds for all releases up to this one."""
     combined = state.combined
-    return Together(
+    return CumulativePromise(
         combined.releases,
         mu_up(combined.promise.loss),
         {name: str(protection) for name, protection in combined.promise.protections.items()},

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.arrays import FloatArray, IntArray, max_by
-from gedp.passes import Batch, ByPlace, Key, Reads
+from gedp.passes import Batch, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import exact_halves, from_halves, sums_of_whole
 from gedp.policy.model import PSI_SUFFIX
@@ -28,14 +28,14 @@ class CellSums:
         """The attributes, and the cells of the rows."""
         return Reads(self.units, cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The sums of these rows, and their largest magnitudes."""
         added: dict[Key, IntArray] = {ROWS: _counted(self.cells, batch)}
         largest: dict[Key, FloatArray] = {}
         for name in self.units:
             added[name] = sums_of_whole(batch.cells, batch.amounts[name], self.cells.count)
             largest[name] = max_by(batch.cells, np.abs(batch.amounts[name].astype(np.float64)), self.cells.count)
-        return ByPlace(added, largest)
+        return PartialResults(added, largest)
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,7 +54,7 @@ class DrawnCells:
         """Both columns of each attribute, and the cells of the rows."""
         return Reads(plain=tuple(name + end for name in self.units for end in (PSI_SUFFIX, "")), cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """What these rows come to."""
         added: dict[Key, IntArray] = {ROWS: _counted(self.cells, batch)}
         highest: dict[Key, FloatArray] = {}
@@ -66,7 +66,7 @@ class DrawnCells:
             highest[name] = max_by(batch.cells, omega, self.cells.count)
             lowest[name] = np.full(self.cells.count, np.inf)
             np.minimum.at(lowest[name], batch.cells, omega)
-        return ByPlace(added, highest, lowest)
+        return PartialResults(added, highest, lowest)
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +80,7 @@ class CellTally:
     lowest: FloatArray
 
     @classmethod
-    def of(cls, name: str, rows: ByPlace, drawn: ByPlace) -> "CellTally":
+    def of(cls, name: str, rows: PartialResults, drawn: PartialResults) -> "CellTally":
         """What the two passes found for an attribute."""
         sums, largest = rows.added[name], rows.highest[name]
         if name not in drawn.highest:
@@ -117,7 +117,7 @@ class ClippedCells:
         """The attributes, and the cells of the rows."""
         return Reads(self.units, cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """What clipping takes off, by attribute and query, and the sums by attribute."""
         added: dict[Key, IntArray] = {}
         for name, clippings in self.clippings.items():
@@ -130,7 +130,7 @@ class ClippedCells:
                 bound = clipping.bound_of_cell[cells]
                 over = np.where(bound > 0, np.maximum(np.abs(high) - bound, 0), 0)
                 added[name, clipping.query] = sums_of_whole(cells, np.sign(high) * over, self.cells.count)
-        return ByPlace(added)
+        return PartialResults(added)
 
 
 def _counted(cells: Lookup, batch: Batch) -> IntArray:

@@ -16,7 +16,7 @@ from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.individual.filling import Terms
 from gedp.individual.first import FirstAnswer
 from gedp.individual.rows import Rows
-from gedp.passes import Batch, ByPlace, Key, Reads, Reducible
+from gedp.passes import Batch, Key, PartialResults, Reads, Reducible
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import exact_halves, from_halves, sums_of_whole
 from gedp.policy import Attribute
@@ -162,7 +162,7 @@ class _Extremes:
     def reads(self) -> Reads:
         return Reads(plain=(self.column,), cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         omega, unit = batch.plain[self.column].to_numpy(), float(self.each.attribute.unit)
         estimates = self.each.estimates(omega) / unit
         added = {
@@ -170,7 +170,7 @@ class _Extremes:
             **exact_halves("positive", batch.cells, np.maximum(estimates, 0.0), self.cells.count, PARTS_OF_UNIT),
         }
         highest, lowest = (side * max_by(batch.cells, side * omega, self.cells.count) for side in (1, -1))
-        return ByPlace(added, {self.column: highest}, {self.column: lowest})
+        return PartialResults(added, {self.column: highest}, {self.column: lowest})
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,12 +186,12 @@ class _Shares:
     def reads(self) -> Reads:
         return Reads(plain=(self.column,), cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         omega, added = batch.plain[self.column].to_numpy(), dict[Key, IntArray]()
         for place, (each, largest) in enumerate(zip(self.of, self.largest, strict=True)):
             shares = _shares(each(omega), largest[batch.cells])
             added["", str(place)] = sums_of_whole(batch.cells, shares, self.cells.count)
-        return ByPlace(added)
+        return PartialResults(added)
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,7 +211,7 @@ class _Classes:
     def reads(self) -> Reads:
         return Reads(plain=(self.column,), cells=self.cells)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         omega, cells, count = batch.plain[self.column].to_numpy(), batch.cells, self.cells.count
         share = _shares(self.reach(omega), self.widest[cells])
         with np.errstate(divide="ignore"):
@@ -219,7 +219,7 @@ class _Classes:
         squared = np.rint((share / STEPS) ** 2 * STEPS)
         places, size = of_class * count + cells, CLASSES * count
         values = np.full(len(cells), 1.0), squared, _shares(self.expected(omega), self.largest[cells])
-        return ByPlace(
+        return PartialResults(
             {("", name): sums_of_whole(places, each, size) for name, each in zip(self.FOUND, values, strict=True)}
         )
 

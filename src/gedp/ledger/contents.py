@@ -104,7 +104,7 @@ class Doubt:
     """What a person has to decide before a release: what is recorded if they allow it, and what else they can do."""
 
     what: str
-    way_out: str
+    fix: str
 
 
 def read_mark(text: str) -> ContentMark:

@@ -124,7 +124,7 @@ def judge(
         *(doubt.what for doubt in doubts),
     )
     if less and decided_by is None:
-        ways_out = "".join(f"{doubt.way_out} " for doubt in doubts) + ("Otherwise this" if doubts else "This")
+        ways_out = "".join(f"{doubt.fix} " for doubt in doubts) + ("Otherwise this" if doubts else "This")
         raise LessPromisedError(
             f"nothing was spent, because this release would promise less than earlier ones from these data did: "
             f"{'; '.join(less)}. {ways_out} needs a person's decision, which is recorded and published: --decided-by "
@@ -194,8 +194,10 @@ def _compared(attribute: Attribute, protected: Mapping[str, Protection]) -> Iter
 
 def _split_before(protected: Mapping[str, Protection]) -> set[str]:
     """The columns that were released as gain and loss. The ledger has the names of both parts and no more."""
-    wholes = [{name.removesuffix(f"_{part}") for name in protected if name.endswith(f"_{part}")} for part in PARTS]
-    return set.intersection(*wholes)
+    split_columns = [
+        {name.removesuffix(f"_{part}") for name in protected if name.endswith(f"_{part}")} for part in PARTS
+    ]
+    return set.intersection(*split_columns)
 
 
 def _counted_otherwise(request: Request, state: LedgerState) -> list[str]:

@@ -18,13 +18,13 @@ from gedp.policy import Spec
 def figures_of(names: Sequence[str], spec: Spec) -> list[str]:
     """Attributes, what was split into them, and the combinations of them that queries ask for."""
     combined = [name for name in spec.asked_combinations if spec.combinations[name].coefficients.keys() <= set(names)]
-    return [*with_wholes(names, spec), *combined]
+    return [*with_split_columns(names, spec), *combined]
 
 
-def with_wholes(names: Sequence[str], spec: Spec) -> list[str]:
+def with_split_columns(names: Sequence[str], spec: Spec) -> list[str]:
     """Attributes, and what was split into them after both of its parts."""
-    wholes = spec.policy.wholes.items()
-    ends = {max(parts, key=names.index): whole for whole, parts in wholes if parts.keys() <= set(names)}
+    split_columns = spec.policy.split_columns.items()
+    ends = {max(parts, key=names.index): whole for whole, parts in split_columns if parts.keys() <= set(names)}
     return [line for name in names for line in (name, ends.get(name)) if line is not None]
 
 
@@ -36,7 +36,7 @@ def parts_of(spec: Spec, names: Sequence[str]) -> list[str]:
 
 def over_attributes(ratio: Ratio, spec: Spec) -> Ratio:
     """The ratio over attributes alone: of gain and loss where one was split, and of the parts of combinations."""
-    return in_parts(in_parts(ratio, _parts(spec)), spec.policy.wholes)
+    return in_parts(in_parts(ratio, _parts(spec)), spec.policy.split_columns)
 
 
 def combination_totals(public_rows: PublicRows, name: str, groups: Cells, of_parts: Mapping[str, Totals]) -> Totals:

@@ -13,8 +13,8 @@ import numpy as np
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes, max_by, sum_by
 from gedp.errors import TableChangedError
-from gedp.microdata.in_step import InStep
-from gedp.passes import Batch, ByPlace, Key, OnFile, Pass, Reads, Reducible, StoredRows
+from gedp.microdata.barrier import BatchingBarrier
+from gedp.passes import Batch, Key, OnFile, PartialResults, Pass, Reads, Reducible, StoredRows
 from gedp.passes.lookup import Lookup, make_lookup
 from gedp.policy import Spec
 from gedp.policy.model import PSI_SUFFIX
@@ -56,7 +56,7 @@ class Kinds:
         return KindSums(found.summed[attribute], found.highest[attribute], found.highest[attribute + PSI_SUFFIX])
 
     @cached_property
-    def _found(self) -> ByPlace:
+    def _found(self) -> PartialResults:
         return self.reduced(self.opened(), _Together(self.lookup, self.attributes))
 
     def opened(self) -> StoredRows:
@@ -64,7 +64,7 @@ class Kinds:
         return self.on_file.open(self.establishments)
 
     @cached_property
-    def parting(self) -> InStep["LineUpTo", "tuple[FloatArray, FloatArray]"]:
+    def parting(self) -> BatchingBarrier["LineUpTo", "tuple[FloatArray, FloatArray]"]:
         """How many rows of every kind are below a line, and what the line comes to there: one pass for many lines."""
         rows = self.opened()
 
@@ -73,13 +73,13 @@ class Kinds:
             keys = [(number, BELOW) for number in range(len(lines))]
             return [(found.added[key].astype(np.float64), found.summed[key]) for key in keys]
 
-        return InStep(parted)
+        return BatchingBarrier(parted)
 
     def sums(self, table: Path, columns: Sequence[str]) -> Mapping[Key, FloatArray]:
         """By kind what columns of another table of these establishments add up to."""
         return self.reduced(self.on_file.open(table), Sums(self.lookup, columns)).summed
 
-    def reduced(self, rows: Reducible, run: Pass) -> ByPlace:
+    def reduced(self, rows: Reducible, run: Pass) -> PartialResults:
         """The results of a pass, by kind; refuses rows that are not as many of every kind."""
         found = rows.reduce(run)
         if not np.array_equal(found.added[COUNT], self.counts):
@@ -122,10 +122,10 @@ class _Together:
         """Both columns of every attribute, and the kinds of the rows."""
         return Reads(plain=tuple(n + end for n in self.attributes for end in ("", PSI_SUFFIX)), cells=self.kinds)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """What these rows come to."""
         kind, count = batch.cells, self.kinds.count
-        return ByPlace(
+        return PartialResults(
             {COUNT: np.bincount(kind, minlength=count)},
             highest={name: max_by(kind, column_of(batch, name), count) for name in self.reads.plain},
             summed={name: sum_by(kind, column_of(batch, name), count) for name in self.attributes},
@@ -154,7 +154,7 @@ class _Parted:
         """The estimates, and the kinds of the rows."""
         return Reads(plain=tuple(dict.fromkeys(line.attribute for line in self.lines)), cells=self.kinds)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """What these rows come to."""
         kind, count = batch.cells, self.kinds.count
         added: dict[Key, IntArray] = {COUNT: np.bincount(kind, minlength=count)}
@@ -164,7 +164,7 @@ class _Parted:
             below = np.flatnonzero(at <= line.limit[kind])
             added[number, BELOW] = np.bincount(kind[below], minlength=count)
             summed[number, BELOW] = sum_by(kind[below], at[below], count)
-        return ByPlace(added, summed=summed)
+        return PartialResults(added, summed=summed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -179,11 +179,11 @@ class Sums:
         """The columns, and the kinds of the rows."""
         return Reads(plain=tuple(self.columns), cells=self.kinds)
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """What these rows come to."""
         kind, count = batch.cells, self.kinds.count
         sums: dict[Key, FloatArray] = {name: sum_by(kind, column_of(batch, name), count) for name in self.columns}
-        return ByPlace({COUNT: np.bincount(kind, minlength=count)}, summed=sums)
+        return PartialResults({COUNT: np.bincount(kind, minlength=count)}, summed=sums)
 
 
 def column_of(batch: Batch, name: str) -> FloatArray:

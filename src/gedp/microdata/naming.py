@@ -58,7 +58,7 @@ def require_own_names(ratios: Sequence[Ratio], spec: Spec) -> None:
 def _names(spec: Spec) -> Iterator[str]:
     """What a release and its pages call attributes, keys and counts, and their changes."""
     labels, policy = Labels(spec), spec.policy
-    figures = [*policy.attributes, *policy.wholes, *spec.combinations, COUNT]
+    figures = [*policy.attributes, *policy.split_columns, *spec.combinations, COUNT]
     keys = [*spec.data.public, *spec.groupers, *spec.classes, *spec.hierarchies, *TREE_OF_LEVEL]
     yield from (ESTABLISHMENT, *([spec.data.id] if spec.data.id else []))
     yield from (attribute.column for attribute in policy.attributes.values())

@@ -124,13 +124,13 @@ def parse_ratios(texts: Sequence[str], names: Mapping[str, str] | None = None) -
     return ratios
 
 
-def in_parts(ratio: Ratio, wholes: Mapping[str, Mapping[str, float]]) -> Ratio:
+def in_parts(ratio: Ratio, split_columns: Mapping[str, Mapping[str, float]]) -> Ratio:
     """The ratio over gain and loss, where an attribute in it was split into them, or over other such parts."""
 
     def parted(side: Mapping[str, float]) -> dict[str, float]:
         found: dict[str, float] = {}
         for name, coefficient in side.items():
-            for part, sign in wholes.get(name, {name: 1.0}).items():
+            for part, sign in split_columns.get(name, {name: 1.0}).items():
                 found[part] = found.get(part, 0.0) + sign * coefficient
         return found
 

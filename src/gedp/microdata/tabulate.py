@@ -8,7 +8,7 @@ import pyarrow.compute
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
-from gedp.microdata.combinations import combination_totals, figures_of, over_attributes, parts_of, with_wholes
+from gedp.microdata.combinations import combination_totals, figures_of, over_attributes, parts_of, with_split_columns
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.keys import grouping_keys, unknown_codes
 from gedp.microdata.naming import require_own_names
@@ -100,7 +100,7 @@ def possible_lines(microdata: MicrodataFit, by: Sequence[str]) -> list[str]:
     """
     spec = microdata.public_rows.spec
     if has_classes(spec, by):
-        return with_wholes(possible_by_class(microdata, by), spec)
+        return with_split_columns(possible_by_class(microdata, by), spec)
     return figures_of([name for name in microdata.attributes if microdata.allows(by, name)], spec)
 
 
@@ -157,7 +157,7 @@ def _asked(
     spec = microdata.public_rows.spec
     written = [next(parsed) if isinstance(item, str) else item.with_formula() for item in ratios]
     require_own_names(written, spec)
-    asked = [in_parts(ratio, spec.policy.wholes) for ratio in plain] + [
+    asked = [in_parts(ratio, spec.policy.split_columns) for ratio in plain] + [
         over_attributes(ratio, spec) for ratio in written
     ]
     if not asked:

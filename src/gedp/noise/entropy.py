@@ -77,7 +77,7 @@ class Entropy(ABC):
     def spare(self) -> int:
         """The next word of the second stream, from 0 to 2**64 - 1."""
 
-    def elsewhere(self) -> "Callable[[], Entropy]":
+    def for_worker(self) -> "Callable[[], Entropy]":
         """What another process makes a source of its own with, which never repeats this one."""
         raise EntropyError(f"{type(self).__name__} serves one process")
 
@@ -114,7 +114,7 @@ class SystemEntropy(Entropy):
         with self._lock:
             return int(self._second.words(1)[0])
 
-    def elsewhere(self) -> Callable[[], Entropy]:
+    def for_worker(self) -> Callable[[], Entropy]:
         """Keys of its own for every process."""
         return SystemEntropy
 
@@ -153,7 +153,7 @@ class SeededEntropy(Entropy):
         """The next word of the seed's second stream."""
         return int(self._second.words(1)[0])
 
-    def elsewhere(self) -> Callable[[], Entropy]:
+    def for_worker(self) -> Callable[[], Entropy]:
         """The words of another seed, which follows from this one; each time the next, for one process alone."""
         return partial(SeededEntropy, int.from_bytes(self._others()))
 
@@ -177,10 +177,10 @@ class PaidEntropy(Entropy):
         self._pay()
         return self._source.spare()
 
-    def elsewhere(self) -> Callable[[], Entropy]:
+    def for_worker(self) -> Callable[[], Entropy]:
         """As the source has it."""
         self._pay()
-        return self._source.elsewhere()
+        return self._source.for_worker()
 
 
 def _keys_from(seed: int, stream: str) -> Callable[[], bytes]:

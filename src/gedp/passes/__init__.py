@@ -50,7 +50,7 @@ EMPTY = {"added": 0, "highest": -np.inf, "lowest": np.inf, "summed": 0}
 
 
 @dataclass(frozen=True, repr=False)
-class ByPlace:
+class PartialResults:
     """By place, such as a cell: numbers that are added up, and numbers whose extremes are kept.
 
     Sums of whole numbers are exact. Others are rounded, so their last digits depend on how rows are divided: they are
@@ -62,9 +62,9 @@ class ByPlace:
     lowest: Mapping[Key, FloatArray] = field(default_factory=dict)
     summed: Mapping[Key, FloatArray] = field(default_factory=dict)
 
-    def __or__(self, other: "ByPlace") -> "ByPlace":
+    def __or__(self, other: "PartialResults") -> "PartialResults":
         """The results of the rows of both."""
-        return ByPlace(
+        return PartialResults(
             {name: values + other.added[name] for name, values in self.added.items()},
             {name: np.maximum(values, other.highest[name]) for name, values in self.highest.items()},
             {name: np.minimum(values, other.lowest[name]) for name, values in self.lowest.items()},
@@ -79,7 +79,7 @@ class Pass(Protocol):
     def reads(self) -> Reads:
         """What it needs of every row."""
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The results of these rows."""
 
 
@@ -100,7 +100,7 @@ class Joined:
             reads |= run.reads
         return reads
 
-    def __call__(self, batch: Batch) -> ByPlace:
+    def __call__(self, batch: Batch) -> PartialResults:
         """The results of all, each under the number of its pass."""
         results = [run(batch) for run in self.passes]
         places = max(len(array) for found in results for kind in EMPTY for array in getattr(found, kind).values())
@@ -112,9 +112,9 @@ class Joined:
                 for key, array in getattr(found, kind).items()
             }
 
-        return ByPlace(*map(filled, EMPTY))
+        return PartialResults(*map(filled, EMPTY))
 
-    def parted(self, found: ByPlace) -> list[ByPlace]:
+    def split(self, found: PartialResults) -> list[PartialResults]:
         """The results of every pass, under their own names and for its own places."""
         parts = []
         for number, run in enumerate(self.passes):
@@ -123,7 +123,7 @@ class Joined:
                 {key: getattr(found, kind)[number, key][: len(array)] for key, array in getattr(own, kind).items()}
                 for kind in EMPTY
             )
-            parts.append(ByPlace(*kinds))
+            parts.append(PartialResults(*kinds))
         return parts
 
 
@@ -149,7 +149,7 @@ class Rewriting(Protocol):
 class Reducible(Protocol):
     """Rows that passes can go over, again and again."""
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass over all rows."""
 
 
@@ -171,7 +171,7 @@ class OnFile:
     always: bool = False
 
 
-def nothing(run: Pass) -> ByPlace:
+def nothing(run: Pass) -> PartialResults:
     """What a pass finds in no rows."""
     none = np.zeros(0)
     amounts = {name: none.astype(np.int64) for name in run.reads.amounts}

@@ -8,7 +8,7 @@ from operator import or_
 import pyarrow as pa
 
 from gedp.arrays import CodeArray, FloatArray, slices
-from gedp.passes import Batch, ByPlace, Pass, nothing
+from gedp.passes import Batch, PartialResults, Pass, nothing
 
 ROWS_AT_ONCE = 2**20
 
@@ -20,7 +20,7 @@ class NumbersInMemory:
     cells: CodeArray
     columns: Mapping[str, FloatArray]
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass."""
         return reduce(
             or_, (run(self._batch(rows, run)) for rows in slices(len(self.cells), ROWS_AT_ONCE)), nothing(run)

@@ -13,13 +13,13 @@ def chosen_attributes(spec: Spec, chosen: Sequence[str] | None, source: str) -> 
 
     Whoever chooses a column that is split chooses both of its parts. `source` is what the error is about.
     """
-    names, wholes = spec.asked, spec.policy.wholes
+    names, split_columns = spec.asked, spec.policy.split_columns
     if chosen is None:
         return names
-    known = [*names, *wholes]
+    known = [*names, *split_columns]
     if unknown := [name for name in dict.fromkeys(chosen) if name not in known]:
         raise FaultsError(source, [_unknown(spec, name, known) for name in unknown])
-    wanted = {part for name in chosen for part in wholes.get(name, (name,))}
+    wanted = {part for name in chosen for part in split_columns.get(name, (name,))}
     return [name for name in names if name in wanted]
 
 

@@ -79,7 +79,7 @@ class CombinationQuery:
 
 
 def read_combinations(
-    section: Section, wholes: Mapping[str, Mapping[str, int]], names: set[str] | None, taken: set[str]
+    section: Section, split_columns: Mapping[str, Mapping[str, int]], names: set[str] | None, taken: set[str]
 ) -> dict[str, Combination]:
     """The combinations of a spec. `names` are those of the attributes, None if unknown; `taken` cannot be theirs."""
     found, folded_taken = {}, set(map(folded, taken))
@@ -91,7 +91,7 @@ def read_combinations(
             section.fault(name, "the name cannot be printed", "Choose another name for the combination")
         coefficients: dict[str, Fraction] = {}
         try:
-            coefficients = _coefficients(formula, wholes) if formula else {}
+            coefficients = _coefficients(formula, split_columns) if formula else {}
         except DomainError as error:
             section.fault(name, str(error), 'Write a sum of attributes, like "revenue - cost" or "(a + b + c) / 3"')
         for each in (each for each in coefficients if names is not None and each not in names):
@@ -101,14 +101,14 @@ def read_combinations(
     return found
 
 
-def _coefficients(formula: str, wholes: Mapping[str, Mapping[str, int]]) -> dict[str, Fraction]:
+def _coefficients(formula: str, split_columns: Mapping[str, Mapping[str, int]]) -> dict[str, Fraction]:
     """Of every attribute, with gain and loss in the place of a column that is split."""
     written, divisor = parse_exactly(formula)
     if divisor:
         raise DomainError("it divides by an attribute. Ratios are made of tables, by `gedp tabulate --ratio`")
     found: dict[str, Fraction] = {}
     for name, coefficient in written.items():
-        for part, sign in wholes.get(name, {name: 1}).items():
+        for part, sign in split_columns.get(name, {name: 1}).items():
             found[part] = found.get(part, Fraction(0)) + sign * coefficient
     found = {name: coefficient for name, coefficient in found.items() if coefficient}
     if not 2 <= len(found) <= MOST_PARTS:

@@ -94,12 +94,12 @@ def _numbers(section: Section, key: str, known: Askable, further: Iterable[str],
     table = section.table(key)
     if not table.content:
         section.fault(key, "it names no attribute", "Give a number for each attribute the query asks for")
-    wholes = Policy(known.attributes, Decimal(1)).wholes
+    split_columns = Policy(known.attributes, Decimal(1)).split_columns
     found: dict[str, Decimal] = {}
     for name in table.content:
         if names is not None and name not in names:
             table.fault(name, f"{name!r} is not a confidential attribute", did_you_mean(name, sorted(names)))
-        for each in wholes.get(name, (name,)):
+        for each in split_columns.get(name, (name,)):
             if each in found:
                 table.fault(name, f"{each} has a number already", "Give one for both parts, or one for each")
             found[each] = table.number(name, zero=zero)

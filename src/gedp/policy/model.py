@@ -113,7 +113,7 @@ class Policy:
     series: Decimal | None = None  # the same of all periods
 
     @property
-    def wholes(self) -> dict[str, dict[str, int]]:
+    def split_columns(self) -> dict[str, dict[str, int]]:
         """Of every column that is split, the attributes whose difference it is, with their signs."""
         found: dict[str, dict[str, int]] = {}
         for name, attribute in self.attributes.items():

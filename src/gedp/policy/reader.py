@@ -154,8 +154,8 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     classes = read_classes(root.table("classes", required=False), attributes, names)
     _check_columns(root, data, groupers, attributes, classes)
     taken |= {*(names or ()), *attributes, *classes, COUNT}
-    wholes = Policy(attributes, Decimal(1)).wholes
-    combinations = read_combinations(root.table("combinations", required=False), wholes, names, taken)
+    split_columns = Policy(attributes, Decimal(1)).split_columns
+    combinations = read_combinations(root.table("combinations", required=False), split_columns, names, taken)
     parts = {name: (a.column, PARTS[a.part]) for name, a in attributes.items() if a.part is not None}
     joined = {name: grouper.columns for name, grouper in groupers.items() if grouper.columns}
     data = replace(data, reading=replace(data.reading, parts=parts, joined=joined))

@@ -31,7 +31,7 @@ def differences(ratios: Sequence[Ratio], spec: Spec) -> set[str]:
     Something is taken away in them, as in changes and in gain minus loss, or an attribute in them has both signs.
     """
     policy = spec.policy
-    alone = [Ratio(name, {name: 1.0}) for name in (*policy.attributes, *policy.wholes, *spec.combinations)]
+    alone = [Ratio(name, {name: 1.0}) for name in (*policy.attributes, *policy.split_columns, *spec.combinations)]
     signed = {name for name, attribute in policy.attributes.items() if attribute.signed}
     over = [over_attributes(ratio, spec) for ratio in (*alone, *ratios)]
     return {ratio.name for ratio in over if ratio.is_difference or signed & ratio.numerator.keys()}

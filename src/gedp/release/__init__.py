@@ -14,6 +14,7 @@ writer     a release in the making; rows: in which order
 
 from gedp.folders import PlaceTakenError
 from gedp.release.answered import IDENTITY, MECHANISMS, Answered, AttributeNoise
+from gedp.release.cumulative import CumulativePromise, DecisionMade
 from gedp.release.individual import Individual
 from gedp.release.labels import Labels
 from gedp.release.manifest import MANIFEST, MAPS, Manifest
@@ -26,7 +27,6 @@ from gedp.release.reader import (
     answer_schema,
     read_release,
 )
-from gedp.release.together import DecisionMade, Together
 from gedp.release.writer import ReleaseExistsError, ReleaseWriter, require_free
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "VARIANCE_KINDS",
     "Answered",
     "AttributeNoise",
+    "CumulativePromise",
     "DecisionMade",
     "Individual",
     "Labels",
@@ -48,7 +49,6 @@ __all__ = [
     "ReleaseFolder",
     "ReleaseWriter",
     "TamperedReleaseError",
-    "Together",
     "answer_schema",
     "read_release",
     "require_free",

@@ -20,8 +20,8 @@ from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import regular, writing
 from gedp.policy.section import Faults, Section
+from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative, texts
 from gedp.release.manifest import ENTROPIES, is_null
-from gedp.release.together import Together, texts, together_content, together_in
 from gedp.tables import Table
 
 FORMAT = 4  # the first of a released version; 1 to 3 were never part of one
@@ -45,7 +45,7 @@ class Answer:
     std_error: float  # of every entry
     labels: tuple[str, ...]
     values: tuple[float, ...]
-    together: Together | None = None
+    together: CumulativePromise | None = None
 
     @property
     def is_seeded(self) -> bool:
@@ -86,7 +86,7 @@ def answer_text(answer: Answer) -> str:
         "stated": {"sensitivity": str(answer.sensitivity), "largest": str(answer.largest)},
         "std_error": answer.std_error,
         "entries": [{"label": label, "value": v} for label, v in zip(answer.labels, answer.values, strict=True)],
-        "together": None if answer.together is None else together_content(answer.together),
+        "together": None if answer.together is None else cumulative_content(answer.together),
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -143,7 +143,7 @@ def _read(root: Section) -> Answer | None:
         labels.append(entry.text("label"))
         values.append(entry.converted("value", _finite, "a number"))
         entry.finish()
-    together = None if is_null(root, "together") else together_in(root.table("together"))
+    together = None if is_null(root, "together") else read_cumulative(root.table("together"))
     root.finish()
     if created is None or mu is None or sensitivity is None or largest is None or std_error is None:
         return None

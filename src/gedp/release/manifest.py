@@ -30,9 +30,9 @@ from gedp.release.answered import (
     read_queries,
     require_stated,
 )
+from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative, texts
 from gedp.release.individual import Individual, individual_content, read_individual
 from gedp.release.series_content import charges_content
-from gedp.release.together import Together, texts, together_content, together_in
 
 MANIFEST = "manifest.json"
 FORMAT = 8  # the first of a released version; 1 to 7 were never part of one
@@ -58,7 +58,7 @@ class Manifest:
     answered: tuple[AnyAnswered, ...]  # every query of the spec
     zeta: Fraction | None  # None where nothing can be clipped
     estimates: Mapping[str, str]
-    together: Together | None = None
+    together: CumulativePromise | None = None
     files: Mapping[str, str] = field(default_factory=dict)
     individual: Mapping[str, Individual] = field(default_factory=dict)  # by attribute; empty under the paper's rule
 
@@ -167,7 +167,7 @@ def _content(manifest: Manifest) -> dict[str, Any]:
         "synthetic": spec.data.synthetic,
         "establishments": manifest.establishments,
         "promise": {**_promise(spec), "in_words": list(translations(manifest.prices.total).sentences)},
-        "together": None if manifest.together is None else together_content(manifest.together),
+        "together": None if manifest.together is None else cumulative_content(manifest.together),
         "estimates": dict(manifest.estimates),
         "clipping": None if manifest.zeta is None else {"zeta": str(manifest.zeta)},
         "prices": _prices(spec),
@@ -216,7 +216,7 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         clipping = root.table("clipping")
         zeta = clipping.converted("zeta", _chance, "a chance like 1/100")
         clipping.finish()
-    together = None if is_null(root, "together") else together_in(root.table("together"))
+    together = None if is_null(root, "together") else read_cumulative(root.table("together"))
     files = texts(root.table("files"))
     entries = [] if root.content.get("queries") == [] and root.has("queries") else root.tables("queries")
     terms = root.table("individual")

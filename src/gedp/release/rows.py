@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 from gedp.files import WriteError
 from gedp.sql import draw_no_progress, quoted_name, quoted_text
 
-ROWS_A_GROUP = 1_000_000
+ROWS_PER_GROUP = 1_000_000
 MEMORY = "1GB"  # for sorting; beyond it sorted parts wait on disk, in the private folder
 
 Ties = npt.NDArray[np.uint64]
@@ -84,7 +84,7 @@ class SortedRows:
         if self._last:
             self._last.result()
         if table.num_rows:
-            self._last = self._threads.submit(self._writer.write_table, table, ROWS_A_GROUP)
+            self._last = self._threads.submit(self._writer.write_table, table, ROWS_PER_GROUP)
 
     def _close(self) -> None:
         if self._last:
@@ -106,9 +106,9 @@ class SortedRows:
             with self._open_target() as writer:
                 for batch in self._sorted(spill):
                     for table in self._chunks.whole(pa.Table.from_batches([batch]).cast(self._schema)):
-                        writer.write_table(table, ROWS_A_GROUP)
+                        writer.write_table(table, ROWS_PER_GROUP)
                 if (rest := self._chunks.rest()).num_rows:
-                    writer.write_table(rest, ROWS_A_GROUP)
+                    writer.write_table(rest, ROWS_PER_GROUP)
         except duckdb.Error as error:
             problem = f"its rows cannot be sorted ({type(error).__name__})"
             raise WriteError(f"cannot write {self._target.name}: {problem}") from None
@@ -122,11 +122,13 @@ class SortedRows:
         with duckdb.connect(config={"temp_directory": str(spill), "memory_limit": MEMORY}) as connection:
             draw_no_progress(connection)
             source = f"read_parquet([{files}], hive_partitioning = false)"
-            yield from connection.sql(f"SELECT {columns} FROM {source} ORDER BY {order}").to_arrow_reader(ROWS_A_GROUP)
+            yield from connection.sql(f"SELECT {columns} FROM {source} ORDER BY {order}").to_arrow_reader(
+                ROWS_PER_GROUP
+            )
 
 
 class Chunks:
-    """Rows in tables of ROWS_A_GROUP, whatever the tables they come in."""
+    """Rows in tables of ROWS_PER_GROUP, whatever the tables they come in."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._rest = schema.empty_table()
@@ -134,9 +136,9 @@ class Chunks:
     def whole(self, table: pa.Table) -> Iterator[pa.Table]:
         """Adds rows; gives the tables that are full."""
         self._rest = pa.concat_tables([self._rest, table])
-        while self._rest.num_rows >= ROWS_A_GROUP:
-            yield self._rest.slice(0, ROWS_A_GROUP)
-            self._rest = self._rest.slice(ROWS_A_GROUP)
+        while self._rest.num_rows >= ROWS_PER_GROUP:
+            yield self._rest.slice(0, ROWS_PER_GROUP)
+            self._rest = self._rest.slice(ROWS_PER_GROUP)
 
     def rest(self) -> pa.Table:
         """What is left; there is nothing then."""

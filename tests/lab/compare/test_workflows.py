@@ -98,7 +98,7 @@ def test_what_is_about_other_attributes_is_left_out_with_them(chosen: str, tmp_p
     )
     pq.write_table(table_of(), path := tmp_path / "t.parquet")
     plan = make_plan(spec, str(path), workflows=["psi"], attributes=[chosen], by=[["cnty"]])
-    assert set(plan.attributes) == set(spec.policy.wholes.get(chosen, [chosen]))
+    assert set(plan.attributes) == set(spec.policy.split_columns.get(chosen, [chosen]))
     table = plan.open_table()
     found = replicate(plan, table, prepare_replicates(plan, table), 0)
     assert set(found["attribute"].to_pylist()) == set(plan.attributes)

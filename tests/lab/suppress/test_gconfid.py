@@ -19,11 +19,11 @@ STAND_IN = f"""#!{sys.executable}
 import pyarrow as pa, pyarrow.parquet as pq
 cells, sums = (pq.read_table(name).to_pylist() for name in ("cells.parquet", "sums.parquet"))
 size = {{cell["CellId"]: cell["TotalNoise"] for cell in cells}}
-totals, wholes = dict.fromkeys((row["ConstraintId"] for row in sums), 0), []
+totals, split_columns = dict.fromkeys((row["ConstraintId"] for row in sums), 0), []
 for row in sums:
     totals[row["ConstraintId"]] += row["Coefficient"] * size[row["CellId"]]
-    wholes += [row["ConstraintId"]] * (row["Coefficient"] == -1)
-assert sorted(wholes) == sorted(totals) and max(map(abs, totals.values())) < 1e-6
+    split_columns += [row["ConstraintId"]] * (row["Coefficient"] == -1)
+assert sorted(split_columns) == sorted(totals) and max(map(abs, totals.values())) < 1e-6
 hidden = [cell["Status"] in "SX" or cell["CellId"] == 1 for cell in cells]
 assert all((cell["Sensitivity"] > 0) == (cell["Status"] == "S") for cell in cells)
 status = ["X" if each else "P" for each in hidden]

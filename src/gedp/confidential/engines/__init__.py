@@ -3,7 +3,7 @@
 sources     where tables come from: files of many kinds, databases
 part        some rows of a table, in DuckDB: the whole of it here, or what one worker has
 local       one machine
-twice       drawing rows a second time, by place
+two_pass    drawing rows a second time, by place
 tasks       what a worker does with the rows it is given
 spark       many machines
 """
@@ -19,7 +19,7 @@ import pyarrow as pa
 from gedp.arrays import IntArray
 from gedp.errors import Refused
 from gedp.noise.entropy import Entropy, Words
-from gedp.passes import Batch, ByPlace, Pass, Reads, Reducible, Rewriting
+from gedp.passes import Batch, PartialResults, Pass, Reads, Reducible, Rewriting
 from gedp.passes.lookup import Lookup
 
 S = TypeVar("S")
@@ -166,7 +166,7 @@ class Engine(Protocol):
     def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
         """The combinations of values of public columns that occur, as texts, and the number of rows of each."""
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass over all rows."""
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
@@ -183,7 +183,7 @@ class Engine(Protocol):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[ByPlace, ByPlace]:
+    ) -> tuple[PartialResults, PartialResults]:
         """Draws every row once, into the writer: the results of a pass over the rows, and of one over what was drawn.
 
         `progress` hears how many rows are done.
@@ -192,15 +192,15 @@ class Engine(Protocol):
     def require_known_again(self, key: str | None) -> None:
         """Refuses, before anything is spent, rows that could not be drawn twice: nothing tells which is which."""
 
-    def draw_twice(
+    def draw_two_pass(
         self,
         first: Drawing,
         of_rows: Pass,
-        then: Callable[[Reducible, ByPlace], Second],
+        then: Callable[[Reducible, PartialResults], Second],
         entropy: Entropy,
         writer: RowWriter,
         progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> ByPlace:
+    ) -> PartialResults:
         """Draws every row, lets `then` see what came out, with the results of a pass over the rows, and draws again.
 
         What is drawn first is kept to itself; the rows of the second drawing go into the writer. Returns the results of

@@ -92,7 +92,7 @@ def _require_plain(spec: Spec) -> None:
     hint = "Use the local engine, or let Spark read a file in which it is not needed"
     keys = [f"data.{key}" for key in spec.data.reading.given()]
     keys += [f"groupers.{name}.columns" for name in spec.data.reading.joined]
-    keys += [f"attributes.{name}.split" for name in spec.policy.wholes]
+    keys += [f"attributes.{name}.split" for name in spec.policy.split_columns]
     faults = [Fault(key, "workers of Spark do not know it", hint) for key in keys]
     if spec.data.is_database:
         faults.append(Fault("data.source", "workers of Spark would each connect to the database anew", hint))

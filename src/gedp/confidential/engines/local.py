@@ -18,10 +18,10 @@ from gedp.confidential.engines.part import Part
 from gedp.confidential.engines.sources import TableSource
 from gedp.confidential.engines.sources.in_memory import InMemory
 from gedp.confidential.engines.sources.opening import open_files
-from gedp.confidential.engines.twice import draw_in_order
+from gedp.confidential.engines.two_pass import draw_in_order
 from gedp.errors import Fault
 from gedp.noise.entropy import Entropy
-from gedp.passes import Batch, ByPlace, Pass, Reducible, Rewriting, nothing
+from gedp.passes import Batch, PartialResults, Pass, Reducible, Rewriting, nothing
 from gedp.policy.reading import AS_WRITTEN, Reading
 
 #: Batches that are worked on at a time, at most: more would take more memory than they save time.
@@ -74,7 +74,7 @@ class LocalEngine(Part):
         """
         return self._has_own_names
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass, batches side by side."""
         return reduce(or_, _mapped(run, self.batches(run.reads)), nothing(run))
 
@@ -100,10 +100,10 @@ class LocalEngine(Part):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[ByPlace, ByPlace]:
+    ) -> tuple[PartialResults, PartialResults]:
         """Draws batch by batch, in one pass over the table; a seed gives its words to the rows in their order."""
 
-        def drawn(batch: Batch) -> tuple[Drawn, ByPlace, ByPlace]:
+        def drawn(batch: Batch) -> tuple[Drawn, PartialResults, PartialResults]:
             found = drawing(batch, entropy)
             (published,) = found.table.combine_chunks().to_batches()
             return found, of_rows(batch), of_drawn(Batch({}, {}, published, batch.rows, batch.cells))
@@ -121,15 +121,15 @@ class LocalEngine(Part):
     def require_known_again(self, key: str | None) -> None:
         """Rows have places, by which they are known again."""
 
-    def draw_twice(
+    def draw_two_pass(
         self,
         first: Drawing,
         of_rows: Pass,
-        then: Callable[[Reducible, ByPlace], Second],
+        then: Callable[[Reducible, PartialResults], Second],
         entropy: Entropy,
         writer: RowWriter,
         progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> ByPlace:
+    ) -> PartialResults:
         """Two passes over the table in one order, batches side by side; a seed gives its words to rows in order."""
         mapped = _mapped if entropy.kind == "system" else map
         return draw_in_order(self, first, of_rows, then, entropy, writer, progress, mapped)

@@ -44,9 +44,9 @@ from gedp.confidential.engines.tasks import (
 from gedp.errors import Refused, TableChangedError
 from gedp.files import WriteError, writing
 from gedp.noise.entropy import Entropy
-from gedp.passes import ByPlace, Pass, Reads, Reducible, Rewriting, nothing
+from gedp.passes import PartialResults, Pass, Reads, Reducible, Rewriting, nothing
 from gedp.release.manifest import part_name
-from gedp.release.rows import ROWS_A_GROUP
+from gedp.release.rows import ROWS_PER_GROUP
 
 #: What a task wrote comes to the folder when Spark commits the whole job, and only then.
 COMMITTED = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
@@ -99,7 +99,7 @@ class SparkEngine(SparkTable):
         table: pa.Table = self._censored(lambda: parts.groupBy(*names).agg(sql.sum(ROWS).alias(ROWS)).toArrow())
         return {c: table[name].to_pylist() for c, name in zip(columns, names, strict=True)}, table[ROWS].to_numpy()
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass, put together by Spark: as many rows as there are places come here."""
         return self.reduced(self._rows, run)
 
@@ -142,7 +142,7 @@ class SparkEngine(SparkTable):
         of_drawn: Pass,
         writer: RowWriter,
         progress: Callable[[int], None],
-    ) -> tuple[ByPlace, ByPlace]:
+    ) -> tuple[PartialResults, PartialResults]:
         """Draws in the workers, each from a source of its own; a seed takes one worker, and the order of its rows."""
         of_table, target = self.reduce(of_rows), writer.identity_parts()
         drawn = self._drawn(self._rows, drawing, entropy, target.with_name("rows"))
@@ -158,15 +158,15 @@ class SparkEngine(SparkTable):
                 "Nothing was spent. Name an id, use the local engine or, in the spec, give every query its mu"
             )
 
-    def draw_twice(
+    def draw_two_pass(
         self,
         first: Drawing,
         of_rows: Pass,
-        then: Callable[[Reducible, ByPlace], Second],
+        then: Callable[[Reducible, PartialResults], Second],
         entropy: Entropy,
         writer: RowWriter,
         progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> ByPlace:
+    ) -> PartialResults:
         """First answers are written with their ids, and read back beside the rows with the same ids."""
         of_table, target = self.reduce(of_rows), writer.identity_parts()
         cells, (key,) = of_rows.reads.cells, first.keys
@@ -193,7 +193,7 @@ class SparkEngine(SparkTable):
     def _drawn(self, rows: SparkRows, drawing: Drawing, entropy: Entropy, folder: Path) -> SparkRows:
         """Draws every row, writes what came out, and returns that: nothing after this draws it again."""
         schema = self._layout(drawing)
-        task = drawing_rows(drawing, entropy.elsewhere(), arrow_schema(self._session, schema))
+        task = drawing_rows(drawing, entropy.for_worker(), arrow_schema(self._session, schema))
         drawn = _mapped(rows if entropy.kind == "system" else rows.by_one(), drawing.reads, task, schema)
         self._write(drawn, folder)
         written = self._censored(lambda: self._session.read.schema(schema).parquet(read_at(folder)))
@@ -206,7 +206,7 @@ class SparkEngine(SparkTable):
         """
         count = int(self._censored(drawn.frame.count))
         order = [quoted(name) for name in (*drawing.keys, *_ties(drawing))]
-        ordered = drawn.frame.repartition(count // ROWS_A_GROUP + 1, *order).sortWithinPartitions(*order)
+        ordered = drawn.frame.repartition(count // ROWS_PER_GROUP + 1, *order).sortWithinPartitions(*order)
         self._write(ordered.select(*map(quoted, drawing.columns)), target)
         with writing(target):
             shutil.rmtree(target.with_name("rows"))
@@ -240,7 +240,7 @@ class SparkEngine(SparkTable):
             lambda reason: WriteError(f"cannot write the rows of the release: {reason}"),
         )
 
-    def reduced(self, rows: SparkRows, run: Pass) -> ByPlace:
+    def reduced(self, rows: SparkRows, run: Pass) -> PartialResults:
         """The results of all tasks of a pass, put together by workers, until few messages are left."""
         messages = _mapped(rows, run.reads, reducing(run), f"{MESSAGE} binary")
         few = math.isqrt(int(self._session.sparkContext.defaultParallelism)) + 1
@@ -262,7 +262,7 @@ class _FirstAnswers:
     engine: SparkEngine
     rows: SparkRows
 
-    def reduce(self, run: Pass) -> ByPlace:
+    def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass."""
         return self.engine.reduced(self.rows, run)
 

@@ -19,7 +19,7 @@ from pyarrow import ipc
 from gedp.confidential.engines import Drawing, Drawn, part
 from gedp.confidential.engines.part import Part
 from gedp.noise.entropy import Entropy
-from gedp.passes import EMPTY, Batch, ByPlace, Key, Pass, Reads, Rewriting, nothing
+from gedp.passes import EMPTY, Batch, Key, PartialResults, Pass, Reads, Rewriting, nothing
 
 Records = Iterable[pa.RecordBatch]
 NDArray = npt.NDArray[Any]
@@ -197,7 +197,7 @@ def rewriting_rows(run: Rewriting, schema: pa.Schema) -> Task:
     return task
 
 
-def message(results: ByPlace) -> pa.RecordBatch:
+def message(results: PartialResults) -> pa.RecordBatch:
     """Results as they travel, in one row: the places where something was found, and a column for each array.
 
     As bytes they pass through Spark as they are. As rows, each number would be taken apart and put together again.
@@ -213,7 +213,7 @@ def message(results: ByPlace) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array([written.getvalue()], pa.binary())], [MESSAGE])
 
 
-def received(text: bytes, like: ByPlace) -> ByPlace:
+def received(text: bytes, like: PartialResults) -> PartialResults:
     """The results in a message, where `like` is what is found in no rows."""
     table = ipc.open_stream(text).read_all()
     places = table[PLACE].to_numpy()
@@ -224,10 +224,10 @@ def received(text: bytes, like: ByPlace) -> ByPlace:
             array[places] = table[f"{kind}{number}"].to_numpy()
         return arrays
 
-    return ByPlace(*(filled(kind, getattr(like, kind)) for kind in EMPTY))
+    return PartialResults(*(filled(kind, getattr(like, kind)) for kind in EMPTY))
 
 
-def _travelling(results: ByPlace) -> dict[tuple[str, int], NDArray]:
+def _travelling(results: PartialResults) -> dict[tuple[str, int], NDArray]:
     """The arrays of results by kind and number: their names may be anything."""
     return {(kind, number): array for kind in EMPTY for number, array in enumerate(getattr(results, kind).values())}
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gedp.microdata.in_step import InStep
+from gedp.microdata.barrier import BatchingBarrier
 
 
 class Squares:
@@ -22,14 +22,14 @@ class Squares:
         return [question**2 for question in questions]
 
 
-def ask_all(asked: Sequence[Sequence[int]], in_step: InStep[int, int]) -> list[list[int]]:
+def ask_all(asked: Sequence[Sequence[int]], barrier: BatchingBarrier[int, int]) -> list[list[int]]:
     """Every thread asks its questions one after the other; all are members before anybody asks."""
     ready = Barrier(len(asked))
 
     def answers(questions: Sequence[int]) -> list[int]:
-        with in_step.member():
+        with barrier.member():
             ready.wait(10)
-            return [in_step.ask(question) for question in questions]
+            return [barrier.ask(question) for question in questions]
 
     with ThreadPoolExecutor(len(asked)) as threads:
         return list(threads.map(answers, asked, timeout=30))
@@ -39,13 +39,13 @@ def ask_all(asked: Sequence[Sequence[int]], in_step: InStep[int, int]) -> list[l
 @settings(deadline=None)
 def test_everybody_gets_their_own_answer_in_as_few_rounds_as_the_longest_takes(asked: list[list[int]]) -> None:
     squares = Squares()
-    assert ask_all(asked, InStep(squares)) == [[question**2 for question in each] for each in asked]
+    assert ask_all(asked, BatchingBarrier(squares)) == [[question**2 for question in each] for each in asked]
     rounds = max(map(len, asked))
     assert squares.rounds == [sorted(each[turn] for each in asked if turn < len(each)) for turn in range(rounds)]
 
 
 def test_whoever_is_no_member_is_answered_at_once() -> None:
-    assert InStep(Squares()).ask(7) == 49
+    assert BatchingBarrier(Squares()).ask(7) == 49
 
 
 def test_an_error_is_everybodys_and_the_next_round_goes_on() -> None:
@@ -54,14 +54,14 @@ def test_an_error_is_everybodys_and_the_next_round_goes_on() -> None:
             raise ZeroDivisionError
         return [6 // question for question in questions]
 
-    in_step, ready = InStep[int, int](answer), Barrier(2)
+    barrier, ready = BatchingBarrier[int, int](answer), Barrier(2)
 
     def asking(first: int) -> int:
-        with in_step.member():
+        with barrier.member():
             ready.wait(10)
             with pytest.raises(ZeroDivisionError):
-                in_step.ask(first)
-            return in_step.ask(first + 1)
+                barrier.ask(first)
+            return barrier.ask(first + 1)
 
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(asking, [0, 1], timeout=30)) == [6, 3]
@@ -69,14 +69,14 @@ def test_an_error_is_everybodys_and_the_next_round_goes_on() -> None:
 
 def test_who_leaves_by_an_error_is_not_waited_for() -> None:
     squares = Squares()
-    in_step, ready = InStep(squares), Barrier(2)
+    barrier, ready = BatchingBarrier(squares), Barrier(2)
 
     def asking(question: int) -> int:
-        with in_step.member():
+        with barrier.member():
             ready.wait(10)
             if question < 0:
                 raise ValueError
-            return in_step.ask(question)
+            return barrier.ask(question)
 
     with ThreadPoolExecutor(2) as threads:
         failed, answered = threads.submit(asking, -1), threads.submit(asking, 3)

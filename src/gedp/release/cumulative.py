@@ -21,7 +21,7 @@ class DecisionMade:
 
 
 @dataclass(frozen=True)
-class Together:
+class CumulativePromise:
     """What the ledger says about all releases from the same data up to this one: the promise that holds for all."""
 
     releases: int
@@ -35,7 +35,7 @@ class Together:
         return period is None if self.series is None else period in self.series.of_period
 
 
-def together_content(together: Together) -> dict[str, Any]:
+def cumulative_content(together: CumulativePromise) -> dict[str, Any]:
     """What the ledger says about all releases, as JSON."""
     decisions = [{"date": d.date, "by": d.by, "reason": d.reason, "what": list(d.what)} for d in together.decisions]
     return {
@@ -47,8 +47,8 @@ def together_content(together: Together) -> dict[str, Any]:
     }
 
 
-def together_in(section: Section) -> Together:
-    """What `together_content` wrote, with what a series costs where it is one; faults are collected."""
+def read_cumulative(section: Section) -> CumulativePromise:
+    """What `cumulative_content` wrote, with what a series costs where it is one; faults are collected."""
     decisions = []
     if section.content.get("decisions"):
         for entry in section.tables("decisions"):
@@ -59,7 +59,9 @@ def together_in(section: Section) -> Together:
         section.has("decisions")
     attributes = texts(section.table("attributes"))
     series = series_in(section.table("series")) if "series" in section.content else None
-    together = Together(section.whole("releases", low=1), section.text("mu"), attributes, tuple(decisions), series)
+    together = CumulativePromise(
+        section.whole("releases", low=1), section.text("mu"), attributes, tuple(decisions), series
+    )
     section.finish()
     return together
 

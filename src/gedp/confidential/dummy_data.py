@@ -46,7 +46,7 @@ class _Column:
         finite = all(np.isfinite(protection.psi.at_zero) for protection in self.protections)
         return -FURTHEST if self.has_both_signs else int(not finite)
 
-    def made_up(self, place: int, rows: int) -> IntArray:
+    def dummy_data(self, place: int, rows: int) -> IntArray:
         """Up to a million units, small values as often as large ones; negative ones too if there are both signs."""
         even = (np.arange(1, rows + 1) * GOLDEN + place / 7) % 1.0
         least = max(self.lowest, 0)
@@ -97,20 +97,20 @@ def _measured(attribute: Attribute, units: IntArray) -> FloatArray:
 
 
 @dataclass(frozen=True, repr=False)
-class MadeUp:
+class DummyData:
     """A made-up table, and records that its establishments have in its neighbors, near and far."""
 
     columns: tuple[_Column, ...]
     units: tuple[IntArray, ...]
 
     @classmethod
-    def of(cls, attributes: Mapping[str, Attribute], rows: int) -> "MadeUp":
+    def of(cls, attributes: Mapping[str, Attribute], rows: int) -> "DummyData":
         """A table with so many rows."""
         by_column: dict[str, list[Attribute]] = {}
         for attribute in attributes.values():
             by_column.setdefault(attribute.column, []).append(attribute)
         columns = tuple(_Column(tuple(parts)) for parts in by_column.values())
-        return cls(columns, tuple(column.made_up(place, rows) for place, column in enumerate(columns)))
+        return cls(columns, tuple(column.dummy_data(place, rows) for place, column in enumerate(columns)))
 
     def table(self, row: int = 0, record: Sequence[int] | None = None) -> dict[str, IntArray]:
         """The attributes in whole units; one establishment may have another record."""

@@ -17,7 +17,7 @@ class _Round(Generic[Q, A]):
     answers: Future[Sequence[A]] = field(default_factory=Future)
 
 
-class InStep(Generic[Q, A]):
+class BatchingBarrier(Generic[Q, A]):
     """Waits until every member has a question. Whoever asks last finds the answers for all."""
 
     def __init__(self, answer: Callable[[Sequence[Q]], Sequence[A]]) -> None:

@@ -11,7 +11,7 @@ from gedp.arrays import CodeArray, FloatArray, IntArray
 from gedp.confidential.engines import Drawing, Drawn, Mapped, OrderedRows, RowWriter, Second
 from gedp.errors import TableChangedError
 from gedp.noise.entropy import Entropy
-from gedp.passes import Batch, ByPlace, Pass, Reads, Reducible, nothing
+from gedp.passes import Batch, PartialResults, Pass, Reads, Reducible, nothing
 from gedp.passes.in_memory import NumbersInMemory
 
 
@@ -19,17 +19,17 @@ def draw_in_order(
     rows: OrderedRows,
     first: Drawing,
     of_rows: Pass,
-    then: Callable[[Reducible, ByPlace], Second],
+    then: Callable[[Reducible, PartialResults], Second],
     entropy: Entropy,
     writer: RowWriter,
     progress: tuple[Callable[[int], None], Callable[[int], None]],
     mapped: Mapped = map,
-) -> ByPlace:
-    """As `Engine.draw_twice`. The values must come as in the first pass, in its order."""
+) -> PartialResults:
+    """As `Engine.draw_two_pass`. The values must come as in the first pass, in its order."""
     seen, again = _Seen(), _Seen()
     kept, result = _Kept(), nothing(of_rows)
 
-    def drawn_first(batch: Batch) -> tuple[Batch, Drawn, ByPlace]:
+    def drawn_first(batch: Batch) -> tuple[Batch, Drawn, PartialResults]:
         return batch, first(batch, entropy), of_rows(batch)
 
     for batch, drawn, found in mapped(drawn_first, _batches(rows, first.reads | of_rows.reads)):
@@ -51,7 +51,7 @@ def draw_in_order(
             start += batch.rows
             yield _beside(batch, {name: column[here] for name, column in answered.columns.items()})
 
-    def drawn_second(batch: Batch) -> tuple[Batch, Drawn, ByPlace]:
+    def drawn_second(batch: Batch) -> tuple[Batch, Drawn, PartialResults]:
         return batch, drawing(batch, entropy), of_second(batch)
 
     for batch, drawn, found in mapped(drawn_second, with_first()):
