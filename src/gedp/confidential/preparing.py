@@ -45,7 +45,7 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
-    cells = find_cells(table, spec.queries, spec.class_queries, spec.combination_queries)
+    cells = find_cells(table, spec.queries, spec.class_queries, spec.combination_queries, spec.policy.unit)
     measures = measures_of(spec, cells)
     for measure in measures:
         _require_noise_and_room(measure)

@@ -10,6 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, CodeArray, IntArray, label_codes
@@ -17,6 +19,7 @@ from gedp.confidential.engines import ColumnCounts, Engine
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError
+from gedp.individual.units import UnitCells, unit_cells
 from gedp.passes.lookup import Lookup, make_lookup, numbered
 from gedp.policy import Attribute, ClassQuery, CombinationQuery, Data, Grouper, Query, Spec
 from gedp.policy.model import JOINT
@@ -60,12 +63,16 @@ class Groups:
 
 @dataclass(frozen=True, repr=False)
 class FinestCells:
-    """The finest cells of a workload: how many rows each has, which is public, and how to find the cell of a row."""
+    """The finest cells of a workload: how many rows each has, which is public, and how to find the cell of a row.
+
+    Where units of several records are protected, the records of each have cells of their own.
+    """
 
     counts: IntArray
     lookup: Lookup
     codes: Mapping[str, CodeArray]  # for each grouping key, its code in every cell
     labels: Mapping[str, list[str]]
+    units: UnitCells | None = None  # None where every record is protected by itself
 
     @property
     def count(self) -> int:
@@ -178,14 +185,20 @@ def find_cells(
     queries: Sequence[Query],
     by_class: Sequence[ClassQuery] = (),
     combined: Sequence[CombinationQuery] = (),
+    unit: str | None = None,
 ) -> FinestCells:
-    """The finest cells of the workload, from the combinations of public columns that occur."""
+    """The finest cells of the workload, from the combinations of public columns that occur.
+
+    `unit` is the column of protected units. Only those with several records have cells of their own.
+    """
     keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
     others = (*(query.public for query in by_class), *(query.by for query in combined))
     keys = list(dict.fromkeys([*keys, *(key for by in others for key in by)]))
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
     used = list(dict.fromkeys(columns.values()))
-    values, rows = table.engine.combinations(used)
+    several = [] if unit is None else table.engine.repeated(unit)
+    listed = {unit: several} if unit is not None and several and unit not in used else {}
+    values, rows = table.engine.combinations([*used, *listed], listed)
     texts, combinations = {}, {}
     for column in used:
         texts[column], combinations[column] = label_codes(values[column])
@@ -194,11 +207,31 @@ def find_cells(
         groups = table.lookups[key][1] if key in table.lookups else None
         labels[key], of_text = label_codes([groups[text] for text in texts[column]] if groups else texts[column])
         codes[key] = of_text[combinations[column]]
-    first, cell_of = numbered(list(codes.values()), [len(labels[key]) for key in keys], len(rows))
+    by_key, sizes = list(codes.values()), [len(labels[key]) for key in keys]
+    if unit is None or not several:
+        first, cell_of = numbered(by_key, sizes, len(rows))
+    else:
+        of_unit = _codes_among(several, values[unit])
+        first, cell_of = numbered([*by_key, of_unit], [*sizes, len(several) + 1], len(rows))
     counts = np.zeros(len(first), dtype=np.int64)
     np.add.at(counts, cell_of, rows)
-    lookup = make_lookup(texts, combinations, cell_of, len(counts))
-    return FinestCells(counts, lookup, {key: code[first] for key, code in codes.items()}, labels)
+    codes = {key: code[first] for key, code in codes.items()}
+    units: UnitCells | None = None
+    if unit is not None and several:
+        own = of_unit[first]
+        base = numbered(list(codes.values()), sizes, len(first))[1]
+        units = unit_cells(base, np.where(own < len(several), own, -1), counts)
+        if listed:  # no query groups by units, so that those of one record need no code of their own
+            texts[unit], combinations[unit] = several, of_unit
+    lookup = make_lookup(texts, combinations, cell_of, len(counts), unit if listed else None)
+    return FinestCells(counts, lookup, codes, labels, units)
+
+
+def _codes_among(several: Sequence[str], values: Sequence[str]) -> CodeArray:
+    """The position of every text in a sorted list; that after the last where it is not in it."""
+    listed = pa.array(several, pa.string())
+    found = pa.compute.index_in(pa.array(values, pa.string()), value_set=listed).fill_null(len(several))
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
 def _id(data: Data) -> list[str]:

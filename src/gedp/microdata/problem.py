@@ -182,9 +182,12 @@ def _second_answers(
         precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
         prices.append(GroupPrice(group.query, group.of_cell[problem.cells.of_row], group.by_psi, precision))
     prices.sort(key=lambda price: len(price.precision))
+    units, members = public_rows.units()
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
-    return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, prices)
+    first_sigma = sigma if members is None else sigma * np.sqrt(members)
+    drawn = omega, first_sigma, second, second_sigma
+    return SecondAnswers(attribute, *drawn, rest, chosen.tau, least, prices, units)
 
 
 def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:

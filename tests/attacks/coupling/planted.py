@@ -165,7 +165,7 @@ def _second_answer_unpaid() -> Iterator[None]:
         return plan.varied.sigma(np.full(len(omega), plan.first.terms.pool))
 
     def bills(plan: PlannedRows, cells: Any, omega: Any) -> Any:
-        return plan.drawn.paid(cells, plan.bounds(omega, For.CHARGING).sensitivity)
+        return plan.drawn.paid(cells, plan.bounds(cells, omega, For.CHARGING).sensitivity)
 
     with patch.object(PlannedRows, "second_sigma", sigma), patch.object(PlannedRows, "charges", bills):
         yield
