@@ -95,6 +95,18 @@ class FirstAnswers:
         sums = (np.add.reduceat(each, self._starts) for each in (reach, expected))
         return with_units(rows.where(self.units.alone[self.cell]), self.units, *sums)
 
+    def by_record(self, of_rows: FloatArray) -> FloatArray:
+        """Numbers of `rows` for every establishment, in the order of the answers."""
+        if self.units is None:
+            return of_rows
+        alone, parts = self.units.alone[self.cell], self.units.shared
+        order = np.argsort(np.concatenate([self.units.base[self.cell[alone]], self.units.base[parts]]), kind="stable")
+        in_turn, by_cell, found = np.empty(len(order)), np.empty(len(self.units.base)), np.empty(len(self.cell))
+        in_turn[order] = of_rows
+        by_cell[parts] = in_turn[alone.sum() :]
+        found[alone], found[~alone] = in_turn[: alone.sum()], by_cell[self.cell[~alone]]
+        return found
+
     def widest(self, of: OfAnswer) -> FloatArray:
         """The largest in every cell."""
         widest: FloatArray = np.maximum.reduceat(of(self.omega, self._members), self._starts)

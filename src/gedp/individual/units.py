@@ -108,7 +108,8 @@ class UnitParts:
 
     def groups(self, of_cell: CodeArray) -> FloatArray:
         """In how many groups the unit of every part has records."""
-        return np.bincount(_UnitGroups(self, of_cell).unit, minlength=self.units)[self.unit].astype(np.float64)
+        groups: FloatArray = np.bincount(_UnitGroups(self, of_cell).unit).astype(np.float64)[self.unit]
+        return groups
 
     def shifted(self, of_cell: CodeArray, shifts: FloatArray) -> FloatArray:
         """What every unit pays where its parts shift the noise of their groups by so much, in standard deviations."""
@@ -118,7 +119,8 @@ class UnitParts:
     def in_group(self, of_cell: CodeArray, values: FloatArray) -> FloatArray:
         """For every part, the sum over all parts of its unit in the same group."""
         groups = _UnitGroups(self, of_cell)
-        return groups.total(values)[groups.of_part]
+        found: FloatArray = groups.total(values)[groups.of_part]
+        return found
 
     @property
     def units(self) -> int:
