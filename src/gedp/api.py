@@ -108,7 +108,7 @@ class Release(ReleaseFolder):
 
     def __repr__(self) -> str:
         manifest = self.manifest
-        queries = ", ".join(query.name for query in (*self.spec.queries, *self.spec.other_queries))
+        queries = ", ".join(query.name for query in self.spec.queries)
         warning = ", NOT PROTECTED: seeded" if manifest.is_seeded else ""
         return f"Release({self.name}: {queries}; mu = {manifest.prices.total.mu:.6g}{warning})"
 

@@ -75,7 +75,7 @@ def test_a_release_states_its_combinations(tmp_path: Path) -> None:
     gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1)
     release = read_release(tmp_path / "out")
     combined, costs = release.manifest.answered[-2:]
-    assert (combined.query, combined.groups, costs.groups) == (SPEC.combination_queries[0], 3, 9)
+    assert (combined.query, combined.groups, costs.groups) == (SPEC.queries[-2], 3, 9)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 8
     assert "cost" in (tmp_path / "out" / "tables" / "costs.csv").read_text()
     with pytest.raises(FaultsError, match="'nobody' is not in this release"):

@@ -125,7 +125,7 @@ def drawn_about(world: World, records: Sequence[Record], spec: Spec | None = Non
     with recorded() as found:
         draw_answers(prepared_about(world, records, spec), cast(Any, writer), SeededEntropy(1), ZETA)
     answers = writer.answers["classes"].to_pandas()
-    own = {asked: answers[answers["attribute"] == asked] for asked in spec.class_queries[0].asked}
+    own = {asked: answers[answers["attribute"] == asked] for asked in spec.by_classes[0].asked}
     certain = {asked: rows["estimate"][rows["variance"] == 0].to_list() for asked, rows in own.items()}
     noisy = [asked for asked, rows in own.items() if (rows["variance"] > 0).any()]
     drawn = dict(zip(noisy, found[len(found) - len(noisy) :], strict=True))  # after what other queries drew
@@ -167,7 +167,7 @@ def largest_moves(
     steps = steps_between(records, spec.policy.attributes)
     tables = [[*others[:row], record, *others[row:]] for record in records]
     drawn = [drawn_about(world, table, spec) for table in tables]
-    query = spec.class_queries[0]
+    query = spec.by_classes[0]
     most = dict.fromkeys(query.asked, Fraction(0))
     for place, other in combinations(range(len(records)), 2):
         for asked, mu in query.mu.items():

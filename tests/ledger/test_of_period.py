@@ -25,7 +25,7 @@ from gedp.ledger.judging import judge
 from gedp.ledger.state import LedgerState, RecordedRelease
 from gedp.ledger.statement import statement
 from gedp.periods import Period
-from gedp.policy import pools, set_aside
+from gedp.policy import COUNT, pools, set_aside
 from tests.helpers.builder import JOBS, without_price
 from tests.helpers.ledgers import EMP, MANIFEST, SPEC, bodies, price_list, rewrite_all
 
@@ -173,18 +173,12 @@ def answers(spec: gedp.Spec) -> Iterable[tuple[set[str], Fraction]]:
     parts = {"sum": {"a", "b"}, "gap": {"b", "c"}}
     if spec.is_individual:
         yield from (({name}, pool.mu_squared) for name, pool in pools(spec).items())
-        for query in spec.class_queries:
-            for name, by_attribute in set_aside(query, spec).items():
-                yield from (({"a", "b"} if name == "b" else {"a"}, part.mu_squared) for part in by_attribute.values())
-        for combined in spec.combination_queries:
-            for name, by_attribute in set_aside(combined, spec).items():
-                yield from ((parts[name], part.mu_squared) for part in by_attribute.values())
-        return
-    yield from (({name}, Fraction(mu) ** 2) for query in spec.queries for name, mu in query.mu.items())
-    for query in spec.class_queries:
-        yield from (({"a", "b"} if name == "b" else {"a"}, Fraction(mu) ** 2) for name, mu in query.mu.items())
-    for combined in spec.combination_queries:
-        yield from ((parts[name], Fraction(mu) ** 2) for name, mu in combined.mu.items())
+    for query in spec.queries:
+        by_class = {"b": {"a", "b"}, "a": {"a"}, COUNT: {"a"}} if query.classes else {}
+        columns = {name: by_class.get(name) or parts.get(name) or {name} for name in query.asked}
+        yield from ((columns[name], Fraction(mu) ** 2) for name, mu in query.mu.items())
+        for name, by_attribute in set_aside(query, spec).items() if spec.is_individual else ():
+            yield from ((columns[name], part.mu_squared) for part in by_attribute.values())
 
 
 Answers = list[tuple[set[int], Fraction]]

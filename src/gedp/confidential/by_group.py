@@ -13,7 +13,7 @@ import numpy as np
 from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.confidential.addends import Addend, ClassSum
 from gedp.confidential.answers import AnswerWriter
-from gedp.confidential.measures import Measure, MeasureTotals, by_entry, class_intervals, units_of
+from gedp.confidential.measures import MeasuredQuery, MeasureTotals, by_entry, class_intervals, units_of
 from gedp.confidential.mechanisms import PsiMechanism, upper_bounds
 from gedp.confidential.preparing import Prepared
 from gedp.confidential.tally import ROWS, CellSums, CellTally
@@ -26,7 +26,7 @@ from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, Joined, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.policy.model import PSI_SUFFIX
-from gedp.release.answered import AnyAnswered
+from gedp.release.answered import Answered
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,7 +51,7 @@ class GroupRule:
         drawn: Mapping[str, PartialResults],
         writer: AnswerWriter,
         entropy: Entropy,
-    ) -> list[AnyAnswered]:
+    ) -> list[Answered]:
         """Every measure: limits from the identity answers, one more pass over the rows, then noise."""
         if not self.prepared.measures:
             return []
@@ -79,7 +79,7 @@ class GroupRule:
             raise TableChangedError
         return found
 
-    def _limits(self, measure: Measure, tallies: Mapping[str, CellTally], drawn: PartialResults) -> "GroupLimits":
+    def _limits(self, measure: MeasuredQuery, tallies: Mapping[str, CellTally], drawn: PartialResults) -> "GroupLimits":
         """Possible classes, bounds and reaches of every entry, from public identity answers alone."""
         groups, intervals = measure.groups, self._intervals(measure)
         lowest = {name: -max_by(groups.of_cell, -tallies[name].lowest, groups.count) for name in intervals}
@@ -106,7 +106,7 @@ class GroupRule:
 
     def _upper(
         self,
-        measure: Measure,
+        measure: MeasuredQuery,
         addend: Addend,
         tallies: Mapping[str, CellTally],
         drawn: PartialResults,
@@ -124,7 +124,7 @@ class GroupRule:
             upper[name] = in_units(attribute, found)
         return upper
 
-    def _intervals(self, measure: Measure) -> dict[str, ClassInterval]:
+    def _intervals(self, measure: MeasuredQuery) -> dict[str, ClassInterval]:
         return class_intervals(measure.table, self.identity, self.prepared.cells.rows, self.zeta)
 
 
@@ -132,7 +132,7 @@ class GroupRule:
 class GroupLimits:
     """What follows from the identity answers for one measure: all that its noise depends on."""
 
-    measure: Measure
+    measure: MeasuredQuery
     of_group: Possible
     of_entry: Mapping[str, Mapping[str, IntArray]]  # bounds, by what is added up and by attribute
     reach: Mapping[str, FloatArray]  # by entry, for everything that is added up
@@ -152,7 +152,7 @@ class Extremes:
     """The pass over identity answers that finds the extremes of ω among those who can be in an entry."""
 
     cells: Lookup
-    measure: Measure
+    measure: MeasuredQuery
     intervals: Mapping[str, ClassInterval]  # by attribute
 
     @property

@@ -13,7 +13,7 @@ import numpy as np
 from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.confidential.addends import Addend, Limits
 from gedp.confidential.individual_rows import CHARGED, PlannedRows
-from gedp.confidential.measures import Measure, by_entry
+from gedp.confidential.measures import MeasuredQuery, by_entry
 from gedp.individual.bounds import For
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.classes import ClassInterval, Possible
@@ -27,7 +27,7 @@ class RowLimits:
     """How rows are read for one measure, from their first answers."""
 
     cells: Lookup
-    measure: Measure
+    measure: MeasuredQuery
     intervals: Mapping[str, ClassInterval]  # by attribute
     planned: Mapping[str, PlannedRows]  # by attribute; they have the bounds
 

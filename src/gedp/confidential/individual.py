@@ -18,7 +18,7 @@ from gedp.confidential.engines import Second
 from gedp.confidential.group_sums import SumNoise
 from gedp.confidential.individual_rows import CHARGED, CLIPPED, Charges, OwnClipping, PlannedRows
 from gedp.confidential.job import Described, Job
-from gedp.confidential.measures import Measure, MeasureTotals, class_intervals, units_of
+from gedp.confidential.measures import MeasuredQuery, MeasureTotals, class_intervals, units_of
 from gedp.confidential.mechanisms import BITS
 from gedp.confidential.pools import AttributePool
 from gedp.confidential.tally import CellSums
@@ -34,7 +34,7 @@ from gedp.planning.choice import Choice, choose, set_aside
 from gedp.policy import whole_pools
 from gedp.policy.model import PSI_SUFFIX
 from gedp.release import Individual
-from gedp.release.answered import AnyAnswered, AttributeNoise
+from gedp.release.answered import Answered, AttributeNoise
 
 PLANNERS = 2  # attributes planned at a time
 
@@ -84,7 +84,7 @@ class IndividualJob(Job):
         individual = {name: self._with_set_aside(name, plans[name].described, measured) for name in sums}
         return Described([*answered, *of_measures], individual=individual)
 
-    def _limits(self, measure: Measure, planned: Mapping[str, PlannedRows]) -> RowLimits:
+    def _limits(self, measure: MeasuredQuery, planned: Mapping[str, PlannedRows]) -> RowLimits:
         """What the first answers make of a measure."""
         firsts = {name: pool.first for name, pool in self.pools.items()}
         intervals = class_intervals(measure.table, firsts, self.cells.rows, self.zeta)
@@ -152,7 +152,7 @@ class IndividualJob(Job):
 
     def _importance(self, name: str) -> dict[str, float]:
         """Of the tables of an attribute."""
-        return {query.name: float(query.importance[name]) for query in self.tables if name in query.importance}
+        return {query.name: float(query.importance[name]) for query in self.spec.group_sums if name in query.importance}
 
     def _choose(self, answers: CondensedAnswers) -> Choice:
         name = answers.each.attribute.name
@@ -162,10 +162,10 @@ class IndividualJob(Job):
         tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau, self.prepared.shares.get(name))
 
-    def _identity_answered(self) -> AnyAnswered:
-        query = next(query for query in self.spec.queries if query.is_identity)
+    def _identity_answered(self) -> Answered:
+        (query,) = self.spec.identities
         noise = {name: AttributeNoise(self.pools[name].first.sigma) for name in query.attributes}
-        return AnyAnswered(query, self.cells.rows, noise)
+        return Answered(query, self.cells.rows, noise)
 
 
 @dataclass(frozen=True, repr=False)

@@ -62,7 +62,7 @@ def answer(
         write_maps(prepared.table, writer)
         for codes in code_lists.values():
             writer.write_code_list(codes)
-        if any(query.is_identity for query in spec.queries):
+        if spec.identities:
             require_space(writer.folder, _bytes_of_rows(prepared))
             engine.require_place(writer)
         request = Request.of(spec, seeded=entropy.kind != "system")

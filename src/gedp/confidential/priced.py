@@ -21,7 +21,7 @@ from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.neighbors.estimates import psi_variance
 from gedp.passes import Joined, Key, PartialResults
 from gedp.policy import Query
-from gedp.release.answered import AnyAnswered, AttributeNoise
+from gedp.release.answered import Answered, AttributeNoise
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,12 +32,7 @@ class PricedJob(Job):
     def identity(self) -> dict[str, PsiMechanism]:
         """The mechanisms of identity answers, by attribute."""
         mechanisms = self.prepared.mechanisms
-        return {
-            name: mechanisms[query.name, name]
-            for query in self.spec.queries
-            if query.is_identity
-            for name in query.attributes
-        }
+        return {name: mechanisms[query.name, name] for query in self.spec.identities for name in query.asked}
 
     @cached_property
     def rule(self) -> GroupRule:
@@ -70,11 +65,11 @@ class PricedJob(Job):
         self.require_same(rows)
         return {name: CellTally.of(name, rows, drawn) for name in self.spec.concerned}, by_class
 
-    def _answer_groups(self, tallies: Mapping[str, CellTally]) -> list[AnyAnswered]:
+    def _answer_groups(self, tallies: Mapping[str, CellTally]) -> list[Answered]:
         """Every query but the identity: choose, clip, draw, write."""
         plans = {
             (query.name, name): self._plan(query, name, tallies[name])
-            for query in self.tables
+            for query in self.spec.group_sums
             for name in query.attributes
         }
         excess = self._excess(plans, tallies)
@@ -123,19 +118,18 @@ class PricedJob(Job):
     def _noise(self, asked: tuple[str, str], plan: "_Plan") -> SumNoise:
         """The noise of every group, as it will be drawn."""
         mechanism, (query, name) = self.prepared.mechanisms[asked], asked
-        mu = next(exact(each.mu[name]) for each in self.tables if each.name == query)
+        mu = next(exact(each.mu[name]) for each in self.spec.group_sums if each.name == query)
         grid = None
         if plan.bounds is not None and plan.clip.any():
             grid = pnc_grid(plan.bounds.sensitivity[plan.clip], mu)
         return SumNoise(~plan.clip, mechanism.answer, grid, mechanism.sigma)
 
-    def _identity_answered(self) -> list[AnyAnswered]:
+    def _identity_answered(self) -> list[Answered]:
         return [
-            AnyAnswered(
+            Answered(
                 query, self.cells.rows, {name: AttributeNoise(self.identity[name].sigma) for name in query.attributes}
             )
-            for query in self.spec.queries
-            if query.is_identity
+            for query in self.spec.identities
         ]
 
 

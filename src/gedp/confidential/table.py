@@ -18,7 +18,7 @@ from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError
 from gedp.passes.lookup import Lookup, make_lookup, numbered
-from gedp.policy import Attribute, ClassQuery, CombinationQuery, Data, Grouper, Query, Spec
+from gedp.policy import Attribute, Data, Grouper, Query, Spec
 from gedp.policy.model import JOINT
 from gedp.policy.places import Path as Place
 from gedp.policy.places import line_of
@@ -173,16 +173,9 @@ def _not_nested(
 
 
 @sealed
-def find_cells(
-    table: ConfidentialTable,
-    queries: Sequence[Query],
-    by_class: Sequence[ClassQuery] = (),
-    combined: Sequence[CombinationQuery] = (),
-) -> FinestCells:
-    """The finest cells of the workload, from the combinations of public columns that occur."""
-    keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
-    others = (*(query.public for query in by_class), *(query.by for query in combined))
-    keys = list(dict.fromkeys([*keys, *(key for by in others for key in by)]))
+def find_cells(table: ConfidentialTable, tables: Sequence[Query]) -> FinestCells:
+    """The finest cells of the tables that are asked for, from the combinations of public columns that occur."""
+    keys = list(dict.fromkeys(key for query in tables for key in query.public))
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
     used = list(dict.fromkeys(columns.values()))
     values, rows = table.engine.combinations(used)

@@ -16,13 +16,13 @@ def alike(spec: Spec, sizes: Mapping[str, Sizes]) -> tuple[tuple[str, ...], ...]
     found: dict[object, list[list[str]]] = {}
     for name in spec.asked:
         attribute = replace(spec.policy.attributes[name], name="", part=None)
-        asked = (
-            *((query.name, query.mu.get(name), query.importance.get(name)) for query in spec.queries),
-            *(
-                (query.name, query.mu.get(name), query.importance.get(name), name in query.classed(spec.classes))
-                for query in spec.class_queries
-            ),
-            *(query.name for query in spec.combination_queries if name in query.parts(spec.combinations)),
+        asked = tuple(
+            (
+                query.numbers.get(name),
+                name in query.attributes,
+                any(name == each.attribute for each in query.classes.values()),
+            )
+            for query in spec.queries
         )
         groups = found.setdefault((attribute, pooled.get(name), asked), [])
         group = next((group for group in groups if sizes[group[0]].are(sizes[name])), None)

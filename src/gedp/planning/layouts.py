@@ -57,7 +57,7 @@ def layouts(plan: Plan, words: Words = AS_WRITTEN) -> Iterator[PlanTable]:
         for each in plan.tables
         if each.attribute in headings
     ]
-    yield _errors(tables, has_classes=bool(plan.spec.class_queries))
+    yield _errors(tables, has_classes=bool(plan.spec.by_classes))
     for attribute, heading in headings.items():
         yield _by_size(heading, [(names, each) for names, each in tables if each.attribute == attribute])
     if any(each.others_without for _, each in tables):

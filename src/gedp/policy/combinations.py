@@ -1,8 +1,7 @@
-"""Linear combinations of confidential attributes, such as profit = revenue - cost, and queries that ask for them."""
+"""Linear combinations of confidential attributes, such as profit = revenue - cost."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from decimal import Decimal
+from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -43,39 +42,6 @@ class Combination:
         whole = {name: int(part * denominator) for name, part in parts.items()}
         shared = gcd(*whole.values())
         return Weights(Fraction(shared, denominator), {name: number // shared for name, number in whole.items()})
-
-
-@dataclass(frozen=True)
-class CombinationQuery:
-    """Combinations of attributes by public groups, each measured as one number.
-
-    It is no `Query`, so that whatever takes sums of attributes cannot meet one by accident. As a `Query`, it has a
-    price or an importance for every combination that it asks for.
-    """
-
-    name: str
-    by: tuple[str, ...]
-    mu: Mapping[str, Decimal] = field(default_factory=dict)
-    importance: Mapping[str, Decimal] = field(default_factory=dict)
-    title: str | None = None  # what people call its table
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        """The names of the combinations that it asks for."""
-        return tuple(self.mu or self.importance)
-
-    @property
-    def is_individual(self) -> bool:
-        """Whether it has no price of its own, but is paid for by individual accounting."""
-        return not self.mu
-
-    def parts(self, combinations: Mapping[str, Combination]) -> dict[str, list[str]]:
-        """The attributes that its answers depend on, each with the combinations that it is a part of."""
-        found: dict[str, list[str]] = {}
-        for asked in (asked for asked in self.asked if asked in combinations):
-            for name in combinations[asked].coefficients:
-                found.setdefault(name, []).append(asked)
-        return found
 
 
 def read_combinations(

@@ -152,7 +152,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
     surplus = int((places < 0).sum())
     if surplus or rows != released:
         raise _others(public_rows, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
-    for query in public_rows.spec.queries:
+    for query in public_rows.spec.group_sums:
         groups = public_rows.cells(query.by)
         empty = int((np.bincount(groups.of_row[places], minlength=groups.count) == 0).sum())
         if empty:
@@ -163,7 +163,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
 
 def _columns_of_keys(public_rows: PublicRows, table: ConfidentialTable) -> list[str]:
     """The public columns behind the keys of rows that are cells."""
-    keys = [key for query in public_rows.spec.queries for key in query.by]
+    keys = [key for query in public_rows.spec.group_sums for key in query.by]
     return list(dict.fromkeys(table.lookups[key][0] if key in table.lookups else key for key in keys))
 
 
