@@ -121,7 +121,7 @@ def test_coefficients_that_no_grid_carries_are_refused_before_anything_is_spent(
 
 def test_combinations_that_no_grid_carries_are_cut_down_by_the_bounds_of_the_crowd() -> None:
     """Charges and plans hold for what is cut off only if all three are cut down by bounds that are in order too."""
-    weights = SPEC.combinations["cost"].weights({"wage": Fraction(1, 100), "emp": Fraction(1)})
+    weights = SPEC.queries[-1].measures["cost"].whole_weights({"wage": Fraction(1, 100), "emp": Fraction(1)})
     addend = CombinedSum("cost", Fraction(1, 10**6), weights, SPEC.policy.attributes, 60)
     upper = {name: np.array([1e11]) for name in ("wage", "emp")}
     crowd = {name: 2 * each for name, each in upper.items()}

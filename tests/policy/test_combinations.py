@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
-from gedp.policy import Combination, parse_spec, pools, price, set_aside, whole_pools, write_spec
+from gedp.policy import Measure, parse_spec, pools, price, set_aside, whole_pools, write_spec
 
 SPEC = """
 [data]
@@ -91,7 +91,7 @@ def test_weights_are_whole_and_give_the_combination_exactly(
 ) -> None:
     named = {f"a{place}": coefficient for place, coefficient in enumerate(coefficients)}
     units = dict.fromkeys(named, unit)
-    weights = Combination("c", "", named).weights(units)
+    weights = Measure("c", named, ()).whole_weights(units)
     combined = sum(weight * amount for weight, amount in zip(weights.of.values(), amounts, strict=False))
     truth = sum(c * unit * amount for c, amount in zip(coefficients, amounts, strict=False))
     assert weights.unit * combined == truth

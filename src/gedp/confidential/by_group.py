@@ -42,7 +42,7 @@ class GroupRule:
         return {
             measure.query.name: Extremes(self.prepared.cells.lookup, measure, self._intervals(measure))
             for measure in self.prepared.measures
-            if measure.classed and measure.summed
+            if measure.query.classed and measure.query.summed
         }
 
     def answer(
@@ -67,9 +67,9 @@ class GroupRule:
     def _totals(self, limits: Sequence["GroupLimits"], tallies: Mapping[str, CellTally]) -> list[PartialResults]:
         """What the rows come to; refused if they are not those of which the first pass saw the sums."""
         lookup = self.prepared.cells.lookup
-        names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.attributes)
+        names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.query.attributes)
         of_measures = [
-            MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.attributes)) for each in limits
+            MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.query.attributes)) for each in limits
         ]
         passes = Joined([CellSums(lookup, units_of(self.prepared.spec, names)), *of_measures])
         again, *found = passes.split(self.prepared.table.engine.reduce(passes))
@@ -172,13 +172,13 @@ class Extremes:
             return by_entry(max_by(group[where], values[where], groups.count) for where in inside)
 
         return PartialResults(
-            highest={name: highest(omega[name]) for name in measure.summed},
-            lowest={name: -highest(-omega[name]) for name in measure.summed},
+            highest={name: highest(omega[name]) for name in measure.query.summed},
+            lowest={name: -highest(-omega[name]) for name in measure.query.summed},
         )
 
     @property
     def _names(self) -> list[str]:
-        return list(dict.fromkeys((*self.measure.summed, *self.intervals)))
+        return list(dict.fromkeys((*self.measure.query.summed, *self.intervals)))
 
 
 def drawn_bounds(identity: PsiMechanism, drawn: PartialResults, name: str, entries: slice, tau: float) -> FloatArray:

@@ -34,7 +34,7 @@ class RowLimits:
     @property
     def columns(self) -> tuple[str, ...]:
         """The first answers about sums and classes."""
-        return tuple(f"{name}{PSI_SUFFIX}" for name in self.measure.attributes)
+        return tuple(f"{name}{PSI_SUFFIX}" for name in self.measure.query.attributes)
 
     def possible(self, batch: Batch, group: CodeArray) -> Possible:
         """The classes that each of these rows can be counted in."""
@@ -60,7 +60,7 @@ class RowLimits:
         return (addend.limits(upper, possible, each, crowd) for each in self.combinations)
 
     def _possible(self, batch: Batch, use: For) -> Possible:
-        omega = {name: _omega(batch, name) for name in self.measure.classed}
+        omega = {name: _omega(batch, name) for name in self.measure.query.classed}
         return self.measure.table.possible(self.intervals, omega, omega, batch.rows, use)
 
     def _upper(self, addend: Addend, batch: Batch, use: For) -> dict[str, FloatArray]:

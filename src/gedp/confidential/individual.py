@@ -94,7 +94,8 @@ class IndividualJob(Job):
         """Everything that is added up of values cut off at bounds of their own."""
         lookup = self.cells.lookup
         of_measures = [
-            MeasureTotals(lookup, each.limits, units_of(self.spec, each.limits.measure.attributes)) for each in measured
+            MeasureTotals(lookup, each.limits, units_of(self.spec, each.limits.measure.query.attributes))
+            for each in measured
         ]
         return Joined([OwnClipping(lookup, units_of(self.spec, self.spec.asked), planned), *of_measures])
 

@@ -59,21 +59,6 @@ class MeasuredQuery:
         """Every combination of classes in every public group."""
         return self.groups.count * self.table.combinations
 
-    @property
-    def summed(self) -> tuple[str, ...]:
-        """The attributes whose values are added up."""
-        return tuple(dict.fromkeys(name for addend in self.addends for name in addend.attributes))
-
-    @property
-    def classed(self) -> tuple[str, ...]:
-        """The attributes that decide about classes."""
-        return tuple(dict.fromkeys(each.attribute for each in self.table.classes))
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """All that its entries depend on."""
-        return tuple(dict.fromkeys((*self.summed, *self.classed)))
-
     def write(
         self,
         totals: PartialResults,
@@ -162,17 +147,17 @@ def measures_of(spec: Spec, cells: FinestCells) -> list[MeasuredQuery]:
 
 def _measured(spec: Spec, query: Query, cells: FinestCells) -> MeasuredQuery:
     table, prices = class_table(query.classes, spec.policy.attributes), _prices(spec, query)
-    addends = (_addend(spec, query, each, prices[each.name], table, cells) for each in query.measures.values())
+    addends = (_addend(spec, each, prices[each.name], table, cells) for each in query.measures.values())
     return MeasuredQuery(query, table, cells.groups(query.public), tuple(addends), _parts(spec, query))
 
 
-def _addend(spec: Spec, query: Query, measure: Measure, mu: Fraction, table: ClassTable, cells: FinestCells) -> Addend:
+def _addend(spec: Spec, measure: Measure, mu: Fraction, table: ClassTable, cells: FinestCells) -> Addend:
     name, attributes = measure.name, spec.policy.attributes
     if not measure.weights:
         return Count(name, mu, table)
     if measure.classes:
         return ClassSum(name, mu, table, attributes[name])
-    weights = query.combinations[name].weights(units_of(spec, measure.weights))
+    weights = measure.whole_weights(units_of(spec, measure.weights))
     return CombinedSum(name, mu, weights, attributes, cells.rows)
 
 

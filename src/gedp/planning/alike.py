@@ -17,12 +17,7 @@ def alike(spec: Spec, sizes: Mapping[str, Sizes]) -> tuple[tuple[str, ...], ...]
     for name in spec.asked:
         attribute = replace(spec.policy.attributes[name], name="", part=None)
         asked = tuple(
-            (
-                query.numbers.get(name),
-                name in query.attributes,
-                any(name == each.attribute for each in query.classes.values()),
-            )
-            for query in spec.queries
+            (query.numbers.get(name), name in query.attributes, name in query.classed) for query in spec.queries
         )
         groups = found.setdefault((attribute, pooled.get(name), asked), [])
         group = next((group for group in groups if sizes[group[0]].are(sizes[name])), None)

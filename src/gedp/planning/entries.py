@@ -101,14 +101,14 @@ class Entries:
 
     def _of_combinations(self, query: Query) -> Iterator[tuple[str, FloatArray]]:
         groups = self._groups(query.by)
-        for asked, combination in query.combinations.items():
-            attributes = {name: self._attribute(name) for name in combination.coefficients}
-            weights = combination.weights({name: Fraction(each.unit) for name, each in attributes.items()})
+        for asked, measure in query.measures.items():
+            attributes = {name: self._attribute(name) for name in measure.weights}
+            weights = measure.whole_weights({name: Fraction(each.unit) for name, each in attributes.items()})
             upper = {name: groups.widest(self._upper(name)) for name in attributes}
             moved = combined_bounds(weights, attributes, upper, most=np.inf, least=0.0).sensitivity
             noise = (groups.furthest(moved * float(weights.unit)) / self._mu(query, asked)) ** 2
             variances = {name: self.parts[name].variances[query.name] for name in attributes}
-            parts = [float(c) ** 2 * variances[name] for name, c in combination.coefficients.items()]
+            parts = [float(c) ** 2 * variances[name] for name, c in measure.weights.items()]
             yield asked, np.sqrt(1 / (1 / noise + 1 / np.add.reduce(parts)))
 
     def _groups(self, by: Sequence[str]) -> "_Groups":

@@ -1,8 +1,8 @@
 """The policy: what is protected, how strongly, at what price. Read from and written to one TOML spec file."""
 
 from gedp.policy.classes import Classes
-from gedp.policy.combinations import Combination, Weights
-from gedp.policy.measures import COUNT, Measure, Query
+from gedp.policy.combinations import Combination
+from gedp.policy.measures import COUNT, Measure, Query, Weights
 from gedp.policy.model import (
     Attribute,
     Closeness,

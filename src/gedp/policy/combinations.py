@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd, lcm
 
 from gedp.errors import DomainError
 from gedp.policy.formulas import parse_exactly
@@ -15,33 +14,12 @@ MOST_PARTS = 100
 
 
 @dataclass(frozen=True)
-class Weights:
-    """A combination in whole numbers: how many units of its own it has for every unit of each attribute."""
-
-    unit: Fraction
-    of: Mapping[str, int]
-
-    @property
-    def total(self) -> int:
-        """Of their magnitudes."""
-        return sum(map(abs, self.of.values()))
-
-
-@dataclass(frozen=True)
 class Combination:
     """A sum of attributes with exact coefficients, none of which is 0."""
 
     name: str
     formula: str  # as it was written
     coefficients: Mapping[str, Fraction]  # of gain and loss, where a column is split
-
-    def weights(self, units: Mapping[str, Fraction]) -> Weights:
-        """In the largest unit of which a unit of every attribute is a whole multiple, so that no sum is rounded."""
-        parts = {name: coefficient * units[name] for name, coefficient in self.coefficients.items()}
-        denominator = lcm(*(part.denominator for part in parts.values()))
-        whole = {name: int(part * denominator) for name, part in parts.items()}
-        shared = gcd(*whole.values())
-        return Weights(Fraction(shared, denominator), {name: number // shared for name, number in whole.items()})
 
 
 def read_combinations(

@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from math import gcd, lcm
 
 from gedp.policy.classes import Classes
 from gedp.policy.combinations import Combination
@@ -16,6 +17,19 @@ COUNT = "establishments"
 MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 #: What a table calls the mechanism of counts.
 COUNTED = "count"
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The weights of a measure in whole numbers: how many units of its own it has for every unit of each attribute."""
+
+    unit: Fraction
+    of: Mapping[str, int]
+
+    @property
+    def total(self) -> int:
+        """Of their magnitudes."""
+        return sum(map(abs, self.of.values()))
 
 
 @dataclass(frozen=True)
@@ -33,12 +47,12 @@ class Measure:
     @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that its answers depend on: those added up, and those that decide about classes."""
-        return tuple(dict.fromkeys((*self.weights, *self._classed)))
+        return tuple(dict.fromkeys((*self.weights, *_classed(self.classes))))
 
     @property
     def payers(self) -> tuple[str, ...]:
         """The attributes that pay for it, in equal parts: those added up, or for a count that of the first classes."""
-        return tuple(self.weights) or self._classed[:1]
+        return tuple(self.weights) or _classed(self.classes)[:1]
 
     @property
     def is_by_record(self) -> bool:
@@ -57,9 +71,13 @@ class Measure:
             return () if self.is_by_record else MECHANISMS
         return ("pnc",) if self.weights else (COUNTED,)
 
-    @property
-    def _classed(self) -> tuple[str, ...]:
-        return tuple(each.attribute for each in self.classes.values())
+    def whole_weights(self, units: Mapping[str, Fraction]) -> Weights:
+        """In the largest unit of which a unit of every attribute is a whole multiple, so that no sum is rounded."""
+        parts = {name: weight * units[name] for name, weight in self.weights.items()}
+        denominator = lcm(*(part.denominator for part in parts.values()))
+        whole = {name: int(part * denominator) for name, part in parts.items()}
+        shared = gcd(*whole.values())
+        return Weights(Fraction(shared, denominator), {name: number // shared for name, number in whole.items()})
 
 
 @dataclass(frozen=True)
@@ -102,14 +120,24 @@ class Query:
         return {name: Measure(name, self._weights(name), self.public, self.classes) for name in self.asked}
 
     @property
+    def summed(self) -> tuple[str, ...]:
+        """The attributes whose values are added up."""
+        return tuple(dict.fromkeys(name for measure in self.measures.values() for name in measure.weights))
+
+    @property
+    def classed(self) -> tuple[str, ...]:
+        """The attributes that decide about classes."""
+        return _classed(self.classes)
+
+    @property
     def attributes(self) -> tuple[str, ...]:
         """The attributes that its answers depend on."""
-        return tuple(dict.fromkeys(name for measure in self.measures.values() for name in measure.attributes))
+        return tuple(dict.fromkeys((*self.summed, *self.classed)))
 
     @property
     def is_plain(self) -> bool:
         """Whether it asks for sums of single attributes by public groups or by record: what microdata are fitted to."""
-        return all(measure.is_plain for measure in self.measures.values())
+        return not (self.classes or self.combinations)
 
     @property
     def is_identity(self) -> bool:
@@ -125,3 +153,7 @@ class Query:
         if name in self.combinations:
             return self.combinations[name].coefficients
         return {} if self.classes and name == COUNT else {name: Fraction(1)}
+
+
+def _classed(classes: Mapping[str, Classes]) -> tuple[str, ...]:
+    return tuple(each.attribute for each in classes.values())

@@ -288,11 +288,11 @@ class Spec:
 
     def sums_of(self, attribute: str) -> tuple[Query, ...]:
         """The queries for sums of an attribute by public groups."""
-        return tuple(query for query in self.group_sums if attribute in query.asked)
+        return tuple(query for query in self.group_sums if attribute in query.numbers)
 
     def identity_of(self, attribute: str) -> Query | None:
         """The query that asks for an attribute by record."""
-        return next((query for query in self.identities if attribute in query.asked), None)
+        return next((query for query in self.identities if attribute in query.numbers), None)
 
     @property
     def by_classes(self) -> tuple[Query, ...]:

@@ -1,7 +1,7 @@
 """What a workload costs, query by query and attribute by attribute, exactly."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
 from fractions import Fraction
@@ -148,28 +148,33 @@ def charges_of(spec: Spec, answers: Iterable[tuple[Iterable[str], PrivacyLoss]])
 
 def _answers(spec: Spec) -> Iterator[tuple[Iterable[str], PrivacyLoss]]:
     """What is paid for the answers of a spec, each part once, with all attributes that these answers depend on."""
+    depends = {(query.name, name): m.attributes for query in spec.queries for name, m in query.measures.items()}
     if spec.is_individual:
-        depends = {(query.name, name): m.attributes for query in spec.queries for name, m in query.measures.items()}
         yield from (((name,), pool) for name, pool in pools(spec).items())
         yield from ((depends[name, asked], part) for (name, asked, _), part in _set_aside(spec).items())
         return
     for query in spec.queries:
-        yield from ((query.measures[asked].attributes, PrivacyLoss.of(mu)) for asked, mu in query.mu.items())
+        yield from ((depends[query.name, asked], PrivacyLoss.of(mu)) for asked, mu in query.mu.items())
 
 
 def _lines(query: Query) -> Iterator[PriceLine]:
     """Every answer is paid once, though it can depend on several attributes: each of these has a line.
 
-    Equal parts of a price are listed under the attributes that pay; those that only decide about classes have a price
-    of 0.
+    The price is divided between the attributes that pay; those that only decide about classes have a price of 0.
     """
-    paid = _added(
-        (payer, PrivacyLoss(PrivacyLoss.of(mu).mu_squared / len(query.measures[asked].payers)))
-        for asked, mu in query.mu.items()
-        for payer in query.measures[asked].payers
-    )
+    squares = _by_payer(query, lambda mu: PrivacyLoss.of(mu).mu_squared)
+    paid = _added((payer, PrivacyLoss(square)) for (_, payer), square in squares.items())
     for attribute in dict.fromkeys((*paid, *query.attributes)):
         yield PriceLine(query.name, attribute, paid.get(attribute, NOTHING))
+
+
+def _by_payer(query: Query, amount: Callable[[Decimal], Fraction]) -> dict[tuple[str, str], Fraction]:
+    """What comes of the number of everything that a query asks for, in equal parts for those who pay."""
+    return {
+        (name, payer): amount(query.numbers[name]) / len(measure.payers)
+        for name, measure in query.measures.items()
+        for payer in measure.payers
+    }
 
 
 def pools(spec: Spec) -> dict[str, PrivacyLoss]:
@@ -205,11 +210,10 @@ def _set_aside(spec: Spec) -> dict[tuple[str, str, str], PrivacyLoss]:
     combination is divided equally between its attributes.
     """
     weights = {
-        (query.name, asked, payer): Fraction(importance) / len(query.measures[asked].payers)
+        (query.name, *asked): weight
         for query in spec.queries
         if not query.is_plain
-        for asked, importance in query.importance.items()
-        for payer in query.measures[asked].payers
+        for asked, weight in _by_payer(query, Fraction).items()
     }
     whole = whole_pools(spec)
     shared = {

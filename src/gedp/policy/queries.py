@@ -194,7 +194,7 @@ def _check_identity(section: Section, query: Query, identified: Mapping[str, int
 
 def _clipped(query: Query) -> Iterator[tuple[str, str]]:
     """The attributes whose values are clipped, at bounds that come from identity answers; what needs them, in words."""
-    for name in dict.fromkeys(name for measure in query.measures.values() for name in measure.weights):
+    for name in query.summed:
         if query.combinations:
             needed_by = [measure.name for measure in query.measures.values() if name in measure.weights]
             yield name, f"{', '.join(needed_by)} needs"

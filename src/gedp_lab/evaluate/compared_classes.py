@@ -19,7 +19,7 @@ Key = tuple[CodeArray, list[str]]
 
 def class_attributes(queries: Sequence[Query]) -> list[str]:
     """What must be known of the truth to find the classes of establishments."""
-    return list(dict.fromkeys(each.attribute for query in queries for each in query.classes.values()))
+    return list(dict.fromkeys(name for query in queries for name in query.classed))
 
 
 def class_level(query: Query) -> Level:
