@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, FloatArray, IntArray
 from gedp.confidential.answers import Answers
 from gedp.confidential.mechanisms import BITS, pnc_range
@@ -24,7 +25,7 @@ from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import MOST_STEPS
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.policy import Attribute, Weights
+from gedp.policy import Attribute, Measure, Weights
 from gedp.policy.measures import COUNTED
 
 #: Of a combination: squares of much smaller ones, or much larger ones times a sum, are beyond floating point.
@@ -223,6 +224,18 @@ class CombinedSum(Addend):
         if not self.mu or self.weights.total > self.most:
             problem = "there is no grid for its noise, since its coefficients and units are too far apart"
             raise DomainError(f"{self.name} in query {query!r}: {problem}. Take rounder coefficients, or a larger mu")
+
+
+def addend_of(
+    measure: Measure, mu: Fraction, table: ClassTable, attributes: Mapping[str, Attribute], rows: int
+) -> Addend:
+    """What adds up a measure at this price, in a table of so many establishments."""
+    if not measure.weights:
+        return Count(measure.name, mu, table)
+    if measure.classes:
+        return ClassSum(measure.name, mu, table, attributes[measure.name])
+    units = {name: exact(attributes[name].unit) for name in measure.weights}
+    return CombinedSum(measure.name, mu, measure.whole_weights(units), attributes, rows)
 
 
 def _require_price(addend: Addend, query: str) -> None:

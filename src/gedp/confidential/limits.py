@@ -47,7 +47,7 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
 def require_noise(spec: Spec) -> None:
     """Refuses a spec whose noise for groups and establishments no grid carries."""
     psi_mechanisms(spec)
-    for name, pool in pools(spec).items() if spec.is_individual else ():
+    for name, pool in pools(spec).items():
         require_pool(spec, spec.policy.attributes[name], pool.mu_squared, len(spec.sums_of(name)), None)
 
 

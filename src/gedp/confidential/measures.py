@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray, IntArray
-from gedp.confidential.addends import Addend, ClassSum, CombinedSum, Count
+from gedp.confidential.addends import Addend, addend_of
 from gedp.confidential.answers import AnswerWriter, answer_table
 from gedp.confidential.mechanisms import PsiMechanism
 from gedp.confidential.table import FinestCells, Groups
@@ -35,7 +35,7 @@ from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
-from gedp.policy import Measure, Query, Spec, set_aside
+from gedp.policy import Query, Spec, set_aside
 from gedp.release.answered import Answered, AttributeNoise
 
 #: What noise is drawn for is less than was set aside by this part, so that rounding up the noise is never too much.
@@ -147,18 +147,11 @@ def measures_of(spec: Spec, cells: FinestCells) -> list[MeasuredQuery]:
 
 def _measured(spec: Spec, query: Query, cells: FinestCells) -> MeasuredQuery:
     table, prices = class_table(query.classes, spec.policy.attributes), _prices(spec, query)
-    addends = (_addend(spec, each, prices[each.name], table, cells) for each in query.measures.values())
+    addends = (
+        addend_of(measure, prices[name], table, spec.policy.attributes, cells.rows)
+        for name, measure in query.measures.items()
+    )
     return MeasuredQuery(query, table, cells.groups(query.public), tuple(addends), _parts(spec, query))
-
-
-def _addend(spec: Spec, measure: Measure, mu: Fraction, table: ClassTable, cells: FinestCells) -> Addend:
-    name, attributes = measure.name, spec.policy.attributes
-    if not measure.weights:
-        return Count(name, mu, table)
-    if measure.classes:
-        return ClassSum(name, mu, table, attributes[name])
-    weights = measure.whole_weights(units_of(spec, measure.weights))
-    return CombinedSum(name, mu, weights, attributes, cells.rows)
 
 
 def class_intervals(
@@ -194,8 +187,6 @@ def _prices(spec: Spec, query: Query) -> dict[str, Fraction]:
 
 
 def _parts(spec: Spec, query: Query) -> dict[str, dict[str, Fraction]]:
-    if not spec.is_individual:
-        return {}
     return {
         asked: {name: part.mu_squared for name, part in parts.items()}
         for asked, parts in set_aside(query, spec).items()

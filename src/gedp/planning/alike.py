@@ -12,7 +12,7 @@ def alike(spec: Spec, sizes: Mapping[str, Sizes]) -> tuple[tuple[str, ...], ...]
 
     Nothing else of an attribute decides about its errors.
     """
-    pooled = pools(spec) if spec.is_individual else {}
+    pooled = pools(spec)
     found: dict[object, list[list[str]]] = {}
     for name in spec.asked:
         attribute = replace(spec.policy.attributes[name], name="", part=None)

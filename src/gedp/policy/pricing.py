@@ -212,7 +212,7 @@ def _set_aside(spec: Spec) -> dict[tuple[str, str, str], PrivacyLoss]:
     weights = {
         (query.name, *asked): weight
         for query in spec.queries
-        if not query.is_plain
+        if query.importance and not query.is_plain
         for asked, weight in _by_payer(query, Fraction).items()
     }
     whole = whole_pools(spec)
@@ -228,8 +228,10 @@ def _set_aside(spec: Spec) -> dict[tuple[str, str, str], PrivacyLoss]:
 def whole_pools(spec: Spec) -> dict[str, PrivacyLoss]:
     """What every establishment pays at most for all answers about each attribute, by individual accounting.
 
-    The pools are exact, and together exactly what the spec spends.
+    The pools are exact, and together exactly what the spec spends. There are none where queries have prices.
     """
+    if not spec.is_individual:
+        return {}
     shares = {name: Fraction(spec.policy.attributes[name].share) for name in spec.asked}
     each = spec.policy.spent.mu_squared / sum(shares.values())
     return {name: PrivacyLoss(each * share) for name, share in shares.items()}

@@ -18,7 +18,7 @@ from gedp.accounting.translations import translations
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.periods import Period
-from gedp.policy import PriceList, Spec, parse_spec, price, write_spec
+from gedp.policy import PriceList, Spec, parse_spec, price, whole_pools, write_spec
 from gedp.policy.section import Faults, Section
 from gedp.release.answered import (
     FRESH,
@@ -227,7 +227,7 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
         root.fault("clipping", "it does not fit the queries of the spec", FRESH)
     if zeta is not None and spec.zeta is not None and zeta != Fraction(spec.zeta):
         root.fault("clipping", "it is not that of the spec", FRESH)
-    if individual.keys() != (set(spec.asked) if spec.is_individual else set()):
+    if individual.keys() != whole_pools(spec).keys():
         root.fault("individual", "its attributes are not those of the spec", FRESH)
     answered = read_queries(root, entries, spec)
     in_parts = any(map(is_part, files))
