@@ -137,6 +137,7 @@ FAULTS = [
     (("[0, 1, 5, 1e3] }", "[0, 1, 5, 1e3], bins = 3 }"), "classes.size.bins: this key is not known"),
     (('["naics", "size"]', '["naics"]'), "line 26, queries[2].count: it groups by no classes"),
     (('"pay", "cnty", "size"', '"pay", "cnty", "pay2"'), "'pay2' is neither a public column nor a grouping"),
+    (('"size"]\ncount = true\nmu = 0.5', '"siz"]\nmu = 0.5'), "nor a grouping. Did you mean 'size'?"),
     (("{ establishments = 0.3, emp", "{ emp"), "queries[3].mu: it has no number for establishments"),
     (('["pay", "cnty", "size"]\ncount = true', '["pay", "cnty", "size"]'), "'establishments' goes with count = true"),
     (("count = true\nmu = 0.5", 'count = true\nmu = 0.5\nmechanism = "psi"'), "sums by classes are always clipped"),

@@ -4,6 +4,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from math import gcd, lcm
 
 from gedp.policy.classes import Classes
@@ -114,7 +115,7 @@ class Query:
         """The names of what it asks for."""
         return tuple(self.numbers)
 
-    @property
+    @cached_property
     def measures(self) -> dict[str, Measure]:
         """What it asks for, by name."""
         return {name: Measure(name, self._weights(name), self.public, self.classes) for name in self.asked}

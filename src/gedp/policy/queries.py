@@ -137,7 +137,7 @@ def _with_identity(read: Read, attributes: Mapping[str, Attribute]) -> tuple[Que
     }
     for section, query in written:
         if idle := [name for name in query.importance if name not in counted]:
-            problem = f"nothing that is asked about {', '.join(idle)} counts"
+            problem = f"every importance for {', '.join(idle)} is 0"
             section.fault("importance", problem, "Give an importance above 0, here or in another query")
     identity = written[0][1] if written else Query(IDENTITY, (ESTABLISHMENT,))
     asked = [name for name in attributes if any(name in query.attributes for _, query in read)]
@@ -170,7 +170,7 @@ def _check_priced(read: Read, known: Askable) -> None:
             _check_identity(section, query, identified)
             continue
         signed = [name for name in query.mu if name in known.attributes and known.attributes[name].signed]
-        if query.mechanism == "psi" and signed:
+        if query.is_plain and query.mechanism == "psi" and signed:
             section.fault(
                 "mechanism",
                 f"psi cannot protect sums of {', '.join(signed)}, whose values have both signs",
