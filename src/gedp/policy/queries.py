@@ -16,6 +16,7 @@ from gedp.policy.places import line_of
 from gedp.policy.section import Section, did_you_mean
 from gedp.policy.values import ESTABLISHMENT
 
+#: Queries as they were read, each with its section.
 Read = Sequence[tuple[Section, Query]]
 
 
