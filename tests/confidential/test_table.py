@@ -25,7 +25,7 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, open_table
 from gedp.csvfiles import write_csv
 from gedp.errors import DomainError, FaultsError, TableChangedError
-from gedp.passes import lookup
+from gedp.passes import Reads, lookup
 from gedp.passes.lookup import make_lookup
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 
@@ -59,7 +59,7 @@ def faults_of(table: pa.Table | Path, attribute: Attribute = EMP, **kwargs: dict
 
 
 def amounts(table: pa.Table | Path, unit: str = "1") -> list[int]:
-    batches = LocalEngine(table).scan(amounts={"emp": Fraction(unit)})
+    batches = LocalEngine(table).batches(Reads(amounts={"emp": Fraction(unit)}))
     return [int(value) for batch in batches for value in batch.amounts["emp"]]
 
 
@@ -378,14 +378,14 @@ def test_no_value_appears_in_messages_or_reprs() -> None:
     for values in broken:
         assert str(CANARY)[:9] not in " ".join(faults_of(table_of(emp=values)))
     table = opened(table_of(emp=[CANARY // 1000, 1]))
-    batch = next(in_order(table.engine).scan(amounts={"emp": Fraction(1)}))
+    batch = next(in_order(table.engine).batches(Reads(amounts={"emp": Fraction(1)})))
     for shown in (table, table.engine, batch, find_cells(table, [Query("q", ("cnty",), {})])):
         assert str(CANARY)[:9] not in repr(shown)
 
 
 def cells_of(table: ConfidentialTable, cells: FinestCells) -> CodeArray:
     """The cell of every row."""
-    return np.concatenate([batch.cells for batch in in_order(table.engine).scan(cells=cells.lookup)])
+    return np.concatenate([batch.cells for batch in in_order(table.engine).batches(Reads(cells=cells.lookup))])
 
 
 rows = st.lists(
@@ -463,7 +463,7 @@ def test_what_does_not_fit_into_memory_is_not_written_to_disk(tmp_path: Path, mo
     engine._connection.execute("SET memory_limit = '8MB'")
     with pytest.raises(FaultsError, match=r"cannot be read \(OutOfMemoryException\)"):
         engine.duplicates("key")
-    assert sum(len(batch.amounts["emp"]) for batch in engine.scan(amounts={"emp": Fraction(1)})) == rows
+    assert sum(len(batch.amounts["emp"]) for batch in engine.batches(Reads(amounts={"emp": Fraction(1)}))) == rows
     assert list(tmp_path.iterdir()) == []
 
 
@@ -473,7 +473,7 @@ def test_rows_keep_their_order_over_batches(monkeypatch: pytest.MonkeyPatch, tmp
     pq.write_table(table_of(emp=values.tolist()), tmp_path / "t.parquet", row_group_size=3000)
     engine = LocalEngine(tmp_path / "t.parquet")
     for _ in range(2):
-        batches = list(engine.scan(amounts={"emp": Fraction(1)}, plain=["key"]))
+        batches = list(engine.batches(Reads(amounts={"emp": Fraction(1)}, plain=["key"])))
         assert len(batches) > 5
         assert np.array_equal(np.concatenate([batch.amounts["emp"] for batch in batches]), values)
         assert batches[1].plain.column("key")[0].as_py() == f"k{batches[1].amounts['emp'][0]}"

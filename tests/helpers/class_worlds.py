@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.answering import draw_answers
+from gedp.confidential.engines import Draw, Results
 from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measures import measures_of
 from gedp.confidential.preparing import Prepared
@@ -95,9 +96,10 @@ class _Engine:
     def reduce(self, run: Pass) -> PartialResults:
         return run(self.batch)
 
-    def draw(self, drawing: object, entropy: object, of_rows: Pass, of_drawn: Pass, *_: object) -> Any:
+    def draw(self, asked: Draw) -> Results:
+        assert asked.of_drawn is not None
         drawn = Batch({}, {}, self.told, self.batch.rows, self.batch.cells)
-        return of_rows(self.batch), of_drawn(drawn)
+        return Results(asked.of_rows(self.batch), asked.of_drawn(drawn))
 
     def require_unchanged(self) -> None:
         pass

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import strategies as st
 
 from gedp.confidential.drawings import IdentityAnswers
-from gedp.confidential.engines import Drawing, Engine, RowWriter, Second
+from gedp.confidential.engines import Draw, Engine, FirstAnswers, Results
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
     ROWS,
@@ -37,8 +37,7 @@ from gedp.confidential.tally import CellSums, ClippedCells, Clipping
 from gedp.microdata.by_kind import FittedRows, FittedValues, RowsOnFile
 from gedp.microdata.cells import Cells
 from gedp.microdata.kinds import Kinds
-from gedp.noise.entropy import Entropy
-from gedp.passes import OnFile, PartialResults, Pass, Reducible, Rewriting, StoredRows, nothing
+from gedp.passes import OnFile, PartialResults, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 from gedp.release.manifest import part_name
 from gedp.release.parts import read_columns
@@ -225,42 +224,30 @@ class DividedThroughout(DividedEngine):
     Noise alone is drawn row by row in the order of the table, so that a release is that of the local engine.
     """
 
-    def draw(
-        self,
-        drawing: Drawing,
-        entropy: Entropy,
-        of_rows: Pass,
-        of_drawn: Pass,
-        writer: RowWriter,
-        progress: Callable[[int], None],
-    ) -> tuple[PartialResults, PartialResults]:
-        published = self.divided(self._published(drawing, entropy, writer))
-        progress(published.table.num_rows)
-        return self.reduce(of_rows), published.reduce(of_drawn)
+    of_rows = PartialResults()  # of the rows before the columns of first answers came to them
 
-    def draw_two_pass(
-        self,
-        first: Drawing,
-        of_rows: Pass,
-        then: Callable[[Reducible, PartialResults], Second],
-        entropy: Entropy,
-        writer: RowWriter,
-        progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> PartialResults:
-        answers = pa.concat_tables([first(batch, entropy).table for batch in self.batches(first.reads)])
+    def draw(self, asked: Draw) -> Results:
+        drawn = self.published(asked)
+        asked.progress(drawn.num_rows)
+        of_drawn = PartialResults() if asked.of_drawn is None else self.divided(drawn).reduce(asked.of_drawn)
+        return Results(self.reduce(asked.of_rows), of_drawn)
+
+    def draw_first(self, asked: Draw) -> FirstAnswers:
+        drawing = asked.drawing
+        answers = pa.concat_tables([drawing(batch, asked.entropy).table for batch in self.batches(drawing.reads)])
         names = [*self.table.column_names, *answers.column_names]
         both = self.divided(pa.table([*self.table.columns, *answers.columns], names))
-        progress[0](answers.num_rows)
-        second = then(both, self.reduce(of_rows))
-        progress[1](both._published(second.drawing, entropy, writer).num_rows)
-        return both.reduce(second.of_rows)
+        asked.progress(answers.num_rows)
+        both.of_rows = self.reduce(asked.of_rows)
+        return both
 
-    def _published(self, drawing: Drawing, entropy: Entropy, writer: RowWriter) -> pa.Table:
+    def published(self, asked: Draw) -> pa.Table:
         """What is drawn for every row, once it is written."""
-        drawn = [drawing(batch, entropy) for batch in self.batches(drawing.reads)]
+        drawing = asked.drawing
+        drawn = [drawing(batch, asked.entropy) for batch in self.batches(drawing.reads)]
         for each in drawn:
-            writer.write_identity(each.table, drawing.public, drawing.keys, each.ties)
-        writer.finish_identity()
+            asked.writer.write_identity(each.table, drawing.public, drawing.keys, each.ties)
+        asked.writer.finish_identity()
         return pa.concat_tables([each.table for each in drawn])
 
     def divided(self, table: pa.Table) -> "DividedThroughout":

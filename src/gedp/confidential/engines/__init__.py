@@ -3,16 +3,16 @@
 sources     where tables come from: files of many kinds, databases
 part        some rows of a table, in DuckDB: the whole of it here, or what one worker has
 local       one machine
-two_pass    drawing rows a second time, by place
+ordered     drawing rows that come in one order, once or twice
 tasks       what a worker does with the rows it is given
 spark       many machines
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -20,10 +20,6 @@ from gedp.arrays import IntArray
 from gedp.errors import Refused
 from gedp.noise.entropy import Entropy, Words
 from gedp.passes import Batch, PartialResults, Pass, Reads, Reducible, Rewriting
-from gedp.passes.lookup import Lookup
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,17 +74,6 @@ class Drawing(Protocol):
         """The rows, with noise of their own."""
 
 
-@dataclass(frozen=True, repr=False)
-class Second:
-    """How rows are drawn a second time, once it is known what came out first: both may read the columns of the first.
-
-    The pass is over the rows of the table.
-    """
-
-    drawing: Drawing
-    of_rows: Pass
-
-
 class RowWriter(Protocol):
     """What takes rows as they are drawn."""
 
@@ -98,10 +83,40 @@ class RowWriter(Protocol):
         """Takes some rows, to be ordered by `keys` and then by `ties`."""
 
     def finish_identity(self) -> None:
-        """Hears that there are no more rows, so that they can be sorted and written."""
+        """Called after the last row, so that rows can be sorted and written."""
 
     def identity_parts(self) -> Path:
         """A private folder in which workers write the rows instead, in parts that are ordered already."""
+
+
+@dataclass(frozen=True, repr=False)
+class Draw:
+    """One drawing of every row, with passes that go along: over the rows, and over what is drawn of them."""
+
+    drawing: Drawing
+    entropy: Entropy
+    writer: RowWriter
+    of_rows: Pass
+    progress: Callable[[int], None]  # hears how many rows are done
+    of_drawn: Pass | None = None
+
+
+class Results(NamedTuple):
+    """What the passes of a drawing found."""
+
+    of_rows: PartialResults
+    of_drawn: PartialResults
+
+
+class FirstAnswers(Reducible, Protocol):
+    """What was drawn first, kept from everybody else: passes go over it, and then its rows are drawn once more."""
+
+    @property
+    def of_rows(self) -> PartialResults:
+        """What the pass over the rows of the table found on the way."""
+
+    def draw(self, asked: Draw) -> Results:
+        """As `Engine.draw`; drawing and passes may also read the columns of the first drawing."""
 
 
 @runtime_checkable
@@ -175,59 +190,22 @@ class Engine(Protocol):
     def require_place(self, writer: RowWriter) -> None:
         """Refuses, before anything is spent, a place where drawn rows could not be written."""
 
-    def draw(
-        self,
-        drawing: Drawing,
-        entropy: Entropy,
-        of_rows: Pass,
-        of_drawn: Pass,
-        writer: RowWriter,
-        progress: Callable[[int], None],
-    ) -> tuple[PartialResults, PartialResults]:
-        """Draws every row once, into the writer: the results of a pass over the rows, and of one over what was drawn.
-
-        `progress` hears how many rows are done.
-        """
+    def draw(self, asked: Draw) -> Results:
+        """Draws every row once, into the writer."""
 
     def require_known_again(self, key: str | None) -> None:
         """Refuses, before anything is spent, rows that could not be drawn twice: nothing tells which is which."""
 
-    def draw_two_pass(
-        self,
-        first: Drawing,
-        of_rows: Pass,
-        then: Callable[[Reducible, PartialResults], Second],
-        entropy: Entropy,
-        writer: RowWriter,
-        progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> PartialResults:
-        """Draws every row, lets `then` see what came out, with the results of a pass over the rows, and draws again.
-
-        What is drawn first is kept to itself; the rows of the second drawing go into the writer. Returns the results of
-        the pass of the second one.
-        """
+    def draw_first(self, asked: Draw) -> FirstAnswers:
+        """Draws every row for the first of two times. The writer says where there is room, and gets nothing yet."""
 
 
 @runtime_checkable
 class OrderedRows(Protocol):
     """An engine whose rows have places: they come in the same order every time."""
 
-    def scan(
-        self,
-        *,
-        coded: Sequence[str] = (),
-        amounts: Mapping[str, Fraction] | None = None,
-        plain: Sequence[str] = (),
-        cells: Lookup | None = None,
-    ) -> Iterator[Batch]:
-        """All rows in batches, always in the same order; `amounts` maps columns to their units."""
-
-
-class Mapped(Protocol):
-    """A function of every item, in order, perhaps of several at a time."""
-
-    def __call__(self, function: Callable[[S], T], items: Iterable[S], /) -> Iterator[T]:
-        """The results."""
+    def batches(self, reads: Reads) -> Iterator[Batch]:
+        """All rows in batches, always in the same order."""
 
 
 def in_order(engine: Engine) -> OrderedRows:

@@ -16,7 +16,6 @@ from gedp.arrays import IntArray
 from gedp.confidential.engines import ColumnCounts, numbers
 from gedp.errors import Fault, FaultsError, TableChangedError
 from gedp.passes import Batch, Reads
-from gedp.passes.lookup import Lookup
 from gedp.policy.model import JOINT
 from gedp.policy.reading import AS_WRITTEN, Reading
 from gedp.release.rows import Order
@@ -165,19 +164,12 @@ class Part:
         texts = {column: table.column(place).to_pylist() for place, column in enumerate(columns)}
         return texts, table.column(len(columns)).to_numpy().astype(np.int64)
 
-    def scan(
-        self,
-        *,
-        coded: Sequence[str] = (),
-        amounts: Mapping[str, Fraction] | None = None,
-        plain: Sequence[str] = (),
-        cells: Lookup | None = None,
-    ) -> Iterator[Batch]:
+    def batches(self, reads: Reads) -> Iterator[Batch]:
         """All rows in batches, in the order of the table."""
-        texts = {**{column: self.distinct(column) for column in coded}, **(cells.texts if cells else {})}
+        amounts, plain, cells = reads.amounts, reads.plain, reads.cells
+        texts = {**{column: self.distinct(column) for column in reads.coded}, **(cells.texts if cells else {})}
         for column, values in texts.items():
             self._make_codes(column, values)
-        amounts = amounts or {}
         columns = [
             *(f"enum_code(TRY_CAST({self._text(c)} AS {_enum(c)}))::INTEGER" for c in texts),
             *(f"({self._amount(name, unit)})::BIGINT" for name, unit in amounts.items()),
@@ -196,10 +188,6 @@ class Part:
                 record.num_rows,
                 cells.cells(codes, record.num_rows) if cells else np.zeros(0, dtype=np.int32),
             )
-
-    def batches(self, reads: Reads) -> Iterator[Batch]:
-        """All rows in batches, with what a pass reads."""
-        return self.scan(amounts=reads.amounts, plain=reads.plain, cells=reads.cells)
 
     def require_unchanged(self) -> None:
         """Rows in memory do not change."""
