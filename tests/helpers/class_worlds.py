@@ -18,7 +18,7 @@ from gedp.confidential.engines import Draw, Results
 from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measures import measures_of
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.confidential.table import ConfidentialTable, FinestCells, PublicCodes
 from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes import Batch, PartialResults, Pass
@@ -115,7 +115,8 @@ def prepared_about(world: World, records: Sequence[Record], spec: Spec) -> Prepa
         columns[name] = np.asarray(values, dtype=np.float64)
     told = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
     batch = Batch({}, amounts, pa.RecordBatch.from_arrays([], []), len(records), world.of_row)
-    table = ConfidentialTable(cast(Any, _Engine(batch, told)), spec.data, attributes, {}, {})
+    engine = cast(Any, _Engine(batch, told))
+    table = ConfidentialTable(engine, spec.data, attributes, {}, {}, {}, PublicCodes(engine))
     cells = world.cells()
     return Prepared(table, spec, price(spec), psi_mechanisms(spec), cells, measures_of(spec, cells))
 

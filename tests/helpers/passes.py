@@ -16,7 +16,7 @@ import pytest
 from hypothesis import strategies as st
 
 from gedp.confidential.drawings import IdentityAnswers
-from gedp.confidential.engines import Draw, Engine, FirstAnswers, Results
+from gedp.confidential.engines import Draw, Engine, FirstAnswers, Results, TableCounts
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
     ROWS,
@@ -92,12 +92,11 @@ def faulty_table() -> pa.Table:
 
 def agrees_on_faults(engine: Engine) -> None:
     """Whether an engine counts what is wrong with the faulty table."""
-    assert engine.rows() == 10
-    assert engine.blanks(["cnty", "key"]) == {"cnty": 3, "key": 1}
-    assert engine.blanks([]) == {}
-    assert engine.duplicates("key") == 3
-    counts = engine.count_faults({"amount": Fraction(1), "number": Fraction(1, 2)})
-    amount, number = counts["amount"], counts["number"]
+    counts = engine.count_faults({"amount": Fraction(1), "number": Fraction(1, 2)}, ["cnty", "key"])
+    assert counts.rows == engine.rows() == engine.count_faults({}).rows == 10
+    assert counts.blanks == {"cnty": 3, "key": 1}
+    assert engine.duplicates("key", 10) == 3
+    amount, number = counts.faults["amount"], counts.faults["number"]
     assert (amount.nulls, amount.not_numbers, amount.not_finite) == (1, 1, 1)
     assert (amount.negatives, amount.zeros, amount.not_whole) == (1, 1, 1)
     assert amount.total == 3 + 0 + 12 + 12 + 2**60 + 1000
@@ -113,7 +112,7 @@ def opened(engine: Engine) -> tuple[ConfidentialTable, FinestCells]:
 def agrees(engine: Engine, rows: Sequence[Row], bound: int) -> None:
     """Whether an engine finds in a table what plain Python finds."""
     assert engine.rows() == len(rows)
-    assert engine.duplicates("key") == 0
+    assert engine.duplicates("key", len(rows)) == 0
     assert engine.distinct("cnty") == sorted({row[0] for row in rows})
     texts, counts = engine.combinations(["cnty", "naics"])
     found = dict(zip(zip(texts["cnty"], texts["naics"], strict=True), counts.tolist(), strict=True))
@@ -194,9 +193,8 @@ class DividedEngine(LocalEngine):
     def rows(self) -> int:
         return self._counted(lambda part: [part.rows()])[0]
 
-    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
-        counts = self._counted(lambda part: list(part.blanks(columns).values()))
-        return dict(zip(columns, counts, strict=True))
+    def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
+        return TableCounts.of(self._counted(lambda part: part.counts(units, public)), public, units)
 
     def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], Any]:
         names = combined_names(columns)

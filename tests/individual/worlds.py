@@ -25,7 +25,7 @@ from gedp.confidential.individual import IndividualJob
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.pools import AttributePool
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.confidential.table import ConfidentialTable, FinestCells, PublicCodes
 from gedp.confidential.varied import varied_psi
 from gedp.individual import CondensedAnswers
 from gedp.individual.bounds import For
@@ -132,7 +132,7 @@ def job_of(asked: Asked, amounts: Amounts, omega: Mapping[str, FloatArray] | Non
     cells = asked.cells()
     ids = [f"{row:04}" for row in range(cells.rows)]
     engine = cast(Any, _Engine(amounts, {**asked.public, "id": ids}, asked.of_row))
-    table = ConfidentialTable(engine, data, attributes, {}, {})
+    table = ConfidentialTable(engine, data, attributes, {}, {}, {}, PublicCodes(engine))
     spec = Spec(data, Policy(attributes, Decimal(1000)), (identity, *asked.queries))
     prepared = Prepared(table, spec, PriceList((), PrivacyLoss.of(1000)), {}, cells, [], pools)
     return IndividualJob(prepared, SeededEntropy(seed), ZETA, cast(Any, Kept()), silent)

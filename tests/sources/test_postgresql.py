@@ -200,7 +200,7 @@ def test_money_is_not_taken_for_its_cents(filled: Callable[[str], None], tmp_pat
     query = "SELECT key, cnty, naics, emp, wage::numeric FROM priced"
     engine = engine_of(gedp.read_spec(asked(tmp_path, query=query)))
     expected = sum(round(100 * wage) for wage in TABLE["wage"].to_pylist())
-    assert engine.count_faults(UNITS)["wage"].total == expected
+    assert engine.count_faults(UNITS).faults["wage"].total == expected
 
 
 def test_nothing_of_the_connection_is_published(

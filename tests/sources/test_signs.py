@@ -49,7 +49,7 @@ def test_numbers_with_other_signs_are_read_as_by_hand(rows: list[str], decimal: 
     if decimal == thousands:
         return
     engine = LocalEngine(pa.table({"x": rows}), Reading(decimal=decimal, thousands=thousands))
-    found = engine.count_faults({"x": UNIT})["x"]
+    found = engine.count_faults({"x": UNIT}).faults["x"]
     numbers = [oracle(text, decimal, thousands) for text in rows]
     known = [number for number in numbers if number is not None]
     in_units = [number / UNIT for number in known if (number / UNIT).denominator == 1]
@@ -88,7 +88,7 @@ def test_a_null_counts_as_the_number_that_the_spec_says(column: pa.Array) -> Non
     open_table(filled, DATA, {"emp": EMP})
     (batch,) = filled.batches(Reads(amounts={"emp": Fraction(1, 2)}))
     assert batch.amounts["emp"].tolist() == [6, 3, 10]
-    counts = filled.count_faults({"emp": Fraction(1, 2)})["emp"]
+    counts = filled.count_faults({"emp": Fraction(1, 2)}).faults["emp"]
     assert (counts.nulls, counts.zeros, counts.total) == (0, 0, 19)
 
 

@@ -415,10 +415,11 @@ def test_single_precision_has_its_own_digits_and_missing_values_are_null(require
     )
     table.to_pandas().to_stata(tmp_path / "t.dta", write_index=False)  # pyreadstat would write doubles
     spec = gedp.read_spec(spec_for(tmp_path, "t.dta", {}))
-    counts = engine_of(spec).count_faults({"emp": Fraction(1), "wage": Fraction(1, 100)})
-    assert (counts["wage"].not_whole, counts["wage"].total, counts["wage"].nulls) == (0, 135, 1)
+    counts = engine_of(spec).count_faults({"emp": Fraction(1), "wage": Fraction(1, 100)}, ["naics"])
+    wage = counts.faults["wage"]
+    assert (wage.not_whole, wage.total, wage.nulls) == (0, 135, 1)
+    assert counts.blanks == {"naics": 1}
     assert engine_of(spec).distinct("cnty") == ["1", "2"]
-    assert engine_of(spec).blanks(["naics"]) == {"naics": 1}
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def test_spark_reads_parquet_and_csv(session: Any, tmp_path: Path) -> None:
         assert engine.has_schema == (source == glob)
         assert len(engine.files()) == (4 if source == glob else 1)
         assert engine.combinations(["cnty"])[1].sum() == len(ROWS)
-        assert engine.count_faults({"profit": Fraction(1, 2)})["profit"].total == sum(abs(row[3]) for row in ROWS)
+        counts = engine.count_faults({"profit": Fraction(1, 2)}).faults["profit"]
+        assert counts.total == sum(abs(row[3]) for row in ROWS)
 
 
 def test_lines_and_names_that_spark_would_bend_are_refused(session: Any, tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ tasks       what a worker does with the rows it is given
 spark       many machines
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -37,6 +38,22 @@ class ColumnCounts:
     zeros: int
     not_whole: int
     total: int  # of the magnitudes, in units
+
+
+@dataclass(frozen=True, repr=False)
+class TableCounts:
+    """The number of rows; of nulls and empty texts, by public column; and what is wrong with numeric columns."""
+
+    rows: int
+    blanks: Mapping[str, int]
+    faults: Mapping[str, ColumnCounts]
+
+    @classmethod
+    def of(cls, numbers: Iterable[int], public: Sequence[str], amounts: Iterable[str]) -> "TableCounts":
+        """The counts in these numbers, which stand in the order of the fields."""
+        left = iter(numbers)
+        rows, blanks = next(left), {column: next(left) for column in public}
+        return cls(rows, blanks, {name: ColumnCounts(*islice(left, len(fields(ColumnCounts)))) for name in amounts})
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,14 +183,11 @@ class Engine(Protocol):
     def rows(self) -> int:
         """The number of rows."""
 
-    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
-        """The number of nulls and empty texts in each of these columns."""
+    def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
+        """What is wrong with columns that should hold whole multiples of their units, which are decimals, and codes."""
 
-    def duplicates(self, column: str) -> int:
-        """The number of rows whose value in `column` appeared in a row before."""
-
-    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
-        """What is wrong with columns that should hold whole multiples of their units, which are decimals."""
+    def duplicates(self, column: str, rows: int) -> int:
+        """The number of rows, of so many, whose value in `column` appeared in a row before."""
 
     def distinct(self, column: str) -> list[str]:
         """The distinct values of a public column as text, sorted; their positions are its codes."""

@@ -6,12 +6,11 @@ written first, by tasks of which Spark commits one attempt each, and whatever co
 
 import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import islice
 from operator import or_
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.arrays import IntArray
-from gedp.confidential.engines import ColumnCounts, Draw, Drawing, FirstAnswers, Results, RowWriter
-from gedp.confidential.engines.part import Part
+from gedp.confidential.engines import Draw, Drawing, FirstAnswers, Results, RowWriter, TableCounts
 from gedp.confidential.engines.spark_rows import SparkRows, arrow_schema, quoted, rows_of
 from gedp.confidential.engines.spark_table import SparkTable, read_at
 from gedp.confidential.engines.tasks import (
@@ -59,12 +57,7 @@ class SparkEngine(SparkTable):
         """The number of rows."""
         return int(self._censored(self._frame.count))
 
-    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
-        """The number of nulls and empty texts in each column."""
-        counts = self._asked(columns, lambda part: list(part.blanks(columns).values()))
-        return dict(zip(columns, counts, strict=True))
-
-    def duplicates(self, column: str) -> int:
+    def duplicates(self, column: str, rows: int) -> int:
         """Rows beyond the first of each value."""
         from pyspark.sql import functions as sql
 
@@ -74,14 +67,13 @@ class SparkEngine(SparkTable):
         )
         return int(known - distinct)
 
-    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
-        """What is wrong with each column."""
-
-        def question(part: Part) -> list[int]:
-            return [count for counts in part.count_faults(units).values() for count in astuple(counts)]
-
-        counts = iter(self._asked(list(units), question))
-        return {column: ColumnCounts(*islice(counts, len(fields(ColumnCounts)))) for column in units}
+    def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
+        """What is wrong with each column, in one pass; of no rows, where no task has any."""
+        columns = list(dict.fromkeys((*units, *public)))
+        if not columns:
+            return TableCounts(self.rows(), {}, {})
+        counts = self._counted(columns, lambda part: part.counts(units, public)) or self._empty.counts(units, public)
+        return TableCounts.of(counts, public, units)
 
     def distinct(self, column: str) -> list[str]:
         """The distinct texts, sorted."""
@@ -228,12 +220,6 @@ class SparkEngine(SparkTable):
         merged = messages.repartition(few).mapInArrow(sealed_task(merging(run)), messages.schema)
         found, empty = self._censored(merged.toArrow)[MESSAGE].to_pylist(), nothing(run)
         return reduce(or_, (received(text, empty) for text in found), empty)
-
-    def _asked(self, columns: Sequence[str], question: Callable[[Part], Sequence[int]]) -> list[int]:
-        """The answers to a question about some columns; those of no rows where there are none."""
-        if not columns:
-            return []
-        return self._counted(columns, question) or list(question(self._empty))
 
 
 @dataclass(frozen=True, repr=False)
