@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gedp.ledger import DecidedBy, Ledger, Request, store
+from gedp.ledger import DecidedBy, KnownBy, Ledger, Request, store
 from gedp.ledger.contents import (
     PLACES,
     ContentMark,
@@ -46,7 +46,7 @@ def ledger(tmp_path: Path) -> Ledger:
 
 
 def record(ledger: Ledger, held: TableContent) -> None:
-    ledger.reserve(REQUEST, spec_digest=SPEC, content=lambda: held)
+    ledger.prepare(REQUEST, KnownBy(content=lambda: held), spec_digest=SPEC).reserve()
 
 
 def test_marks_of_two_ledgers_have_nothing_in_common() -> None:
@@ -140,7 +140,9 @@ def test_contents_are_append_only_and_come_back_with_a_decision(ledger: Ledger) 
     assert not ledger.verify().ok
     ledger.decide("the registrar: see memo 12")
     assert ledger.verify().ok
-    ledger.reserve(REQUEST, spec_digest=SPEC, content=content, decided_by=DecidedBy("the registrar", "memo 12"))
+    ledger.prepare(
+        REQUEST, KnownBy(content=content), spec_digest=SPEC, decided_by=DecidedBy("the registrar", "memo 12")
+    ).reserve()
     assert len(ledger.contents()) == 2, "the first is known again by the same rows"
 
 
@@ -169,6 +171,6 @@ def test_what_is_not_a_mark_is_not_read_as_one(text: str) -> None:
 def test_a_doubt_is_recorded_with_the_decision_about_it(ledger: Ledger) -> None:
     doubt = Doubt("these count as other data", "Record it there.")
     decided = DecidedBy("the registrar", "memo 12")
-    ledger.require_possible(REQUEST, decided, doubts=[doubt])
-    ledger.reserve(REQUEST, spec_digest=SPEC, decided_by=decided, doubts=[doubt])
+    ledger.require_possible(REQUEST, decided_by=decided, doubts=[doubt])
+    ledger.prepare(REQUEST, spec_digest=SPEC, decided_by=decided, doubts=[doubt]).reserve()
     assert bodies(ledger.path)[0]["what"] == ["these count as other data"]

@@ -18,7 +18,7 @@ import gedp
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.series import Charge
 from gedp.errors import BudgetExceededError, DomainError
-from gedp.ledger import EMPTY, InSeries, Ledger, LessPromisedError, Request, Reservation, store
+from gedp.ledger import EMPTY, InSeries, KnownBy, Ledger, LessPromisedError, Request, Reservation, store
 from gedp.ledger.entries import Entry, Reserve, entry_text, read_entry, recorded
 from gedp.ledger.export import csv_text
 from gedp.ledger.judging import judge
@@ -47,7 +47,7 @@ def release(ledger: Ledger, spec: gedp.Spec, name: str | None = None, **more: An
     """Releases a file that is called after the period."""
     file = ledger.path.with_name(name or f"{spec.data.period}.csv")
     file.write_text(f"the table in {file.name}")
-    reserved = ledger.reserve(Request.of(spec), files=[file], spec_digest=SPEC, **more)
+    reserved = ledger.prepare(Request.of(spec), KnownBy([file]), spec_digest=SPEC, **more).reserve()
     ledger.commit(reserved.release_id, MANIFEST)
     return reserved
 
@@ -124,10 +124,10 @@ def test_nulls_that_count_otherwise_in_a_column_of_the_same_quarter_need_a_decis
             series=Request.of(spec).series,
         )
 
-    ledger.reserve(with_nulls(jobs("2016Q1"), 0), tables=["a"], spec_digest=SPEC)
-    ledger.reserve(with_nulls(jobs("2016Q2"), 1), tables=["b"], spec_digest=SPEC)
+    ledger.prepare(with_nulls(jobs("2016Q1"), 0), KnownBy(tables=["a"]), spec_digest=SPEC).reserve()
+    ledger.prepare(with_nulls(jobs("2016Q2"), 1), KnownBy(tables=["b"]), spec_digest=SPEC).reserve()
     with pytest.raises(LessPromisedError, match="a null counted as 0 and would count as 1"):
-        ledger.reserve(with_nulls(jobs("2016Q3", -2), 1), tables=["c"], spec_digest=SPEC)
+        ledger.prepare(with_nulls(jobs("2016Q3", -2), 1), KnownBy(tables=["c"]), spec_digest=SPEC).reserve()
 
 
 # Any series of releases, against a count of all answers.
