@@ -16,7 +16,7 @@ import pytest
 from hypothesis import strategies as st
 
 from gedp.confidential.drawings import IdentityAnswers
-from gedp.confidential.engines import Draw, Engine, FirstAnswers, Results, TableCounts
+from gedp.confidential.engines import AnsweredRows, Draw, Engine, Results, TableCounts
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
     ROWS,
@@ -230,7 +230,7 @@ class DividedThroughout(DividedEngine):
         of_drawn = PartialResults() if asked.of_drawn is None else self.divided(drawn).reduce(asked.of_drawn)
         return Results(self.reduce(asked.of_rows), of_drawn)
 
-    def draw_first(self, asked: Draw) -> FirstAnswers:
+    def draw_first(self, asked: Draw) -> AnsweredRows:
         drawing = asked.drawing
         answers = pa.concat_tables([drawing(batch, asked.entropy).table for batch in self.batches(drawing.reads)])
         names = [*self.table.column_names, *answers.column_names]

@@ -19,7 +19,7 @@ import gedp.confidential.individual
 import gedp.noise.gaussian
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
-from gedp.confidential.engines import Draw, FirstAnswers
+from gedp.confidential.engines import AnsweredRows, Draw
 from gedp.confidential.engines.ordered import draw_first_in_order
 from gedp.confidential.individual import IndividualJob
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
@@ -94,7 +94,7 @@ class _Engine:
         asked = {name: self.amounts[name] for name in reads.amounts}
         yield Batch({}, asked, columns.select(list(reads.plain)), len(self.of_row), self.of_row)
 
-    def draw_first(self, asked: Draw) -> FirstAnswers:
+    def draw_first(self, asked: Draw) -> AnsweredRows:
         return draw_first_in_order(self, asked)
 
 

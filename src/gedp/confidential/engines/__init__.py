@@ -125,7 +125,7 @@ class Results(NamedTuple):
     of_drawn: PartialResults
 
 
-class FirstAnswers(Reducible, Protocol):
+class AnsweredRows(Reducible, Protocol):
     """What was drawn first, kept from everybody else: passes go over it, and then its rows are drawn once more."""
 
     @property
@@ -210,7 +210,7 @@ class Engine(Protocol):
     def require_known_again(self, key: str | None) -> None:
         """Refuses, before anything is spent, rows that could not be drawn twice: nothing tells which is which."""
 
-    def draw_first(self, asked: Draw) -> FirstAnswers:
+    def draw_first(self, asked: Draw) -> AnsweredRows:
         """Draws every row for the first of two times. The writer says where there is room, and gets nothing yet."""
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.confidential.engines import ArrowStream, Draw, FirstAnswers, Results, RowWriter
+from gedp.confidential.engines import AnsweredRows, ArrowStream, Draw, Results, RowWriter
 from gedp.confidential.engines.ordered import draw_first_in_order, draw_in_order, side_by_side
 from gedp.confidential.engines.part import Part
 from gedp.confidential.engines.sources import TableSource
@@ -88,7 +88,7 @@ class LocalEngine(Part):
     def require_known_again(self, key: str | None) -> None:
         """Rows have places, by which they are known again."""
 
-    def draw_first(self, asked: Draw) -> FirstAnswers:
+    def draw_first(self, asked: Draw) -> AnsweredRows:
         """What is drawn waits in memory, by the places of the rows."""
         return draw_first_in_order(self, asked)
 

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.arrays import IntArray
-from gedp.confidential.engines import Draw, Drawing, FirstAnswers, Results, RowWriter, TableCounts
+from gedp.confidential.engines import AnsweredRows, Draw, Drawing, Results, RowWriter, TableCounts
 from gedp.confidential.engines.spark_rows import SparkRows, arrow_schema, quoted, rows_of
 from gedp.confidential.engines.spark_table import SparkTable, read_at
 from gedp.confidential.engines.tasks import (
@@ -138,7 +138,7 @@ class SparkEngine(SparkTable):
                 "Nothing was spent. Name an id, use the local engine or, in the spec, give every query its mu"
             )
 
-    def draw_first(self, asked: Draw) -> FirstAnswers:
+    def draw_first(self, asked: Draw) -> AnsweredRows:
         """What is drawn is written with the ids of the rows, by which they are known again."""
         of_rows, cells, (key,) = self.reduce(asked.of_rows), asked.of_rows.reads.cells, asked.drawing.keys
         known_by = (key, *(cells.texts if cells else ()))
