@@ -61,8 +61,8 @@ def plan_run(
     spec: Spec,
     *,
     table: ArrowStream | None = None,
-    out: Path | None = None,
-    ledger: Path | None = None,
+    out: str | Path | None = None,
+    ledger: str | Path | None = None,
     replace: bool = False,
     keep: tuple[Path, ...] = (),
     decided_by: DecidedBy | None = None,
@@ -79,12 +79,12 @@ def plan_run(
     prices = price(spec)
     require_within_budget(prices)
     read_code_lists(spec)
-    out = out or spec.folder / spec.output.dir
+    out = Path(out) if out else spec.folder / spec.output.dir
     engine = engine_of(spec, table, session)
     keep = (*keep, *engine.files())
     require_free(out, replace=replace, keep=keep)
     prepared = prepare(open_table_of(spec, engine), spec)
-    found = ledger_for(engine, spec, ledger)
+    found = ledger_for(engine, spec, Path(ledger) if ledger else None)
     is_new = found is not None and not found.exists()
     keep = (*keep, *([found] if found else []))
     require_free(out, replace=replace, keep=keep)
