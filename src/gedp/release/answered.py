@@ -8,6 +8,7 @@ from gedp.errors import DomainError
 from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
 from gedp.policy.keys import MECHANISMS as SPEC_MECHANISMS
 from gedp.policy.section import Section
+from gedp.release.checks import FRESH, positive, require_stated
 
 IDENTITY = "identity.parquet"  # a file, or a folder of parts
 TABLES = "tables"
@@ -16,8 +17,6 @@ MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
 #: What a table calls the mechanism of counts.
 COUNTED = "count"
 ALL_MECHANISMS = (*MECHANISMS, COUNTED)
-#: What to do about a manifest with faults.
-FRESH = "Get a fresh copy of the release"
 
 AnyQuery = TypeVar("AnyQuery", bound=Query | ClassQuery | CombinationQuery, covariant=True)
 
@@ -121,7 +120,7 @@ def _read_noise(section: Section, query: Query | ClassQuery | CombinationQuery, 
         require_stated(section, key, number)
     has_one_size = isinstance(query, Query) and (query.is_identity or not query.is_individual)
     if has_one_size:
-        sigma = section.converted("sigma_psi", _positive, "a number above 0") or 1.0
+        sigma = section.converted("sigma_psi", positive, "a number above 0") or 1.0
     else:
         require_stated(section, "sigma_psi", None)
         sigma = None
@@ -159,17 +158,3 @@ def _known(
             yield entry, query
     for name in known:
         root.fault("queries", f"the query {name!r} of the spec is missing", FRESH)
-
-
-def require_stated(section: Section, key: str, expected: object) -> None:
-    """Faults a key that says something else than the spec."""
-    section.has(key)
-    if section.content.get(key) != expected:
-        section.fault(key, "it is not that of the spec", FRESH)
-
-
-def _positive(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-    if not 0 < number < float("inf"):
-        raise ValueError
-    return number
