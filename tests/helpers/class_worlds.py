@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.answering import draw_answers
+from gedp.confidential.engines import Draw, Results
 from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measures import measures_of
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.confidential.table import ConfidentialTable, FinestCells, PublicCodes
 from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes import Batch, PartialResults, Pass
@@ -95,9 +96,10 @@ class _Engine:
     def reduce(self, run: Pass) -> PartialResults:
         return run(self.batch)
 
-    def draw(self, drawing: object, entropy: object, of_rows: Pass, of_drawn: Pass, *_: object) -> Any:
+    def draw(self, asked: Draw) -> Results:
+        assert asked.of_drawn is not None
         drawn = Batch({}, {}, self.told, self.batch.rows, self.batch.cells)
-        return of_rows(self.batch), of_drawn(drawn)
+        return Results(asked.of_rows(self.batch), asked.of_drawn(drawn))
 
     def require_unchanged(self) -> None:
         pass
@@ -113,7 +115,8 @@ def prepared_about(world: World, records: Sequence[Record], spec: Spec) -> Prepa
         columns[name] = np.asarray(values, dtype=np.float64)
     told = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
     batch = Batch({}, amounts, pa.RecordBatch.from_arrays([], []), len(records), world.of_row)
-    table = ConfidentialTable(cast(Any, _Engine(batch, told)), spec.data, attributes, {}, {})
+    engine = cast(Any, _Engine(batch, told))
+    table = ConfidentialTable(engine, spec.data, attributes, {}, {}, {}, PublicCodes(engine))
     cells = world.cells()
     return Prepared(table, spec, price(spec), psi_mechanisms(spec), cells, measures_of(spec, cells))
 

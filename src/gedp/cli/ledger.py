@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gedp.cli import NamingGroup
+from gedp.cli.options import FILE, PATH
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from gedp.ledger import Entry, Ledger, LedgerState
     from gedp.policy import PriceLine
 
-_LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Path))
+_LEDGER = click.argument("path", metavar="LEDGER", type=PATH)
 
 
 @click.group(cls=NamingGroup)
@@ -79,7 +80,7 @@ def show(path: Path) -> None:
     "--release",
     "folder",
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder of a release, or file with an answer, to check against its seal in the ledger.",
 )
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
@@ -149,9 +150,7 @@ def remaining(path: Path, budget: str | None) -> None:
 
 @command.command()
 @_LEDGER
-@click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write, .jsonl or .csv."
-)
+@click.option("--out", required=True, type=FILE, help="File to write, .jsonl or .csv.")
 @click.option("--series", is_flag=True, help="Write what every period, every year and all periods cost instead (CSV).")
 def export(path: Path, out: Path, series: bool) -> None:
     """Write every entry to a file.
@@ -189,7 +188,7 @@ def export(path: Path, out: Path, series: bool) -> None:
 
 @command.command()
 @_LEDGER
-@click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
 def finish(path: Path, folder: Path | None) -> None:
     """Finish releases that were interrupted, or record that they are lost.
 

@@ -8,16 +8,15 @@ import click
 
 from gedp.cli.constraints import constraint_options, sentences
 from gedp.cli.engines import engine_options
-
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH, release_argument
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
+@release_argument
 @click.option(
     "--weights", type=click.Choice(["quasi", "plug-in"]), help="Weights of the answers. Default: as in the spec."
 )
-@click.option("--out", type=_PATH, help="File to write. Default: microdata.parquet in the release.")
+@click.option("--out", type=PATH, help="File to write. Default: microdata.parquet in the release.")
 @click.option(
     "--share-by", metavar="COLUMN", help="Public column to divide cells by, where establishments have no answers."
 )

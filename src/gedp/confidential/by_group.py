@@ -4,7 +4,7 @@ They follow from the extremes of the identity answers, as those of pnc (probably
 for neighboring tables.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -16,7 +16,7 @@ from gedp.confidential.answers import AnswerWriter
 from gedp.confidential.measures import MeasuredQuery, MeasureTotals, by_entry, class_intervals, units_of
 from gedp.confidential.mechanisms import PsiMechanism, upper_bounds
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.tally import ROWS, CellSums, CellTally
+from gedp.confidential.tally import CELLS, ROWS, CellSums, CellTally
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import in_units
 from gedp.individual.classes import ClassInterval, Possible
@@ -55,27 +55,30 @@ class GroupRule:
         """Every measure: limits from the identity answers, one more pass over the rows, then noise."""
         if not self.prepared.measures:
             return []
-        limits = [
-            self._limits(each, tallies, drawn.get(each.query.name, PartialResults())) for each in self.prepared.measures
-        ]
-        confidence = float(self.prepared.spec.output.confidence)
+        limits = {
+            each.query.name: self._limits(each, tallies, drawn.get(each.query.name, PartialResults()))
+            for each in self.prepared.measures
+        }
+        totals, confidence = self._totals(limits, tallies), float(self.prepared.spec.output.confidence)
         return [
-            each.measure.write(totals, each.reach, confidence, writer, entropy)
-            for each, totals in zip(limits, self._totals(limits, tallies), strict=True)
+            each.measure.write(totals[query], each.reach, confidence, writer, entropy) for query, each in limits.items()
         ]
 
-    def _totals(self, limits: Sequence["GroupLimits"], tallies: Mapping[str, CellTally]) -> list[PartialResults]:
+    def _totals(
+        self, limits: Mapping[str, "GroupLimits"], tallies: Mapping[str, CellTally]
+    ) -> dict[str, PartialResults]:
         """What the rows come to; refused if they are not those of which the first pass saw the sums."""
         lookup = self.prepared.cells.lookup
         names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.query.attributes)
-        of_measures = [
-            MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.query.attributes)) for each in limits
-        ]
-        passes = Joined([CellSums(lookup, units_of(self.prepared.spec, names)), *of_measures])
-        again, *found = passes.split(self.prepared.table.engine.reduce(passes))
+        of_measures = {
+            query: MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.query.attributes))
+            for query, each in limits.items()
+        }
+        passes = Joined({CELLS: CellSums(lookup, units_of(self.prepared.spec, names)), **of_measures})
+        found = passes.split(self.prepared.table.engine.reduce(passes))
         before: dict[Key, IntArray] = {name: tallies[name].sums for name in names}
         before[ROWS] = self.prepared.cells.counts
-        if any(not np.array_equal(again.added[key], sums) for key, sums in before.items()):
+        if any(not np.array_equal(found[CELLS].added[key], sums) for key, sums in before.items()):
             raise TableChangedError
         return found
 

@@ -51,10 +51,10 @@ def answer(
     if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     engine.require_unchanged()
-    known = known_by(engine, spec)
-    require_own_ledger(ledger, **known)
+    data = known_by(engine, spec)
+    require_own_ledger(ledger, data)
     if ledger is not None:
-        require_one_series(ledger.path, known["files"], spec)
+        require_one_series(ledger.path, data.files, spec)
     entropy, zeta = noise_for(spec, entropy), _chance(zeta, spec)
     code_lists = read_code_lists(spec)
     keep = [*keep, *engine.files(), *([ledger.path] if ledger else [])]

@@ -8,13 +8,12 @@ from gedp.errors import DomainError
 from gedp.policy import Measure, Query, Spec
 from gedp.policy.measures import COUNTED, MECHANISMS
 from gedp.policy.section import Section
+from gedp.release.checks import FRESH, positive, require_stated
 
 IDENTITY = "identity.parquet"  # a file, or a folder of parts
 TABLES = "tables"
 #: What a table can name as the mechanism of an answer.
 ALL_MECHANISMS = (*MECHANISMS, COUNTED)
-#: What to do about a manifest with faults.
-FRESH = "Get a fresh copy of the release"
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def _read_noise(section: Section, query: Query, measure: Measure) -> AttributeNo
         require_stated(section, key, number)
     has_one_size = measure.is_plain and (measure.is_by_record or query.mu)
     if has_one_size:
-        sigma = section.converted("sigma_psi", _positive, "a number above 0") or 1.0
+        sigma = section.converted("sigma_psi", positive, "a number above 0") or 1.0
     else:
         require_stated(section, "sigma_psi", None)
         sigma = None
@@ -138,17 +137,3 @@ def _known(root: Section, entries: Iterable[Section], queries: Iterable[Query]) 
             yield entry, query
     for name in known:
         root.fault("queries", f"the query {name!r} of the spec is missing", FRESH)
-
-
-def require_stated(section: Section, key: str, expected: object) -> None:
-    """Faults a key that says something else than the spec."""
-    section.has(key)
-    if section.content.get(key) != expected:
-        section.fault(key, "it is not that of the spec", FRESH)
-
-
-def _positive(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-    if not 0 < number < float("inf"):
-        raise ValueError
-    return number

@@ -20,16 +20,9 @@ from gedp.files import regular
 from gedp.periods import Period
 from gedp.policy import PriceList, Spec, parse_spec, price, whole_pools, write_spec
 from gedp.policy.section import Faults, Section
-from gedp.release.answered import (
-    FRESH,
-    IDENTITY,
-    TABLES,
-    Answered,
-    query_content,
-    read_queries,
-    require_stated,
-)
-from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative, texts
+from gedp.release.answered import IDENTITY, TABLES, Answered, query_content, read_queries
+from gedp.release.checks import FRESH, is_null, require_stated, texts
+from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative
 from gedp.release.individual import Individual, individual_content, read_individual
 from gedp.release.series_content import charges_content
 
@@ -251,11 +244,6 @@ def _spec(root: Section) -> Spec | None:
         for fault in error.faults:
             root.fault("spec", f"{fault.place}: {fault.problem}", fault.suggestion)
         return None
-
-
-def is_null(section: Section, key: str) -> bool:
-    """Whether a key is there and says that there is nothing."""
-    return section.has(key) and section.content[key] is None
 
 
 def _is_promise(found: object, expected: Mapping[str, Any]) -> bool:

@@ -23,6 +23,7 @@ from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.combining import combinations
+from gedp.passes import Reads
 from gedp.policy.model import steps_to
 
 SUGGESTION = "Name the table that the release was made from"
@@ -81,7 +82,7 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
     unit = {name: exact(table.attributes[name].unit) for name in attributes}
     columns = spec.data.public if public_rows.lists_establishments else _columns_of_keys(public_rows, table)
     identifier = [spec.data.id] if spec.data.id and public_rows.lists_establishments else []
-    batches = list(in_order(engine).scan(coded=columns, amounts=unit, plain=identifier))
+    batches = list(in_order(engine).batches(Reads(coded=columns, amounts=unit, plain=identifier)))
     codes = {name: np.concatenate([batch.codes[name] for batch in batches]) for name in columns}
     if identifier:
         ids = pa.chunked_array([batch.plain.column(0) for batch in batches]).combine_chunks()
