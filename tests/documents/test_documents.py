@@ -27,9 +27,9 @@ def printed(*blocks: Block, width: int = 80, is_terminal: bool = False) -> str:
     console = Console(
         file=io.StringIO(), width=width, force_terminal=is_terminal, no_color=True, markup=False, highlight=False
     )
-    to_terminal(console, Document("title", blocks))
+    to_terminal(console, Document("The title", blocks))
     assert isinstance(console.file, io.StringIO)
-    return re.sub(r"\x1b\[\d*m", "", console.file.getvalue())
+    return re.sub(r"\x1b\[\d*m", "", console.file.getvalue()).removeprefix("The title\n")
 
 
 def words(texts: Sequence[str]) -> set[str]:
@@ -83,6 +83,12 @@ def test_what_a_terminal_cannot_show_is_left_out_or_replaced() -> None:
 def test_an_empty_line_parts_what_does_not_belong_together() -> None:
     blocks = Heading("One"), Paragraph("a"), Paragraph("b"), Paragraph("c", "warning"), Heading("Two"), Lines(["d"])
     assert printed(*blocks) == "One\na\nb\n\nWarning: c\n\nTwo\n  d\n"
+
+
+def test_a_terminal_leaves_out_headings_that_nothing_follows() -> None:
+    drawn = Charts([Chart("<svg></svg>")])
+    blocks = Heading("A"), drawn, Heading("B"), Heading("C", 3), drawn, Heading("D"), Heading("E", 3), Lines(["e"])
+    assert printed(*blocks, Heading("F")) == "D\nE\n  e\n"
 
 
 def test_a_page_shows_everything_as_text() -> None:

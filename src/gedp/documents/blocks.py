@@ -79,7 +79,7 @@ Block: TypeAlias = Heading | Paragraph | Lines | PrintedTable | Charts | OnPage
 
 @dataclass(frozen=True)
 class Document:
-    """What there is to say, in its order. A page shows the title above it; on a terminal the command is the title."""
+    """What there is to say, in its order."""
 
     title: str
     blocks: Sequence[Block]

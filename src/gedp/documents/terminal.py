@@ -17,14 +17,15 @@ MOST_LINES = 6  # of a heading, where there is room for better
 
 
 def to_terminal(console: Console, document: Document) -> None:
-    """Prints the document, with an empty line before each heading, table and list."""
+    """Prints the document under its title."""
+    _print(console, Heading(document.title))
     print_blocks(console, document.blocks)
 
 
 def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
-    """Prints some blocks, as `to_terminal` does."""
+    """Prints some blocks, with an empty line between those that do not belong together."""
     before: Block | None = None
-    for block in _shown(blocks):
+    for block in _not_empty([*_shown(blocks)]):
         if before and not isinstance(before, Heading) and not (isinstance(before, Paragraph) and _follows(block)):
             console.print()
         _print(console, block)
@@ -56,6 +57,16 @@ def _shown(blocks: Sequence[Block]) -> Iterator[Block]:
                 yield from [Paragraph(sentence)] if sentence else []
             case _:
                 yield block
+
+
+def _not_empty(blocks: Sequence[Block]) -> Sequence[Block]:
+    """The blocks without headings that nothing follows."""
+    kept: list[Block] = []
+    for block in reversed(blocks):
+        after = kept[-1] if kept else Heading("")
+        if not (isinstance(block, Heading) and isinstance(after, Heading) and after.level <= block.level):
+            kept.append(block)
+    return kept[::-1]
 
 
 def _print(console: Console, block: Block) -> None:
