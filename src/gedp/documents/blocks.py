@@ -83,3 +83,13 @@ class Document:
 
     title: str
     blocks: Sequence[Block]
+
+
+def without_empty(blocks: Sequence[Block]) -> Sequence[Block]:
+    """The blocks without headings that nothing follows."""
+    kept: list[Block] = []
+    for block in reversed(blocks):
+        after = kept[-1] if kept else Heading("")
+        if not (isinstance(block, Heading) and isinstance(after, Heading) and after.level <= block.level):
+            kept.append(block)
+    return kept[::-1]

@@ -4,7 +4,18 @@ from collections.abc import Sequence
 from html import escape
 
 from gedp import web
-from gedp.documents.blocks import Block, Chart, Charts, Document, Heading, Lines, OnPage, Paragraph, PrintedTable
+from gedp.documents.blocks import (
+    Block,
+    Chart,
+    Charts,
+    Document,
+    Heading,
+    Lines,
+    OnPage,
+    Paragraph,
+    PrintedTable,
+    without_empty,
+)
 from gedp.markup import html_table
 
 
@@ -29,7 +40,7 @@ def to_html(
 
 def blocks_html(blocks: Sequence[Block]) -> str:
     """Some blocks as HTML, for a page that is put together otherwise."""
-    return "\n".join(map(_html, blocks))
+    return "\n".join(map(_html, without_empty(blocks)))
 
 
 def table_html(table: PrintedTable) -> str:

@@ -10,7 +10,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gedp.documents.blocks import Block, Charts, Document, Heading, Lines, OnPage, Paragraph, PrintedTable
+from gedp.documents.blocks import (
+    Block,
+    Charts,
+    Document,
+    Heading,
+    Lines,
+    OnPage,
+    Paragraph,
+    PrintedTable,
+    without_empty,
+)
 
 USUAL, NARROW = 2, 1  # characters between columns
 MOST_LINES = 6  # of a heading, where there is room for better
@@ -25,7 +35,7 @@ def to_terminal(console: Console, document: Document) -> None:
 def print_blocks(console: Console, blocks: Sequence[Block]) -> None:
     """Prints some blocks, with an empty line between those that do not belong together."""
     before: Block | None = None
-    for block in _not_empty([*_shown(blocks)]):
+    for block in without_empty([*_shown(blocks)]):
         if before and not isinstance(before, Heading) and not (isinstance(before, Paragraph) and _follows(block)):
             console.print()
         _print(console, block)
@@ -57,16 +67,6 @@ def _shown(blocks: Sequence[Block]) -> Iterator[Block]:
                 yield from [Paragraph(sentence)] if sentence else []
             case _:
                 yield block
-
-
-def _not_empty(blocks: Sequence[Block]) -> Sequence[Block]:
-    """The blocks without headings that nothing follows."""
-    kept: list[Block] = []
-    for block in reversed(blocks):
-        after = kept[-1] if kept else Heading("")
-        if not (isinstance(block, Heading) and isinstance(after, Heading) and after.level <= block.level):
-            kept.append(block)
-    return kept[::-1]
 
 
 def _print(console: Console, block: Block) -> None:
