@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gedp.policy import Spec
+    from gedp.publication.format import AsFile
 
 STDOUT = Path("-")
 SHOWN_LINES, GAP = 20, 3  # lines; characters between columns and around them
@@ -37,10 +38,14 @@ def files_of(spec: "Spec") -> list[Path]:
     return [spec.folder / name for name in named if name]
 
 
-def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
-    """Writes the table to a file or to standard output; a terminal shows only its first lines."""
-    import pyarrow.parquet
+def require_format(out: Path | None) -> None:
+    """Refuses the name of a file that is in no format of tables."""
+    if out not in (None, STDOUT) and out.suffix not in (suffixes := _suffixes()):
+        raise click.UsageError(f"--out needs a name that ends in {', '.join(suffixes)}, or -")
 
+
+def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str], notes: Sequence[str]) -> None:
+    """Writes the table to a file or to standard output; a terminal shows only its first lines."""
     from gedp.csvfiles import write_csv
     from gedp.files import replacing
 
@@ -50,10 +55,15 @@ def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> No
         write_csv(table, sys.stdout.buffer)
         sys.stdout.buffer.flush()  # a reader that has gone away is noticed here
     else:
-        with replacing(out) as temporary:
-            write = write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
-            write(table, temporary)
+        with replacing(out) as temporary, temporary.open("wb") as file:
+            _suffixes()[out.suffix].write(table, file, notes)
         click.echo(f"Wrote {table.num_rows:,} lines to {out}.")
+
+
+def _suffixes() -> "dict[str, AsFile]":
+    from gedp.publication.formats import AS_FILES
+
+    return {form.suffix: form for form in AS_FILES.values()}
 
 
 def show_table(table: "pa.Table", shown: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp.cli.output import STDOUT, require_other, write_table
+from gedp.cli.output import STDOUT, require_format, require_other, write_table
 
 _PATH = click.Path(path_type=Path)
 
@@ -40,7 +40,7 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--out",
     type=_PATH,
-    help="File to write, .csv or .parquet, or - for CSV on standard output. Default: the first lines on a terminal.",
+    help="File to write (.csv, .parquet, .xlsx, .arrows), or - for CSV on standard output. Default: first lines only.",
 )
 def command(
     folder: Path,
@@ -70,8 +70,7 @@ def command(
     from gedp.sharpening import require_outside_releases, sharpen
     from gedp.sharpening.words import describe_steps
 
-    if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
-        raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
+    require_format(out)
     with steps() as at:
         at.step("checking the releases")
         releases = [read_release(place) for place in (folder, *earlier)]
@@ -84,8 +83,9 @@ def command(
         found = sharpen(
             newest, others, _keys(by), list(attributes) or None, within=_keys(within), confidence=confidence
         )
-    write_table(found.table.arrow, out, found.table.columns)
-    for line in (*describe_steps(found), found.note):
+    notes = [*describe_steps(found), found.note]
+    write_table(found.table.arrow, out, found.table.columns, notes)
+    for line in notes:
         click.echo(line, err=True)
     warn_if_seeded(releases[0].manifest, err=True)
 

@@ -8,7 +8,7 @@ import click
 
 from gedp.cli.constraints import constraint_options
 from gedp.cli.engines import engine_options
-from gedp.cli.output import STDOUT, require_other, write_table
+from gedp.cli.output import STDOUT, require_format, require_other, write_table
 
 _PATH = click.Path(path_type=Path)
 #: Of the QCEW layout, on a terminal.
@@ -68,7 +68,7 @@ SHOWN_CHANGES = [
 @click.option(
     "--out",
     type=_PATH,
-    help="File to write, .csv or .parquet, or - for CSV on standard output. Default: the first lines on a terminal.",
+    help="File to write (.csv, .parquet, .xlsx, .arrows), or - for CSV on standard output. Default: first lines only.",
 )
 @constraint_options
 @engine_options
@@ -122,8 +122,7 @@ def command(
     from gedp.release import read_release
     from gedp.release.derived import DERIVED
 
-    if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
-        raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
+    require_format(out)
     keys = list(dict.fromkeys(key.strip() for text in by for key in text.split(",") if key.strip()))
     is_compared = against is not None or len(folders) > 1
     if agglvl is not None and (keys or attributes or ratios or where or is_compared):
@@ -151,7 +150,8 @@ def command(
         else:
             table = wanted.of_two(*releases) if is_compared else wanted.of_one(*releases)
     changes = [*keys, *(name for name in SHOWN_CHANGES if name in table.column_names)]
-    write_table(table, out, changes if is_compared else SHOWN_COLUMNS if agglvl else table.column_names)
+    shown = changes if is_compared else SHOWN_COLUMNS if agglvl else table.column_names
+    write_table(table, out, shown, wanted.remarks)
     for remark in wanted.remarks:
         click.echo(remark, err=True)
     warn_of_seeds([release.manifest for release in releases], err=True)
