@@ -12,8 +12,7 @@ import pytest
 from openpyxl import load_workbook
 
 import gedp
-from gedp.publication.format import AsFile
-from gedp.publication.formats import AS_FILES, FORMATS, IN_PACKAGES
+from gedp.publication.formats import AS_FILES, FORMATS, IN_PACKAGES, AsFile
 from tests.helpers.builder import JOBS, spec_of, table_of
 from tests.helpers.runs import gedp as command
 

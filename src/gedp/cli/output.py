@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gedp.policy import Spec
-    from gedp.publication.format import AsFile
+    from gedp.publication.formats import AsFile
 
 STDOUT = Path("-")
 SHOWN_LINES, GAP = 20, 3  # lines; characters between columns and around them

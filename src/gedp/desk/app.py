@@ -35,8 +35,7 @@ from gedp.desk.shown import ShownTable
 from gedp.desk.source import DeskSource, described, found_codes
 from gedp.desk.tables import Tables
 from gedp.errors import FaultsError, GedpError
-from gedp.publication.format import AsFile
-from gedp.publication.formats import AS_FILES
+from gedp.publication.formats import AS_FILES, AsFile
 from gedp.web import asset
 
 THREADS = 8

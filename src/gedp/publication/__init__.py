@@ -4,7 +4,7 @@ chosen     which tables; figures: what is in them, by rounding and quality
 ratios     averages and changes beside totals
 changes    tables of what changed since an earlier release
 about      what a package says about itself: description, dictionary, README; markdown: texts in it, escaped
-formats    all formats of tables: plain, parquet, workbook, sdmx, arrow; format: what a format is
+formats    the registry of formats of tables; plain, parquet, workbook, sdmx write them
 establishments   rows, where they are asked for
 package    the folder: whole or absent, with checksums and signature
 verify     whether a package is as it was made, and signed

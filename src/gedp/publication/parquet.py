@@ -4,16 +4,13 @@ The file's metadata have a key for each text, and `PANDAS_ATTRS`, which pandas s
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.publication.about import MEANINGS, About
 from gedp.publication.figures import TableOfFigures
-from gedp.publication.format import AsFile, Format, InPackage, Written, write_each
 
 FOR_PANDAS = "PANDAS_ATTRS"
 
@@ -47,19 +44,3 @@ def _of_column(about: About, table: TableOfFigures, name: str) -> dict[str, str]
     if name in table.chosen.by:
         return {"title": about.labels.title(name)}
     return {"title": f"{about.labels.title(key)}, name"} if key else {"description": MEANINGS[name]}
-
-
-def _write(table: pa.Table, file: IO[bytes], notes: Sequence[str]) -> None:
-    pq.write_table(table, file)
-
-
-def _write_all(about: About, folder: Path) -> Written:
-    return write_each(about, folder, "parquet", ".parquet", lambda table, path: write_parquet(about, table, path))
-
-
-PARQUET = Format(
-    "parquet",
-    "Parquet",
-    AsFile(".parquet", "application/vnd.apache.parquet", _write),
-    InPackage("parquet/", "the same as Parquet, with titles and notes in the metadata", _write_all),
-)

@@ -1,15 +1,11 @@
 """CSV for everybody: numbers without exponents, however large, and texts that no spreadsheet takes for formulas."""
 
-from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import IO
 
 import pyarrow as pa
 
-from gedp.csvfiles import guarded, write_csv
-from gedp.publication.about import About
-from gedp.publication.format import AsFile, Format, InPackage, Written, write_each
+from gedp.csvfiles import guarded
 
 
 def write_plain_csv(table: pa.Table, path: Path) -> None:
@@ -40,19 +36,3 @@ def _written(column: pa.ChunkedArray) -> list[str]:
 
 def _quoted(text: str) -> str:
     return '"' + guarded(text).replace('"', '""') + '"'
-
-
-def _write(table: pa.Table, file: IO[bytes], notes: Sequence[str]) -> None:
-    write_csv(table, file)
-
-
-def _write_all(about: About, folder: Path) -> Written:
-    return write_each(about, folder, "csv", ".csv", lambda table, path: write_plain_csv(table.arrow, path))
-
-
-CSV = Format(
-    "csv",
-    "CSV",
-    AsFile(".csv", "text/csv; charset=utf-8", _write),
-    InPackage("csv/", "tables as CSV, one line for each group and attribute", _write_all),
-)

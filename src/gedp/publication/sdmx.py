@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from gedp.publication.about import MEANINGS, About
 from gedp.publication.figures import TableOfFigures
-from gedp.publication.format import Format, InPackage, Written, write_each
 from gedp.publication.plain import write_plain_csv
 
 _V21 = "http://www.sdmx.org/resources/sdmxml/schemas/v2_1"
@@ -66,14 +65,6 @@ class SdmxIds:
         self.attributes = Ids(about.attributes)
         self.quality = Ids(about.flags)
         self.codes = {key: Ids(_codes(about, key)) for key in about.keys}
-
-
-def write_sdmx(about: About, folder: Path) -> Written:
-    """Writes every table as SDMX-CSV, and the structures of all of them."""
-    ids = SdmxIds(about)
-    written = write_each(about, folder, "sdmx", ".csv", lambda table, path: write_sdmx_csv(ids, table, path))
-    write_structures(about, ids, folder / "sdmx" / "structure.xml")
-    return written
 
 
 def write_sdmx_csv(ids: SdmxIds, table: TableOfFigures, path: Path) -> None:
@@ -208,10 +199,3 @@ def _reference(parent: Tree.Element, made: str, package: str, kind: str, **withi
     version = {} if within else {"version": VERSION}
     given = {"id": made, **within, **version, "agencyID": AGENCY, "package": package, "class": kind}
     Tree.SubElement(parent, "Ref", given)
-
-
-SDMX = Format(
-    "sdmx",
-    "SDMX",
-    in_package=InPackage("sdmx/", "the tables as SDMX-CSV 1.0, and their structures as SDMX-ML 2.1", write_sdmx),
-)

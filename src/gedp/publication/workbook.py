@@ -21,7 +21,6 @@ from gedp.files import WriteError, reason, writing
 from gedp.policy.names import folded
 from gedp.publication.about import DO_NOT, About
 from gedp.publication.figures import TableOfFigures
-from gedp.publication.format import AsFile, Format, InPackage, Written
 
 MOST_LINES = 1_000_000  # of a sheet; Excel allows a few more
 MOST_WIDE, NARROWEST = 48, 11  # characters
@@ -67,8 +66,8 @@ def write_sheet(table: pa.Table, file: IO[bytes], notes: Sequence[str]) -> None:
             sheet.write_string(line, 0, note)
 
 
-def write_workbook(about: About, folder: Path) -> Written:
-    """Writes the workbook of a package; tables that are too long for a sheet have none."""
+def write_workbook(about: About, folder: Path) -> dict[str, dict[str, str]]:
+    """Writes the workbook of a package. Returns the sheet of every table; those that are too long for one have none."""
     fitting = [table for table in about.tables if table.groups <= MOST_LINES]
     sheets = _sheet_names([table.chosen.name for table in fitting])
     with _new_book(folder / WORKBOOK) as book:
@@ -230,11 +229,3 @@ def _sheet_names(names: Sequence[str]) -> dict[str, str]:
         taken.add(folded(sheet))
         found[name] = sheet
     return found
-
-
-XLSX = Format(
-    "xlsx",
-    "Excel",
-    AsFile(".xlsx", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", write_sheet),
-    InPackage(WORKBOOK, "all tables in one Excel workbook, one line for each group", write_workbook),
-)
