@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gedp.publication.formats import AsFile
 
 STDOUT = Path("-")
-SHOWN_LINES, GAP = 20, 3  # lines; characters between columns and around them
+SHOWN_LINES = 20
 
 
 def require_other(out: Path, *inputs: str | Path, option: str = "--out") -> None:
@@ -68,33 +68,20 @@ def _suffixes() -> "dict[str, AsFile]":
 
 def show_table(table: "pa.Table", shown: Sequence[str]) -> None:
     """Shows the first lines, and as many columns as there is room for; formulas stand below."""
-    from rich import box
-    from rich.table import Table
-
     from gedp.cli.console import make_console
+    from gedp.documents import PrintedTable
+    from gedp.documents.terminal import print_first_columns
     from gedp.release.estimated import FORMULA, formulas_of, with_formula
 
-    console = make_console()
     columns = [name for name in shown if name != FORMULA and table[name].null_count < table.num_rows]
-    texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
-    widths = [max(map(len, cells), default=0) for cells in texts]
-    while (spare := console.width - sum(widths[: len(columns)]) - GAP * len(columns)) < 0 and len(columns) > 1:
-        columns.pop()  # a number is shown whole or not at all
-    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, width in zip(columns, widths, strict=False):
-        for_heading = min(max(len(name) - width, 0), max(spare, 0))
-        spare -= for_heading
-        justify: Literal["left", "right"] = "left" if table.schema.field(name).type == "string" else "right"
-        view.add_column(name, justify=justify, overflow="fold", width=width + for_heading)
-    for line in zip(*texts[: len(columns)], strict=True):
-        view.add_row(*line)
-    console.print(view)
+    first = table.select(columns).slice(0, SHOWN_LINES)
+    rows = [[_readable(value) for value in row.values()] for row in first.to_pylist()]
+    texts = [name for name in columns if table.schema.field(name).type == "string"]
+    printed = print_first_columns(make_console(), PrintedTable("", columns, rows, texts=texts))
     for name, formula in formulas_of(table).items():
         click.echo(with_formula(name, formula))
     lines = f"{min(SHOWN_LINES, table.num_rows)} of {table.num_rows:,} lines, "
-    click.echo(
-        f"{lines}{len(columns)} of {table.num_columns} columns. For all of them: --out FILE.csv, FILE.parquet or -."
-    )
+    click.echo(f"{lines}{printed} of {table.num_columns} columns. For all of them: --out FILE.csv, FILE.parquet or -.")
 
 
 def _readable(value: str | bool | int | float | None) -> str:
