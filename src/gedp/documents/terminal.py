@@ -168,13 +168,14 @@ def _drawn(columns: list[_Column], room: int) -> Table:
 
 
 def _widths(columns: list[_Column], room: int, gap: int) -> list[int]:
-    """The widths of the columns: what is left over makes cells whole, and then headings of as few lines as can be."""
+    """The widths of the columns: what is left over makes cells whole, and then headings of as few lines as can be.
+
+    The cells of the column that lacks least are made whole first.
+    """
     widths = [column.least for column in columns]
-    wanted = [column.wanted for column in columns]
-    for _ in range(room - _width(widths, gap)):
-        lacking = [want - width for want, width in zip(wanted, widths, strict=True)]
-        if max(lacking) > 0:
-            widths[lacking.index(max(lacking))] += 1
+    lacking = {place: column.wanted - column.least for place, column in enumerate(columns)}
+    for place in sorted(lacking, key=lambda place: lacking[place]):
+        widths[place] += max(0, min(lacking[place], room - _width(widths, gap)))
     for lines in range(1, MOST_LINES):
         wider = [max(width, column.broken(lines)) for width, column in zip(widths, columns, strict=True)]
         if _width(wider, gap) <= room:

@@ -45,7 +45,7 @@ def write_sheet(table: pa.Table, file: IO[bytes], notes: Sequence[str]) -> None:
     """Writes one table with numbers that compute and texts that do not, and notes on what it is."""
     if table.num_rows > MOST_OF_ONE:
         problem = f"the table has {table.num_rows:,} lines, and a workbook takes at most {MOST_OF_ONE:,}"
-        raise FaultsError("request", [Fault("rows", problem, "Take another format, or choose coarser groups")])
+        raise FaultsError("the table", [Fault("rows", problem, "Take another format, or choose coarser groups")])
     with xlsxwriter.Workbook(file, {**AS_THEY_ARE, "in_memory": True}) as book:
         book.set_properties({"created": SAME_FOR_ALL.replace(tzinfo=None)})
         bold, wrapped = book.add_format({"bold": True}), book.add_format({"text_wrap": True})
