@@ -55,7 +55,7 @@ from gedp.policy import PriceList, Spec, for_period, price, read_spec, require_w
 from gedp.policy.drafting import draft_spec as draft
 from gedp.policy.reading import make_reading
 from gedp.progress import Progress, silent
-from gedp.publication import FORMATS, Package, PackageOptions, Presentation, Quality, write_package
+from gedp.publication import IN_PACKAGES, Package, PackageOptions, Presentation, Quality, write_package
 from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
 from gedp.release.answer import Answer
@@ -174,7 +174,7 @@ def publish(
     tables: str | Sequence[str | Sequence[str]] = (),
     only: Sequence[str] | None = None,
     ratios: Sequence[str] = (),
-    formats: Sequence[str] = tuple(FORMATS),
+    formats: Sequence[str] = tuple(IN_PACKAGES),
     rounding: str = "error",
     quality: Quality | None = None,
     confidence: float | None = None,

@@ -287,21 +287,19 @@ def _mu(option: str, text: str) -> "PrivacyLoss":
 
 
 def _print_releases(console: "Console", state: "LedgerState") -> None:
-    from rich.table import Table
-
+    from gedp.documents import PrintedTable
+    from gedp.documents.terminal import print_table
     from gedp.ledger.amounts import mu_up
 
-    table = Table(title="Releases", title_justify="left")
-    of = ["of"] if state.series is not None else []
-    for heading in ("when (UTC)", "who", "release", *of, "queries", "mu", "state"):
-        table.add_column(heading, justify="right" if heading == "mu" else "left", no_wrap=heading != "queries")
+    of, rows = ["of"] if state.series is not None else [], []
     for release in state.releases:
         reserve = release.reserve
         queries = ", ".join(dict.fromkeys(_asked(line) for line in reserve.prices))
         when, mu = _minute(release.time), mu_up(reserve.loss, 4)
         period = [str(reserve.series.period) if reserve.series else ""] if of else []
-        table.add_row(when, release.who, reserve.release[:8], *period, queries, mu, release.outcome)
-    console.print(table)
+        rows.append((when, release.who, reserve.release[:8], *period, queries, mu, release.outcome))
+    headings = ("when (UTC)", "who", "release", *of, "queries", "mu", "state")
+    print_table(console, PrintedTable("Releases", headings, rows, texts={*headings} - {"mu"}))
     for reserve in (release.reserve for release in state.releases):
         if reserve.series and reserve.series.charged:
             counts = "; ".join(map(str, reserve.series.charged))

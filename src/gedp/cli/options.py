@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import click
 
+from gedp.cli.output import require_format
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 PATH = click.Path(path_type=Path)
@@ -49,9 +51,8 @@ def table_option(command: Command) -> Command:
     return click.option(
         "--out",
         type=PATH,
-        callback=_table_place,
-        help="File to write, .csv or .parquet, or - for CSV on standard output. Default: the first lines on a "
-        "terminal.",
+        callback=lambda ctx, param, value: require_format(value),
+        help="File to write (.csv, .parquet, .xlsx, .arrows), or - for CSV on standard output. Default: first lines.",
     )(command)
 
 
@@ -70,9 +71,3 @@ def numbers_by_name(text: str, example: str) -> dict[str, float]:
     if len(found) != len(pairs):
         raise click.BadParameter(f"give a number for each name, like {example}")
     return found
-
-
-def _table_place(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    if value is not None and str(value) != "-" and value.suffix not in (".csv", ".parquet"):
-        raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
-    return value

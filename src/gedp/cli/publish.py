@@ -93,7 +93,7 @@ def command(
     from gedp.confidential.engines.choice import on_file
     from gedp.microdata.on_file import find_microdata
     from gedp.numbers import counted
-    from gedp.publication import FORMATS, PackageOptions, Presentation, parse_quality, write_package
+    from gedp.publication import IN_PACKAGES, PackageOptions, Presentation, parse_quality, write_package
     from gedp.release import read_release
     from gedp.release.signing import read_passphrase
 
@@ -101,7 +101,7 @@ def command(
     options = PackageOptions(
         tuple(tuple(names_in(text)) for text in tables),
         only or None,
-        formats or tuple(FORMATS),
+        formats or tuple(IN_PACKAGES),
         Presentation(rounding, parse_quality(quality, limit), confidence),
         ratios,
         rows,

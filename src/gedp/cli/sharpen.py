@@ -75,7 +75,8 @@ def command(
         newest, *others = (find_microdata(release, attributes=list(attributes) or None) for release in releases)
         at.step("tabulating")
         found = sharpen(newest, others, by, list(attributes) or None, within=within, confidence=confidence)
-    write_table(found.table.arrow, out, found.table.columns)
-    for line in (*describe_steps(found), found.note):
+    notes = [*describe_steps(found), found.note]
+    write_table(found.table.arrow, out, found.table.columns, notes)
+    for line in notes:
         click.echo(line, err=True)
     warn_if_seeded(releases[0].manifest, err=True)

@@ -136,7 +136,8 @@ def command(
         else:
             table = wanted.of_two(*releases) if is_compared else wanted.of_one(*releases)
     changes = [*by, *(name for name in SHOWN_CHANGES if name in table.column_names)]
-    write_table(table, out, changes if is_compared else SHOWN_COLUMNS if agglvl else table.column_names)
+    shown = changes if is_compared else SHOWN_COLUMNS if agglvl else table.column_names
+    write_table(table, out, shown, wanted.remarks)
     for remark in wanted.remarks:
         click.echo(remark, err=True)
     warn_of_seeds([release.manifest for release in releases], err=True)
