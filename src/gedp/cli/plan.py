@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import FILE, PATH, numbers_by_name
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
@@ -15,18 +15,14 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 
 
 def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, float]:
-    pairs = [part.rpartition("=") for part in value.split(",")] if value else []
-    try:
-        return {name.strip(): float(number) for name, _, number in pairs}
-    except ValueError:
-        raise click.BadParameter("give totals like emp=400000,wage=5e9") from None
+    return numbers_by_name(value, "emp=400000,wage=5e9") if value else {}
 
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
 @click.option(
     "--like",
-    type=_PATH,
+    type=PATH,
     metavar="DIR|FILE",
     help="An earlier release, or a public or synthetic table (Parquet or CSV), to take sizes from.",
 )
@@ -37,7 +33,7 @@ def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> di
 @click.option(
     "--gamma-times", callback=_numbers, metavar="X,Y,…", help="Also the errors with so many times every gamma."
 )
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the plan on a page.")
+@click.option("--html", type=FILE, help="Also draw the plan on a page.")
 def command(
     spec: str,
     like: Path | None,
@@ -63,9 +59,9 @@ def command(
     from gedp.cli.console import make_console
     from gedp.cli.output import files_of, require_other
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.files import write_text
-    from gedp.planning.page import plan_page
-    from gedp.planning.terminal import print_plan
+    from gedp.planning.document import plan_document, plan_page
     from gedp.policy.examples import find_spec
 
     console = make_console()
@@ -75,7 +71,8 @@ def command(
     with steps() as at:
         at.step("reading public columns")
         planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals, progress=at.count)
-    print_plan(console, planned)
+    title = Path(spec).name
+    to_terminal(console, plan_document(planned, title))
     if html is not None:
-        write_text(html, plan_page(planned, Path(spec).name))
+        write_text(html, plan_page(planned, title))
         console.print(f"Wrote {html}. Open it in a browser; it needs no network.", soft_wrap=True)

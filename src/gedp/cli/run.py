@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gedp.cli.engines import engine_options
-from gedp.cli.series_options import assumed, series_options
+from gedp.cli.options import PATH, series_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from gedp.confidential.run import RunPlan
+    from gedp.policy import Spec
     from gedp.release import CumulativePromise, Individual, ReleaseFolder
-
-_PATH = click.Path(path_type=Path)
 
 
 def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> Decimal | None:
@@ -32,8 +31,8 @@ def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> De
 @click.command()
 @click.argument("spec", metavar="SPEC")
 @series_options
-@click.option("--out", type=_PATH, help="Folder for the release. Default: output.dir in the spec.")
-@click.option("--ledger", type=_PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
+@click.option("--out", type=PATH, help="Folder for the release. Default: output.dir in the spec.")
+@click.option("--ledger", type=PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
 @click.option("--force", is_flag=True, help="Replace a release that is in the folder; the new one spends budget again.")
 @click.option("--decided-by", metavar="NAME", help="Who decided that this release may promise less than earlier ones.")
 @click.option(
@@ -94,8 +93,8 @@ def command(
     from gedp.completing import complete
     from gedp.confidential.engines.choice import held_note, on_file
     from gedp.confidential.run import plan_run, run
-    from gedp.explain import terminal
-    from gedp.explain.facts import warnings
+    from gedp.documents.terminal import print_blocks
+    from gedp.explain.document import price_blocks, warning_blocks
     from gedp.ledger import DecidedBy
     from gedp.microdata.kinds import need_all_rows
     from gedp.noise.entropy import SeededEntropy
@@ -127,8 +126,7 @@ def command(
         console.print(note, soft_wrap=True)
     if dry_run:
         plan = planned()
-        terminal.print_prices(console, read)
-        terminal.print_warnings(console, warnings(read, plan.prices.total))
+        print_blocks(console, [*price_blocks(read), *warning_blocks(read, plan.prices.total)])
         if plan.prepared.pools:
             console.print(_individual_sentence(plan, spec), soft_wrap=True)
         console.print(_dry_sentence(plan), soft_wrap=True)
@@ -136,7 +134,7 @@ def command(
     with steps() as at:
         at.step("checking the table")
         plan = planned()
-    terminal.print_warnings(console, warnings(read, plan.prices.total))
+    print_blocks(console, warning_blocks(read, plan.prices.total))
     with steps() as at:
         release = run(plan, progress=at.reach)
     console.print(_released(release, plan), soft_wrap=True)
@@ -177,7 +175,18 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
             f"\nEverything released from these data has spent mu = {manifest.together.mu} together"
             f"{_most_in_a_year(manifest.together)}. What that promises: gedp ledger show {plan.ledger}"
         )
-    return said + assumed(manifest.spec)
+    return said + _assumed(manifest.spec)
+
+
+def _assumed(spec: "Spec") -> str:
+    """A line that says of which period all columns are taken to be, until the spec says it of any."""
+    period = spec.data.period
+    if period is None or any(attribute.of_period for attribute in spec.policy.attributes.values()):
+        return ""
+    return (
+        f"\ngedp assumes that every confidential column holds values of {period} only. Declare others with of_period; "
+        "of_period = 0 says that there are none"
+    )
 
 
 def _of(plan: "RunPlan") -> str:
@@ -241,4 +250,4 @@ def _dry_sentence(plan: "RunPlan") -> str:
         if plan.ledger_is_new
         else f"recorded in {plan.ledger}"
     )
-    return f"The table is sound. A release would leave {left} ({where}). Nothing was spent.{assumed(spec)}"
+    return f"The table is sound. A release would leave {left} ({where}). Nothing was spent.{_assumed(spec)}"

@@ -14,7 +14,7 @@ import numpy as np
 from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, max_by
 from gedp.confidential.addends import Addend, Limits
 from gedp.confidential.individual_rows import CHARGED, PlannedRows
-from gedp.confidential.measures import Measure, by_entry
+from gedp.confidential.measures import MeasuredQuery, by_entry
 from gedp.individual.bounds import For
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.classes import ClassInterval, Possible
@@ -36,7 +36,7 @@ class RowLimits:
     """How rows are read for one measure, from their first answers."""
 
     cells: Lookup
-    measure: Measure
+    measure: MeasuredQuery
     intervals: Mapping[str, ClassInterval]  # by attribute
     planned: Mapping[str, PlannedRows]  # by attribute; they have the bounds
     units: UnitCells | None = None  # None where every record is a unit by itself
@@ -44,7 +44,7 @@ class RowLimits:
     @property
     def columns(self) -> tuple[str, ...]:
         """The first answers about sums and classes."""
-        return tuple(f"{name}{PSI_SUFFIX}" for name in self.measure.attributes)
+        return tuple(f"{name}{PSI_SUFFIX}" for name in self.measure.query.attributes)
 
     def possible(self, batch: Batch, group: CodeArray) -> Possible:
         """The classes that each of these rows can be counted in."""
@@ -71,7 +71,7 @@ class RowLimits:
         return (addend.limits(upper, possible, each, crowd, spread) for each in self.combinations)
 
     def _possible(self, batch: Batch, use: For) -> Possible:
-        omega, intervals = {name: _omega(batch, name) for name in self.measure.classed}, self.intervals
+        omega, intervals = {name: _omega(batch, name) for name in self.measure.query.classed}, self.intervals
         if self.units is not None:
             noise = np.sqrt(self.units.members[batch.cells])
             intervals = {name: replace(each, sigma=each.sigma * noise) for name, each in intervals.items()}

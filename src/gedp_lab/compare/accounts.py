@@ -22,7 +22,7 @@ def without_prices(spec: Spec) -> Spec:
     """Answered by individual accounting: the prices of an attribute, added up in μ², are its pool. All count alike."""
     if spec.is_individual:
         return spec
-    paid = {name: sum(exact(q.mu[name]) ** 2 for q in spec.queries if name in q.mu) for name in spec.asked}
+    paid = {name: sum(exact(q.mu[name]) ** 2 for q in spec.plain if name in q.mu) for name in spec.asked}
     rho = _decimal(Fraction(sum(paid.values())) / 2)
     attributes = {
         name: replace(attribute, share=_decimal(Fraction(paid[name]))) if name in paid else attribute
@@ -36,35 +36,31 @@ def with_prices(spec: Spec) -> Spec:
     """Answered under the paper's rule: equal shares of an attribute's pool for all queries about it, rounded down."""
     if not spec.is_individual:
         return spec
-    about = {name: [query for query in spec.queries if name in query.importance] for name in spec.asked}
+    about = {name: [query for query in spec.plain if name in query.importance] for name in spec.asked}
     prices = {
         name: Decimal(mu_down(PrivacyLoss(pool.mu_squared / len(about[name])), PLACES))
         for name, pool in pools(spec).items()
     }
     attributes = {name: replace(a, share=Decimal(1)) for name, a in spec.policy.attributes.items()}
-    queries = tuple(Query(q.name, q.by, {name: prices[name] for name in q.importance}) for q in spec.queries)
+    queries = tuple(Query(q.name, q.by, {name: prices[name] for name in q.importance}) for q in spec.plain)
     return replace(spec, policy=replace(spec.policy, attributes=attributes, spend=None), queries=queries)
 
 
 def shares_of(spec: Spec) -> Shares:
     """The prices of the tables, in μ², for each attribute: what individual accounting can set aside for them."""
     priced = with_prices(spec)
-    identified = {name for query in priced.queries if query.is_identity for name in query.mu}
-    if missing := [name for name in priced.asked if name not in identified]:
+    if missing := [name for name in priced.asked if priced.identity_of(name) is None]:
         problem = f"its first answers need a price, and no query has one for establishments and {', '.join(missing)}"
         raise FaultsError("the comparison", [Fault("workflow floors", problem, "Compare with individual")])
-    tables = [query for query in priced.queries if not query.is_identity]
-    return {name: {q.name: float(exact(q.mu[name]) ** 2) for q in tables if name in q.mu} for name in priced.asked}
+    return {name: {q.name: float(exact(q.mu[name]) ** 2) for q in priced.sums_of(name)} for name in priced.asked}
 
 
 def _unpriced(spec: Spec) -> Iterator[Query]:
     """The tables, and one identity query: it counts only for attributes that no table asks for."""
-    tables = [query for query in spec.queries if not query.is_identity]
-    in_tables = {name for query in tables for name in query.mu}
-    names = [query.name for query in spec.queries if query.is_identity]
-    counts = {name: Decimal(name not in in_tables) for name in spec.asked}
+    names = [query.name for query in spec.identities]
+    counts = {name: Decimal(not spec.sums_of(name)) for name in spec.asked}
     yield Query(names[0] if names else IDENTITY, (ESTABLISHMENT,), importance=counts)
-    for query in tables:
+    for query in spec.group_sums:
         yield Query(query.name, query.by, importance={name: Decimal(1) for name in query.mu})
 
 

@@ -115,8 +115,8 @@ def make_plan(
     seed: int | None = None,
 ) -> ComparisonPlan:
     """Plans a comparison, or raises why it is refused. Map files are looked up from `folder`."""
-    other = [query.name for query in spec.other_queries]
-    spec = replace(spec, class_queries=(), combination_queries=())
+    other = [query.name for query in spec.queries if not query.is_plain]
+    spec = replace(spec, queries=spec.plain)
     chosen = parse_workflows(workflows or usual_workflows(spec))
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):
@@ -161,7 +161,7 @@ def _identities(spec: Spec) -> int:
     The chance ζ that clipping bounds fail is divided among them, so that each has the bounds of the whole release even
     where others are left out.
     """
-    return sum(len(query.attributes) for query in spec.queries if query.is_identity)
+    return sum(len(query.asked) for query in spec.identities)
 
 
 def _nameless(spec: Spec) -> Spec:

@@ -6,23 +6,22 @@ import numpy as np
 
 from gedp.arrays import FloatArray
 from gedp.microdata import Microdata
-from gedp.policy import Combination, CombinationQuery
+from gedp.policy import Combination, Query
 from gedp_lab.evaluate.groups import ANSWERS, MICRODATA, ComparedGroups, compared
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.truth import Truth
 
 
-def combination_level(query: CombinationQuery) -> Level:
+def combination_level(query: Query) -> Level:
     """The grouping of a query for combinations."""
     return Level(" x ".join(query.by) or "all together", query.by)
 
 
-def compare_combinations(microdata: Microdata, truth: Truth, query: CombinationQuery) -> Iterator[ComparedGroups]:
+def compare_combinations(microdata: Microdata, truth: Truth, query: Query) -> Iterator[ComparedGroups]:
     """Every combination of a query of whose parts the truth is known."""
     public_rows, level = microdata.public_rows, combination_level(query)
     groups = public_rows.cells(query.by)
-    for asked in query.asked:
-        combination = public_rows.spec.combinations[asked]
+    for asked, combination in query.combinations.items():
         if combination.coefficients.keys() <= truth.units.keys():
             fitted = microdata.tabulate(query.by, [asked]).arrow
             released = public_rows.answered(query, asked)

@@ -9,7 +9,7 @@ import pyarrow.compute
 from gedp.arrays import CodeArray, FloatArray
 from gedp.individual.classes import class_of, class_table
 from gedp.microdata import Microdata
-from gedp.policy import COUNT, ClassQuery, Spec
+from gedp.policy import COUNT, Query
 from gedp_lab.evaluate.groups import ANSWERS, MICRODATA, ComparedGroups, compared
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.truth import Truth
@@ -17,17 +17,17 @@ from gedp_lab.evaluate.truth import Truth
 Key = tuple[CodeArray, list[str]]
 
 
-def class_attributes(queries: Sequence[ClassQuery], spec: Spec) -> list[str]:
+def class_attributes(queries: Sequence[Query]) -> list[str]:
     """What must be known of the truth to find the classes of establishments."""
-    return list(dict.fromkeys(name for query in queries for name in query.classed(spec.classes)))
+    return list(dict.fromkeys(name for query in queries for name in query.classed))
 
 
-def class_level(query: ClassQuery) -> Level:
+def class_level(query: Query) -> Level:
     """The grouping of a query by classes."""
     return Level(" x ".join(query.by), query.by)
 
 
-def compare_classes(microdata: Microdata, truth: Truth, query: ClassQuery) -> Iterator[ComparedGroups]:
+def compare_classes(microdata: Microdata, truth: Truth, query: Query) -> Iterator[ComparedGroups]:
     """Everything that a query by classes asks for and the truth is known of."""
     level, keys = class_level(query), _keys(microdata, truth, query)
     for asked in query.asked:
@@ -38,10 +38,10 @@ def compare_classes(microdata: Microdata, truth: Truth, query: ClassQuery) -> It
                 yield compared(level, asked, source, rows, _truth(keys, truth, asked, rows))
 
 
-def _keys(microdata: Microdata, truth: Truth, query: ClassQuery) -> dict[str, Key]:
+def _keys(microdata: Microdata, truth: Truth, query: Query) -> dict[str, Key]:
     """The public keys and true classes of every establishment."""
     public_rows, keys = microdata.public_rows, dict[str, Key]()
-    table = class_table(query.classes, public_rows.spec.classes, public_rows.spec.policy.attributes)
+    table = class_table(query.classes, public_rows.spec.policy.attributes)
     for each, edges, labels in zip(table.classes, table.edges, table.labels, strict=True):
         keys[each.name] = class_of(edges, np.rint(truth.units[each.attribute]).astype(np.int64)), labels
     return keys | {name: public_rows.key(name) for name in query.public}

@@ -82,8 +82,8 @@ def evaluate(
     public_rows = read_public_rows(release)
     names = public_rows.attributes(attributes)
     levels = default_levels(public_rows) if by is None else chosen_levels(public_rows, by)
-    by_class = public_rows.spec.class_queries if by is None and public_rows.lists_establishments else ()
-    decisive = class_attributes(by_class, public_rows.spec)
+    by_class = public_rows.spec.by_classes if by is None and public_rows.lists_establishments else ()
+    decisive = class_attributes(by_class)
     found = read_truth(public_rows, truth, list(dict.fromkeys([*names, *decisive])))
     at("fitting", 0, 0)
     if is_on_file(release) and weights is None:
@@ -97,14 +97,14 @@ def evaluate(
         comparisons += compare_microdata(microdata, found, level, names)
         if before:
             comparisons += compare_sharpened(microdata, before, found, level, names, within)
-        for query in public_rows.spec.queries:
-            if not query.is_identity and set(query.by) == set(level.by):
+        for query in public_rows.spec.group_sums:
+            if set(query.by) == set(level.by):
                 comparisons += [
                     compare_answers(microdata, found, level, query, name) for name in names if name in query.attributes
                 ]
     for each in by_class:
         comparisons += compare_classes(microdata, found, each)
-    combined = public_rows.spec.combination_queries if by is None else ()
+    combined = [query for query in public_rows.spec.queries if query.combinations and by is None]
     for asked in combined:
         comparisons += compare_combinations(microdata, found, asked)
     known = {level.by for level in levels}

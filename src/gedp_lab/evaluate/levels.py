@@ -56,7 +56,7 @@ def qcew_levels(public_rows: PublicRows) -> list[Level]:
 def default_levels(public_rows: PublicRows) -> list[Level]:
     """The levels of the QCEW, and the groupings that were measured."""
     official = qcew_levels(public_rows)
-    measured = [query.by for query in public_rows.spec.queries if not query.is_identity]
+    measured = [query.by for query in public_rows.spec.group_sums]
     return _levels([*(level.by for level in official), *measured], official) or [_plain_level((), ())]
 
 

@@ -23,6 +23,7 @@ from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.combining import combinations
+from gedp.passes import Reads
 from gedp.policy.model import steps_to
 
 SUGGESTION = "Name the table that the release was made from"
@@ -81,7 +82,7 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
     unit = {name: exact(table.attributes[name].unit) for name in attributes}
     columns = spec.data.public if public_rows.lists_establishments else _columns_of_keys(public_rows, table)
     identifier = [spec.data.id] if spec.data.id and public_rows.lists_establishments else []
-    batches = list(in_order(engine).scan(coded=columns, amounts=unit, plain=identifier))
+    batches = list(in_order(engine).batches(Reads(coded=columns, amounts=unit, plain=identifier)))
     codes = {name: np.concatenate([batch.codes[name] for batch in batches]) for name in columns}
     if identifier:
         ids = pa.chunked_array([batch.plain.column(0) for batch in batches]).combine_chunks()
@@ -152,7 +153,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
     surplus = int((places < 0).sum())
     if surplus or rows != released:
         raise _others(public_rows, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
-    for query in public_rows.spec.queries:
+    for query in public_rows.spec.group_sums:
         groups = public_rows.cells(query.by)
         empty = int((np.bincount(groups.of_row[places], minlength=groups.count) == 0).sum())
         if empty:
@@ -163,7 +164,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
 
 def _columns_of_keys(public_rows: PublicRows, table: ConfidentialTable) -> list[str]:
     """The public columns behind the keys of rows that are cells."""
-    keys = [key for query in public_rows.spec.queries for key in query.by]
+    keys = [key for query in public_rows.spec.group_sums for key in query.by]
     return list(dict.fromkeys(table.lookups[key][0] if key in table.lookups else key for key in keys))
 
 

@@ -55,7 +55,7 @@ def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path)
     assert price(made).total == price(spec).total
     rows = small_table()
     rehearsed = rehearse(table, made)
-    for answered in rehearsed.manifest.queries:
+    for answered in rehearsed.manifest.answered:
         for name, noise in answered.noise.items():
             largest = max(rows[name].to_pylist())
             assert noise.sigma_psi == pytest.approx(largest / float(answered.query.mu[name]), rel=1e-5)
