@@ -30,7 +30,12 @@ CELLS = {"name": "cell", "by": ["region", "branch"]}
 SIZES = {"name": "sizes", "by": ["region", "size"], "count": True, "importance": {"establishments": 1}}
 
 
-def spec_with(unit: str | None = "firm", queries: list[dict[str, Any]] | None = None, **data: Any) -> gedp.Spec:
+def spec_with(
+    unit: str | None = "firm",
+    queries: list[dict[str, Any]] | None = None,
+    budget: dict[str, Any] | None = None,
+    **data: Any,
+) -> gedp.Spec:
     asked = [*QUERIES, CELLS] if queries is None else queries
     has_sizes = any("size" in query["by"] for query in asked)
     return gedp.make_spec(
@@ -38,7 +43,7 @@ def spec_with(unit: str | None = "firm", queries: list[dict[str, Any]] | None = 
         protect=None if unit is None else {"unit": unit},
         attributes={"jobs": {"psi": "sqrt", "gamma": 0.5}},
         classes={"size": {"attribute": "jobs", "edges": [0, 10, 50]}} if has_sizes else None,
-        budget={"mu": 2},
+        budget=budget or {"mu": 2},
         queries=asked,
     )
 
@@ -137,6 +142,32 @@ def test_a_plan_knows_units(tmp_path: Path) -> None:
     of_units, of_records = ({(t.query, t.attribute): t.error for t in plans[unit].tables} for unit in ("firm", None))
     assert of_units.keys() == of_records.keys()
     assert all(of_units[asked] > of_records[asked] for asked in of_units)
+
+
+def test_units_are_not_given_up_in_silence(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+
+    def release(unit: str | None, out: str, **decided: Any) -> gedp.Release:
+        spec = spec_with(unit, QUERIES, budget={"mu": 9, "spend": 1})
+        return gedp.run(spec, TABLE, out=tmp_path / out, ledger=ledger, seed=1, answers_only=True, **decided)
+
+    first = release("firm", "first")
+    assert first.manifest.together is not None
+    assert first.manifest.together.unit == "firm"
+    told = gedp.Ledger.open(ledger, create=False).state()
+    assert told.unit == "firm"
+    assert "the true values of all records of one firm from any other values inside their" in told.combined.sentence
+    lost = "all records of one firm were hidden at once, and now"
+    with pytest.raises(gedp.GedpError, match=f"{lost} each record by itself"):
+        release(None, "second")
+    with pytest.raises(gedp.GedpError, match=f"{lost} all records of one branch"):
+        release("branch", "second")
+    release("firm", "second")
+    third = release(None, "third", decided_by=gedp.DecidedBy("A. Person", "the register has no more firms"))
+    assert third.manifest.together is not None
+    assert third.manifest.together.unit is None
+    assert [each.what for each in third.manifest.together.decisions] == [(f"{lost} each record by itself",)]
+    assert "the true values of an establishment" in gedp.Ledger.open(ledger, create=False).state().combined.sentence
 
 
 def test_a_query_of_ones_own_cannot_protect_units(tmp_path: Path) -> None:
