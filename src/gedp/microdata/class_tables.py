@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray, multiples, sum_by
 from gedp.errors import Fault, FaultsError
+from gedp.estimates import ESTIMATED, EXACT, UNCONSTRAINED, Estimates
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.class_fit import (
     ClassAnswers,
@@ -24,7 +25,6 @@ from gedp.microdata.class_fit import (
 from gedp.microdata.combinations import parts_of
 from gedp.microdata.constraints.rounding import Grouping, round_rows
 from gedp.microdata.fitted import MicrodataFit
-from gedp.microdata.ratios import Totals
 from gedp.microdata.row_totals import totals_of_rows
 from gedp.policy import COUNT, Spec
 
@@ -70,20 +70,20 @@ def require_class_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
 
 def class_totals(
     microdata: MicrodataFit, by: Sequence[str], names: Sequence[str]
-) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
+) -> tuple[dict[str, pa.Array], dict[str, Estimates]]:
     """The keys of every group of a grouping with classes, and what was asked about it, in the same order."""
     possible = possible_by_class(microdata, by)
     if refused := [name for name in names if name not in possible]:
         raise _not_determined(microdata, by, refused, possible)
-    keys, totals = dict[str, pa.Array](), dict[str, Totals]()
+    keys, totals = dict[str, pa.Array](), dict[str, Estimates]()
     for name in names:
         fit = fit_classes(microdata, name)
         table = fit.table(by)
         values, kind = table.totals, _kind(microdata, name)
         if microdata.constraints.named:
-            values, kind = _constrained(microdata, fit, by, name), "unconstrained"
+            values, kind = _constrained(microdata, fit, by, name), UNCONSTRAINED
         keys = keys or {key: table.public_rows.texts(key, table.groups) for key in by}
-        totals[name] = Totals(values, table.variances, kind)
+        totals[name] = Estimates.of_kind(values, table.variances, kind)
         table.public_rows.forget_cells(KEPT_CELLS)
     return keys, totals
 
@@ -128,8 +128,8 @@ def _known(microdata: MicrodataFit, public: Sequence[str], name: str) -> Known |
 def _kind(microdata: MicrodataFit, name: str) -> str:
     """Numbers of establishments have exact errors; sums are fitted to totals whose errors may be estimated."""
     if name == COUNT:
-        return "exact"
-    return "exact" if name in microdata.fits and microdata.fits[name].exact else "estimated"
+        return EXACT
+    return EXACT if name in microdata.fits and microdata.fits[name].exact else ESTIMATED
 
 
 def _constrained(microdata: MicrodataFit, fit: ClassFit, by: Sequence[str], name: str) -> FloatArray:

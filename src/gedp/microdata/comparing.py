@@ -11,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.estimates import Figures, figure_columns
 from gedp.microdata.cells import Where
-from gedp.microdata.changes import Figures, difference, figure_columns, is_clearly_positive, is_significant, percentage
+from gedp.microdata.changes import difference, is_clearly_positive, is_significant, percentage
 from gedp.microdata.comparable import require_comparable
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.keys import grouping_keys
-from gedp.microdata.ratios import KINDS, Ratio, parse_ratios
+from gedp.microdata.ratios import Ratio, parse_ratios
 from gedp.microdata.tabulate import tabulate
 from gedp.release.estimated import FORMULA, formulas_of
 
@@ -109,30 +110,22 @@ def _changes(after: pa.Table, before: pa.Table) -> dict[str, pa.Array | pa.Chunk
     """The columns about the earlier figures and what changed."""
     new, old = Figures.of(after), Figures.of(before)
     changed, percent = difference(new, old), percentage(new, old)
-    kinds = [table["variance_kind"].to_pylist() for table in (after, before)]  # none where there is no such group
     has_none = np.isnan(changed.estimate)
+    without = [pa.compute.is_null(table["variance_kind"]).to_pylist() for table in (after, before)]  # a line of its own
     return {
         **dict(zip(figure_columns(OLD)[:2], (before["estimate"], before["std_error"]), strict=True)),
         **changed.columns(CHANGE),
         **percent.columns(PERCENT),
         SIGNIFICANT: pa.array(is_significant(changed), mask=has_none),
-        CHANGE_KIND: pa.array([_least_certain(pair) for pair in zip(*kinds, strict=True)], pa.string()),
-        NOTE: pa.array(map(_note, *kinds, has_none, is_clearly_positive(old)), pa.string()),
+        CHANGE_KIND: pa.compute.if_else(pa.array(np.isfinite(changed.variance)), changed.kinds, None),
+        NOTE: pa.array(map(_note, *without, has_none, is_clearly_positive(old)), pa.string()),
     }
 
 
-def _note(new_kind: str | None, old_kind: str | None, has_none: bool, has_base: bool) -> str | None:
-    if new_kind is None:
-        return NOT_AFTER
-    if old_kind is None:
-        return NOT_BEFORE
+def _note(is_gone: bool, is_new: bool, has_none: bool, has_base: bool) -> str | None:
+    if is_gone or is_new:
+        return NOT_AFTER if is_gone else NOT_BEFORE
     return NO_ERROR if has_none else None if has_base else NO_BASE
-
-
-def _least_certain(kinds: Sequence[str | None]) -> str | None:
-    """The kind of the error of a change; None where it has none."""
-    known = [KINDS.index(kind) for kind in kinds if kind in KINDS]
-    return KINDS[max(known)] if len(known) == len(kinds) else None
 
 
 def _lines(table: pa.Table, by: Sequence[str]) -> Iterable[tuple[str, ...]]:

@@ -6,13 +6,14 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.estimates import ESTIMATED, EXACT, Estimates, Figures, table_columns
 from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, figures_of, over_attributes, parts_of, with_split_columns
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.keys import grouping_keys, unknown_codes
 from gedp.microdata.naming import require_own_names
-from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, in_parts, parse_ratios
+from gedp.microdata.ratios import Ratio, estimate, in_parts, parse_ratios
 from gedp.microdata.row_totals import totals_of_rows
 from gedp.release import ProtectedAnswers
 from gedp.release.estimated import FORMULA
@@ -80,7 +81,7 @@ def _by_classes(
 
 
 def _lines(
-    asked: Sequence[Ratio], keys: Mapping[str, pa.Array], totals: Mapping[str, Totals], confidence: float
+    asked: Sequence[Ratio], keys: Mapping[str, pa.Array], totals: Mapping[str, Estimates], confidence: float
 ) -> pa.Table:
     """Every ratio for every group; with the formulas of those that are computed, if there are any."""
     parts = []
@@ -88,7 +89,7 @@ def _lines(
         found = estimate(ratio, totals, confidence)
         texts = {"attribute": ratio.name, FORMULA: ratio.formula or None}
         named = {name: pa.array([text] * len(found.estimate), pa.string()) for name, text in texts.items()}
-        parts.append(pa.table({**keys, **named, **found.columns()}))
+        parts.append(pa.table({**keys, **named, **table_columns(found)}))
     lines = pa.concat_tables(parts)
     return lines if any(ratio.formula for ratio in asked) else lines.drop_columns([FORMULA])
 
@@ -167,9 +168,9 @@ def _asked(
 
 def _grouped(
     microdata: MicrodataFit, by: Sequence[str], names: Sequence[str], where: Where
-) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
+) -> tuple[dict[str, pa.Array], dict[str, Estimates]]:
     """The keys of every group, and the totals of every attribute in the same order."""
-    public_rows, totals = microdata.public_rows, dict[str, Totals]()
+    public_rows, totals = microdata.public_rows, dict[str, Estimates]()
     of_rows = [name for name in names if name in microdata.fits]
     groups = public_rows.cells(by, where) if of_rows else None
     for name in of_rows:
@@ -177,9 +178,8 @@ def _grouped(
     for name in (name for name in names if name in microdata.measured):
         measured = microdata.measured[name]
         table = measured.table(by, where)
-        shown = table.groups.asked_for
-        kind = "exact" if measured.exact else "estimated"
-        totals[name] = Totals(table.totals[shown], table.variances[shown], kind)
+        found = Estimates.of_kind(table.totals, table.variances, EXACT if measured.exact else ESTIMATED)
+        totals[name] = found.at(table.groups.asked_for)
         if groups is None:
             public_rows, groups = table.public_rows, table.groups
         if table.groups.count != groups.count:
@@ -208,7 +208,7 @@ def _named(by: Sequence[str]) -> str:
 
 def estimate_groups(
     microdata: MicrodataFit, groups: Cells, ratios: Sequence[Ratio], confidence: float | None = None
-) -> list[Estimates]:
+) -> list[Figures]:
     """Each ratio for every group of rows."""
     confidence = microdata.confidence(confidence)
     needed = _needed(microdata, ratios)
