@@ -9,8 +9,8 @@ from numpy.linalg import pinv
 from gedp.arrays import FloatArray
 from gedp.errors import FaultsError
 from gedp.microdata import Microdata, fit_microdata
-from gedp.microdata.cells import Cells
 from gedp.microdata.class_tables import fit_classes, nonnegative
+from gedp.partitions import Partition
 from gedp.policy import COUNT
 from tests.helpers.builder import JOBS, rehearsed, spec_of, table_of
 
@@ -99,7 +99,7 @@ def test_fitted_numbers_are_those_of_least_squares_with_all_constraints() -> Non
     table = fit.table(["naics", "size"])
     assert table.variances == pytest.approx(np.diag(covariance)[:25], abs=1e-6)
     by_two = fit.table(["naics2", "size"])
-    together = np.array([[a == b for b in by_two.groups.of_row] for a in range(by_two.groups.count)], dtype=float)
+    together = np.array([[a == b for b in by_two.groups.group_of] for a in range(by_two.groups.count)], dtype=float)
     spread = together @ covariance[:25, :25] @ together.T
     assert by_two.variances == pytest.approx(np.diag(spread), abs=1e-6)
 
@@ -173,7 +173,7 @@ def test_crossing_tables_are_not_rounded() -> None:
 
 
 def test_the_nearest_values_that_are_not_negative_keep_their_total() -> None:
-    groups = Cells(2, np.array([0, 0, 0, 1, 1], dtype=np.int32), {})
+    groups = Partition(np.array([0, 0, 0, 1, 1], dtype=np.int32), 2)
     values, variances = np.array([-4.0, 1.0, 9.0, -1.0, 3.0]), np.array([1.0, 1.0, 2.0, 0.0, 1.0])
     found = nonnegative(values, variances > 0, variances, groups, np.array([6.0, 2.0]))
     assert found[:3] == pytest.approx([0, 0, 6])

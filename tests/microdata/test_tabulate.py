@@ -49,7 +49,7 @@ def dense_covariance(microdata: Microdata, attribute: str) -> FloatArray:
     assert problem.noise is not None
     precision = np.diag(1 / fit.row_variances)
     for group, variances in zip(problem.groups, fit.group_variances, strict=True):
-        of_row = group.of_cell[problem.cells.of_row]
+        of_row = group.groups.group_of[problem.cells.group_of]
         for place, variance in enumerate(variances):
             members = (of_row == place).astype(float)
             precision += np.outer(members, members) / variance

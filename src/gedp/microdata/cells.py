@@ -19,6 +19,7 @@ from gedp.known_codes import TREE_OF_LEVEL, TREES
 from gedp.microdata.combining import combinations, joined
 from gedp.microdata.keys import TOTAL_KEY, encoded, first_characters, possible_cells, unknown_codes
 from gedp.microdata.kinds import Kinds
+from gedp.partitions import Partition
 from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
 from gedp.policy.chosen import chosen_attributes
 from gedp.policy.section import nearest
@@ -32,33 +33,10 @@ NO_FILTER: Where = {}
 
 
 @dataclass(frozen=True, repr=False)
-class Cells:
+class Cells(Partition):
     """The combinations of some grouping keys that occur, and the one of every row."""
 
-    count: int
-    of_row: CodeArray
     codes: Mapping[str, CodeArray]  # of every cell, for every key
-    has_rest: bool = False  # whether the last one holds all rows that were not asked for
-    _asked: "list[tuple[Cells, CodeArray | None]]" = field(default_factory=list, compare=False)
-
-    @property
-    def asked_for(self) -> slice:
-        """All of them but the rest."""
-        return slice(self.count - self.has_rest)
-
-    def inside(self, groups: "Cells") -> CodeArray | None:
-        """The group of every cell, where the rows of each are in one group; None if a group cuts through a cell.
-
-        The last groups are remembered, since one attribute after another asks for them.
-        """
-        for known, found in list(self._asked):
-            if known is groups:
-                return found
-        of_cell = np.zeros(self.count, dtype=np.int32)
-        of_cell[self.of_row] = groups.of_row
-        result = of_cell if np.array_equal(of_cell[self.of_row], groups.of_row) else None
-        self._asked[:] = [(groups, result)]
-        return result
 
 
 @dataclass(repr=False)
@@ -95,12 +73,12 @@ class PublicRows:
         """The number of establishments, or of cells where none are listed."""
         return self.count if self.kinds is None else int(self.kinds.counts.sum())
 
-    def establishments_in(self, groups: Cells) -> IntArray | None:
+    def establishments_in(self, groups: Partition) -> IntArray | None:
         """How many establishments are in every group; None where none are listed."""
         if not self.lists_establishments:
             return None
         weights = None if self.kinds is None else self.kinds.counts
-        return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)
+        return np.rint(np.bincount(groups.group_of, weights, minlength=groups.count)).astype(np.int64)
 
     def answered_by(self, source: ProtectedAnswers, spec: Spec) -> "PublicRows":
         """The same rows with other answers, to a spec about the same table."""
@@ -226,14 +204,15 @@ class PublicRows:
     def _all_cells(self, names: Sequence[str]) -> Cells:
         of_row, codes = combinations([codes for codes, _ in self.keys(names)], self.count)
         count = len(codes[0]) if names else 1
-        return Cells(count, of_row, dict(zip(names, codes, strict=True)))
+        return Cells(of_row, count, dict(zip(names, codes, strict=True)))
 
     def _selected(self, names: Sequence[str], where: Where) -> Cells:
         """The cells of the rows that a filter lets pass, and the rest."""
         is_rest = ~self.rows_where(where)
         passing = [np.where(is_rest, np.int32(0), codes) for codes, _ in self.keys(names)]
         of_row, codes = combinations([is_rest.astype(np.int32), *passing], self.count)
-        return Cells(len(codes[0]), of_row, dict(zip(names, codes[1:], strict=True)), bool(is_rest.any()))
+        keyed = dict(zip(names, codes[1:], strict=True))
+        return Cells(of_row, len(codes[0]), keyed, has_rest=bool(is_rest.any()))
 
     def rows_where(self, where: Where) -> BoolArray:
         """Which rows have one of the given codes of every key; all unknown codes in one error."""
@@ -269,13 +248,13 @@ class PublicRows:
             table = self._answers[query.name] = self.source.answers(query.name)
         return table.filter(pa.compute.equal(table["attribute"], asked))
 
-    def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
-        """The answers of a query for one attribute, and the place among them of every cell."""
+    def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, Partition]:
+        """The answers of a query for one attribute, and the cells divided into their groups."""
         table = self.answered(query, attribute)
         return table, self.placed(table, query.name, query.by, cells)
 
-    def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> CodeArray:
-        """The place of every cell among the groups of a query, which are the rows of a table with their keys."""
+    def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> Partition:
+        """The cells divided into the groups of a query, which are the rows of a table with their keys."""
         of_cell = np.zeros(cells.count, dtype=np.int64)
         of_group = np.zeros(table.num_rows, dtype=np.int64)
         for key in by:
@@ -288,8 +267,7 @@ class PublicRows:
         if not table.num_rows or not np.array_equal(of_group[order][found], of_cell):
             lost = Fault(f"query {query!r}", "some establishments are in none of its groups", "Get a fresh copy")
             raise FaultsError(self.source.name, [lost])
-        of_cells: CodeArray = order[found].astype(np.int32)
-        return of_cells
+        return Partition(order[found].astype(np.int32), table.num_rows)
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, each different text once."""
@@ -360,7 +338,7 @@ def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
         public_rows = PublicRows(source, spec, False, True, [groups])
         if all(map(public_rows.knows, keys)):
             order = public_rows.cells(query.by)
-            rows = pa.array(np.argsort(order.of_row, kind="stable"))
+            rows = pa.array(np.argsort(order.group_of, kind="stable"))
             columns = {
                 key: pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(public_rows.key(key)[0]))
                 for key in keys

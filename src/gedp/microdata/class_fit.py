@@ -82,7 +82,7 @@ class ClassFit:
         blocks, found = [], [each for each in known if each is not None]
         for table, each in zip(self.tables, known, strict=True):
             groups, entries = table.groups, len(table.answers)
-            places = np.arange(entries), groups.of_row
+            places = np.arange(entries), groups.group_of
             whole = sparse.csr_array((np.ones(entries), places), shape=(entries, groups.count))
             blocks.append(whole if each is not None else sparse.csr_array((entries, 0), dtype=np.float64))
         parts = [np.concatenate([np.zeros(0), *(part(each) for each in found)]) for part in (_totals, _variances)]
@@ -127,10 +127,10 @@ class ClassFit:
         place = self._place(by)
         public_rows = self.tables[place].public_rows
         groups, start = public_rows.cells(by), int(self.starts[place])
-        entries = np.arange(start, start + len(groups.of_row))
+        entries = np.arange(start, start + len(groups.group_of))
         shape = int(self.starts[-1]), groups.count
-        gather = sparse.csr_array((np.ones(len(entries)), (entries, groups.of_row)), shape=shape)
-        totals = sum_by(groups.of_row, self.fitted[place], groups.count)
+        gather = sparse.csr_array((np.ones(len(entries)), (entries, groups.group_of)), shape=shape)
+        totals = sum_by(groups.group_of, self.fitted[place], groups.count)
         return ClassTotalsBy(public_rows, groups, totals, self._variances(gather))
 
     def _place(self, by: Sequence[str]) -> int:
@@ -176,10 +176,8 @@ def _with_constants(public_rows: PublicRows, by: Sequence[str], keys: pa.Table, 
     for name in dict.fromkeys((*spec.data.public, *spec.groupers)):
         if name not in keys.column_names and public_rows.knows(name):
             codes, texts = public_rows.key(name)
-            of_group = np.zeros(cells.count, dtype=np.int32)
-            of_group[cells.of_row] = codes
-            if np.array_equal(of_group[cells.of_row], codes):
-                column = pa.array(texts, pa.string()).take(pa.array(of_group[groups.of_row]))
+            if (of_group := cells.shared(codes)) is not None:
+                column = pa.array(texts, pa.string()).take(pa.array(of_group[groups.group_of]))
                 keys = keys.append_column(name, column)
     return keys
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from gedp.arrays import BoolArray, CodeArray, FloatArray, multiples, sum_by
 from gedp.errors import Fault, FaultsError
 from gedp.estimates import ESTIMATED, EXACT, UNCONSTRAINED, Estimates
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.class_fit import (
     ClassAnswers,
     ClassFit,
@@ -23,9 +23,10 @@ from gedp.microdata.class_fit import (
     require_same_groups,
 )
 from gedp.microdata.combinations import parts_of
-from gedp.microdata.constraints.rounding import Grouping, round_rows
+from gedp.microdata.constraints.rounding import Kept, round_rows
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.row_totals import totals_of_rows
+from gedp.partitions import Partition
 from gedp.policy import COUNT, Spec
 
 KEPT_CELLS = 12  # groupings of entries that are remembered
@@ -139,29 +140,29 @@ def _constrained(microdata: MicrodataFit, fit: ClassFit, by: Sequence[str], name
         hint = "Leave out --nonnegative, --whole and --rounding whole, or make the microdata without them"
         raise FaultsError(microdata.public_rows.source.name, [Fault("constraints", problem, hint)])
     (table,), (values,) = fit.tables, fit.fitted
-    groups, totals = table.groups, sum_by(table.groups.of_row, fit.fitted[0], table.groups.count)
+    groups, totals = table.groups, sum_by(table.groups.group_of, fit.fitted[0], table.groups.count)
     attribute = microdata.public_rows.spec.policy.attributes.get(name)
     if microdata.constraints.nonnegative:
         values = nonnegative(values, table.variances > 0, table.variances, groups, totals)
     if microdata.constraints.whole:
         exactly = Decimal(1) if attribute is None else attribute.unit
         unit = float(exactly)
-        entries, units = np.arange(len(values), dtype=np.int32), totals / unit
+        units = totals / unit
         exact = np.where(np.abs(units - np.rint(units)) < 1e-6, np.rint(units), np.nan)
-        kept = Grouping(groups.of_row, groups.count, exact)
-        values = multiples(round_rows(values / unit, entries, len(values), [kept]).values * unit, exactly)
+        rounded = round_rows(values / unit, Partition.single(len(values)), [Kept(groups, exact)])
+        values = multiples(rounded.values * unit, exactly)
     wanted = table.public_rows.cells(by)
-    return sum_by(wanted.of_row, values, wanted.count)
+    return sum_by(wanted.group_of, values, wanted.count)
 
 
 def nonnegative(
-    values: FloatArray, free: BoolArray, variances: FloatArray, groups: Cells, totals: FloatArray
+    values: FloatArray, free: BoolArray, variances: FloatArray, groups: Partition, totals: FloatArray
 ) -> FloatArray:
     """The nearest values that are not negative, with the same totals: what is cut off is shared by the others.
 
     Nearest in units of the noise, so that in every group a common multiple of the variances is added to those above 0.
     """
-    of_group: CodeArray = groups.of_row
+    of_group: CodeArray = groups.group_of
     result, positive = values, free.copy()
     while True:
         fixed = np.where(positive, 0.0, np.where(free, 0.0, values))

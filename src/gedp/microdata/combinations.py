@@ -9,10 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gedp.arrays import FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.estimates import Estimates
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.ratios import Ratio, in_parts, weighted_sum
+from gedp.partitions import Partition
 from gedp.policy import Spec
 
 
@@ -41,7 +42,7 @@ def over_attributes(ratio: Ratio, spec: Spec) -> Ratio:
 
 
 def combination_totals(
-    public_rows: PublicRows, name: str, groups: Cells, of_parts: Mapping[str, Estimates]
+    public_rows: PublicRows, name: str, groups: Partition, of_parts: Mapping[str, Estimates]
 ) -> Estimates:
     """A combination for every group, from the fitted totals of its parts and from all answers about it."""
     found = weighted_sum(_parts(public_rows.spec)[name], of_parts)
@@ -52,16 +53,16 @@ def combination_totals(
     return Estimates(estimate, variance, found.kind)
 
 
-def _answered(public_rows: PublicRows, name: str, groups: Cells) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _answered(public_rows: PublicRows, name: str, groups: Partition) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Sums of answers about a combination, with their variances, where those of a query make up all the groups."""
     for query in public_rows.spec.combination_queries:
         measured = public_rows.cells(query.by)
         of_measured = measured.inside(groups)
         if name in query.asked and of_measured is not None:
             table = public_rows.answered(query, name)
-            places = public_rows.placed(table, query.name, query.by, measured)
+            places = public_rows.placed(table, query.name, query.by, measured).group_of
             answers, variances = (
-                sum_by(of_measured, table[column].to_numpy()[places], groups.count)[groups.asked_for]
+                of_measured.sums(table[column].to_numpy()[places])[groups.asked_for]
                 for column in ("estimate", "variance")
             )
             yield answers, variances

@@ -11,16 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
-from gedp.arrays import sum_by
 from gedp.errors import DomainError, Refused
 from gedp.files import WriteError, real, sha256, write_text, writing
 from gedp.microdata.by_kind import FittedRows, FittedValues
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.class_fit import ClassFit
 from gedp.microdata.constraints.apply import Constraints
 from gedp.microdata.measured import MeasuredFit
 from gedp.microdata.weights import TOLERANCE, AttributeFit
 from gedp.numbers import is_number
+from gedp.partitions import Partition
 from gedp.policy.values import MOST_CONFIDENCE
 from gedp.release import MANIFEST, Labels, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
@@ -207,10 +207,10 @@ def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
     }
 
 
-def fitted_values(fit: AttributeFit, cells: Cells) -> FittedValues:
+def fitted_values(fit: AttributeFit, cells: Partition) -> FittedValues:
     """How the fitted values of rows follow from their answers."""
     assert fit.row_answers is not None
     assert fit.cell_variances is not None
     assert fit.each_row is not None
-    sums = sum_by(cells.of_row, fit.row_answers, cells.count)
-    return FittedValues(cells.of_row, (fit.totals - sums) / fit.cell_variances, fit.each_row)
+    moved = (fit.totals - cells.sums(fit.row_answers)) / fit.cell_variances
+    return FittedValues(cells.group_of, moved, fit.each_row)

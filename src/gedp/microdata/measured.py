@@ -103,7 +103,7 @@ class MeasuredFit:
     def _table(self, place: int, by: Sequence[str], where: Where) -> MeasuredTable:
         public_rows = self.measurements[place].public_rows
         groups, variances = public_rows.cells(by, where), self.variances[place]
-        totals = sum_by(groups.of_row, self.totals[place], groups.count)
+        totals = sum_by(groups.group_of, self.totals[place], groups.count)
         return MeasuredTable(
             public_rows, groups, totals, self.agreement.variances(place, groups, variances, self._solve)
         )
@@ -153,10 +153,10 @@ class Agreement:
 
     def variances(self, place: int, groups: Cells, of_answers: FloatArray, solve: "Solver") -> FloatArray:
         """Of sums of groups of the query at `place`, from the solver for the variances of all answers."""
-        found = sum_by(groups.of_row, of_answers, groups.count)
+        found = sum_by(groups.group_of, of_answers, groups.count)
         block = self.matrix[:, self.starts[place] : self.starts[place + 1]]
         shape = (self.sizes[place], groups.count)
-        gather = sparse.csc_array((of_answers, (np.arange(self.sizes[place]), groups.of_row)), shape=shape)
+        gather = sparse.csc_array((of_answers, (np.arange(self.sizes[place]), groups.group_of)), shape=shape)
         gathered = sparse.csc_array(block @ gather)
         at_once, rounding = max(BATCH_NUMBERS // max(self.matrix.shape[0], 1), 1), ROUNDING * found
         for start in range(0, groups.count, at_once):
@@ -190,7 +190,7 @@ class Agreement:
             if left.count != right.count:
                 problem = f"groups of query {one.query.name!r} or {other.query.name!r} are missing"
                 raise FaultsError(one.public_rows.source.name, [Fault("tables", problem, "Get a fresh copy")])
-            lines = np.concatenate([left.of_row, right.of_row])
+            lines = np.concatenate([left.group_of, right.group_of])
             columns = np.concatenate([self._columns(p), self._columns(q)])
             signs = np.repeat([1.0, -1.0], [self.sizes[p], self.sizes[q]])
             shape = (left.count, int(self.starts[-1]))
@@ -255,12 +255,10 @@ def _measurement(public_rows: PublicRows, query: Query, attribute: str) -> Measu
 def _with_constants(public_rows: PublicRows, query: Query, attribute: str, keys: pa.Table) -> pa.Table:
     """The keys of groups, and what else the rows of the release have in common in every group, as county and state."""
     cells = public_rows.cells(query.by)
-    of_row = public_rows.answers(query, attribute, cells)[1][cells.of_row]
+    groups = cells.of_groups(public_rows.answers(query, attribute, cells)[1])
     names = dict.fromkeys((*public_rows.table.column_names, *public_rows.spec.groupers))
     for name in (n for n in names if n not in (*query.by, TOTAL_KEY) and public_rows.knows(n)):
         codes, texts = public_rows.key(name)
-        of_group = np.zeros(keys.num_rows, dtype=np.int32)
-        of_group[of_row] = codes
-        if np.array_equal(of_group[of_row], codes):
+        if (of_group := groups.shared(codes)) is not None:
             keys = keys.append_column(name, pa.array(texts, pa.string()).take(pa.array(of_group)))
     return keys

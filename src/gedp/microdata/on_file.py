@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.arrays import FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
 from gedp.microdata.cells import read_public_rows
@@ -132,11 +132,11 @@ def _read_columns(microdata: Microdata) -> Mapping[str, FloatArray]:
 def _with_values(microdata: Microdata, name: str, values: FloatArray) -> AttributeFit:
     """The values on file with the errors of a fit made anew, which may end elsewhere by rounding."""
     cells = microdata.public_rows.cells_of(name)
-    if len(values) != len(cells.of_row):
+    if len(values) != len(cells.group_of):
         raise FaultsError(
             microdata.release.name, [_again(microdata.release, "it does not have the rows of the release")]
         )
-    return replace(microdata.fits[name], values=values, totals=sum_by(cells.of_row, values, cells.count))
+    return replace(microdata.fits[name], values=values, totals=cells.sums(values))
 
 
 def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:

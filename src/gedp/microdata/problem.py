@@ -8,13 +8,15 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
+from gedp.arrays import BoolArray, FloatArray
 from gedp.microdata.by_kind import RowsOnFile
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.pooled import RowsInMemory, RowsOfCells
 from gedp.microdata.second import GroupPrice, SecondAnswers
+from gedp.microdata.solve import Measurement
 from gedp.neighbors import Log, NeighborFunction, Protection
 from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau, psi_variance
+from gedp.partitions import Partition
 from gedp.policy import Attribute, Query, pools
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
 from gedp.release import ProtectedAnswers
@@ -38,9 +40,9 @@ class PsiNoise:
         """The variances if the answers were the truth."""
         return psi_variance(self.psi, answers, self.sigma)
 
-    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
+    def highest(self, x: FloatArray, cells: Partition) -> FloatArray:
         """The highest of the values x in every cell."""
-        return max_by(of_row, x, cells)
+        return cells.largest(x)
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class PooledNoise(PsiNoise):
         """The variances where the totals are x."""
         return self.rows.at(x).variances
 
-    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
+    def highest(self, x: FloatArray, cells: Partition) -> FloatArray:
         """The highest fitted value of a row in every cell."""
         return self.rows.highest(self.rows.at(x))
 
@@ -77,13 +79,10 @@ class ClippedNoise:
 
 
 @dataclass(frozen=True, repr=False)
-class GroupAnswers:
-    """One query's answers for one attribute, as released, and the group of every finest cell."""
+class GroupAnswers(Measurement):
+    """One query's answers for one attribute, as released: variances are exact for pnc, at the estimate for psi."""
 
     query: str
-    of_cell: CodeArray
-    answers: FloatArray
-    variances: FloatArray  # as released: exact for pnc, at the estimate for psi
     by_psi: BoolArray
     noise: PsiNoise
     sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
@@ -94,7 +93,7 @@ class AttributeProblem:
     """Everything a release says about one attribute."""
 
     name: str
-    cells: Cells
+    cells: Partition
     groups: tuple[GroupAnswers, ...]
     estimates: FloatArray | None  # of the rows; None without an identity query for this attribute
     noise: PsiNoise | None  # of the identity answers
@@ -161,8 +160,7 @@ def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
             if attribute.signed or all(group.by_psi.all() for group in groups):
                 return problem
             clipped = ClippedNoise(attribute.protection, sigma, _tau(public_rows))
-            largest = max_by(cells.of_row, omega, cells.count)
-            noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
+            noisy = [group.groups.largest(cells.largest(omega)) for group in groups]
             groups = tuple(
                 replace(group, sensitivity=clipped.sensitivity(omega))
                 for group, omega in zip(groups, noisy, strict=True)
@@ -180,7 +178,7 @@ def _second_answers(
     gamma, prices = attribute.protection.gamma, []
     for group in problem.groups:
         precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
-        prices.append(GroupPrice(group.query, group.of_cell[problem.cells.of_row], group.by_psi, precision))
+        prices.append(GroupPrice(group.query, problem.cells.of_groups(group.groups), group.by_psi, precision))
     prices.sort(key=lambda price: len(price.precision))
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
@@ -188,16 +186,16 @@ def _second_answers(
 
 
 def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
-    table, of_cell = public_rows.answers(query, attribute.name, cells)
+    table, groups = public_rows.answers(query, attribute.name, cells)
     by_psi = pa.compute.equal(table["mechanism"], "psi").to_numpy()
     own = None  # the noise on ψ of every sum, where sums have their own; clipped sums have none
     if query.is_individual:
         own = np.where(by_psi, table[NOISE].to_numpy(), attribute.protection.gamma)
     return GroupAnswers(
-        query.name,
-        of_cell,
+        groups,
         table["estimate"].to_numpy(),
         table["variance"].to_numpy(),
+        query.name,
         by_psi,
         noise_of(public_rows.source, query.name, attribute, own),
     )
@@ -219,6 +217,5 @@ def pooled(problem: AttributeProblem) -> tuple[AttributeProblem, RowsOfCells] | 
     if line is None:
         return None
     rows = noise.rows if isinstance(noise, PooledNoise) else RowsInMemory(cells, problem.estimates, *line)
-    each = Cells(cells.count, np.arange(cells.count, dtype=np.int32), cells.codes)
     together = PooledNoise(noise.psi, noise.sigma, noise.least, rows=rows)
-    return replace(problem, cells=each, estimates=rows.sums, noise=together), rows
+    return replace(problem, cells=Partition.single(cells.count), estimates=rows.sums, noise=together), rows

@@ -7,7 +7,7 @@ import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.estimates import ESTIMATED, EXACT, Estimates, Figures, table_columns
-from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
+from gedp.microdata.cells import NO_FILTER, PublicRows, Where, columns_alone
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, figures_of, over_attributes, parts_of, with_split_columns
 from gedp.microdata.fitted import MicrodataFit
@@ -15,6 +15,7 @@ from gedp.microdata.keys import grouping_keys, unknown_codes
 from gedp.microdata.naming import require_own_names
 from gedp.microdata.ratios import Ratio, estimate, in_parts, parse_ratios
 from gedp.microdata.row_totals import totals_of_rows
+from gedp.partitions import Partition
 from gedp.release import ProtectedAnswers
 from gedp.release.estimated import FORMULA
 
@@ -207,7 +208,7 @@ def _named(by: Sequence[str]) -> str:
 
 
 def estimate_groups(
-    microdata: MicrodataFit, groups: Cells, ratios: Sequence[Ratio], confidence: float | None = None
+    microdata: MicrodataFit, groups: Partition, ratios: Sequence[Ratio], confidence: float | None = None
 ) -> list[Figures]:
     """Each ratio for every group of rows."""
     confidence = microdata.confidence(confidence)

@@ -17,6 +17,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.constraints.equalities import Fixed
+from gedp.partitions import Partition
 
 Given: TypeAlias = pa.Table | Path | str
 ATTRIBUTE, VALUE = "attribute", "value"
@@ -181,7 +182,7 @@ def _fixed(lines: _Lines, name: str, public_rows: PublicRows, source: str) -> Fi
     position = np.full(groups.count, len(values), dtype=np.int32)
     position[found[~unknown]] = np.flatnonzero(~unknown)
     cells = public_rows.cells_of(name)
-    of_cell, cut = _whole_cells(position[groups.of_row], cells.of_row, cells.count, len(values))
+    of_cell, cut = _whole_cells(position[groups.group_of], cells, len(values))
     if cut.size:
         first = _name(keys, int(cut[0]))
         problem = f"groups that divide finest cells of {name}: {cut.size}, the first is {first}"
@@ -189,15 +190,18 @@ def _fixed(lines: _Lines, name: str, public_rows: PublicRows, source: str) -> Fi
         faults.append(Fault(source, problem, f"Fix totals of groups that are made of whole cells by {finest}"))
     if faults:
         raise FaultsError(source, faults)
-    return Fixed(by, of_cell, values, tuple(f"{name} of {_name(keys, line)}" for line in range(len(values))))
+    has_rest = bool((of_cell == len(values)).any())
+    fixed = Partition(of_cell, len(values) + has_rest, has_rest=has_rest)
+    return Fixed(by, fixed, values, tuple(f"{name} of {_name(keys, line)}" for line in range(len(values))))
 
 
-def _whole_cells(of_row: CodeArray, cell_of_row: CodeArray, cells: int, none: int) -> tuple[CodeArray, CodeArray]:
+def _whole_cells(of_row: CodeArray, cells: Partition, none: int) -> tuple[CodeArray, CodeArray]:
     """The group of every cell, and the groups that have a part of one only."""
-    of_cell = np.full(cells, none, dtype=np.int32)
-    of_cell[cell_of_row] = of_row
-    other = of_row != of_cell[cell_of_row]
-    cut = np.unique(np.concatenate([of_row[other], of_cell[cell_of_row][other]]))
+    of_cell = np.full(cells.count, none, dtype=np.int32)
+    of_cell[cells.group_of] = of_row
+    around = of_cell[cells.group_of]
+    other = of_row != around
+    cut = np.unique(np.concatenate([of_row[other], around[other]]))
     return of_cell, cut[cut < none]
 
 
