@@ -46,6 +46,19 @@ def max_by(codes: CodeArray, values: FloatArray, count: int) -> FloatArray:
     return largest
 
 
+def find_in(known: IntArray, values: IntArray) -> tuple[IntArray, BoolArray]:
+    """The place of every value among known ones, and whether it is there.
+
+    >>> [found.tolist() for found in find_in(np.array([5, 3, 9]), np.array([9, 4, 5]))]
+    [[2, 0, 0], [True, False, True]]
+    """
+    if not len(known):
+        return np.zeros(len(values), dtype=np.int64), np.zeros(len(values), dtype=bool)
+    order = np.argsort(known)
+    places = order[np.minimum(np.searchsorted(known[order], values), len(known) - 1)]
+    return places, known[places] == values
+
+
 def multiples(values: FloatArray, unit: Decimal) -> FloatArray:
     """The nearest whole multiples of a unit: of each, the float that is nearest to it as a decimal.
 

@@ -1,5 +1,6 @@
 """Estimates with their errors: what mechanisms, fits, tables and comparisons hand to each other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -79,6 +80,16 @@ class Figures(Estimates):
         numbers = (self.estimate, self.std_error, self.ci_low, self.ci_high)
         named = zip(figure_columns(name), numbers, strict=True)
         return {column: pa.array(values, from_pandas=True) for column, values in named}
+
+
+def joined(parts: Sequence[Estimates]) -> Estimates:
+    """All estimates of some lists in one."""
+    estimate, variance = np.zeros((2, 0))
+    return Estimates(
+        np.concatenate([estimate, *(each.estimate for each in parts)]),
+        np.concatenate([variance, *(each.variance for each in parts)]),
+        np.concatenate([np.zeros(0, dtype=np.int8), *(each.kind for each in parts)]),
+    )
 
 
 def table_columns(figures: Figures) -> dict[str, pa.Array]:

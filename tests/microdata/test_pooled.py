@@ -8,8 +8,9 @@ from scipy.optimize import brentq
 
 from gedp.arrays import FloatArray
 from gedp.microdata import weights
+from gedp.microdata.answers import GroupAnswers, PsiNoise
 from gedp.microdata.pooled import RowsInMemory
-from gedp.microdata.problem import AttributeProblem, ClippedNoise, GroupAnswers, PsiNoise, pooled
+from gedp.microdata.problem import AttributeProblem, ClippedNoise, pooled
 from gedp.microdata.weights import fit_at, fit_attribute
 from gedp.neighbors import Log, Protection, Sqrt
 from gedp.neighbors.estimates import psi_variance

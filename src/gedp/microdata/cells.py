@@ -2,7 +2,7 @@
 
 The rows are the establishments of the identity query. A release without one lists no establishments; then its rows are
 the groups of a query from which the groups of all others follow. Where there is no such query, nothing says which rows
-there are: see `measured` for what can be published then.
+there are: see `agreement` for what can be published then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, IntArray, label_codes
+from gedp.arrays import BoolArray, CodeArray, IntArray, find_in, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.known_codes import TREE_OF_LEVEL, TREES
 from gedp.microdata.combining import combinations, joined
@@ -248,26 +248,24 @@ class PublicRows:
             table = self._answers[query.name] = self.source.answers(query.name)
         return table.filter(pa.compute.equal(table["attribute"], asked))
 
-    def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, Partition]:
-        """The answers of a query for one attribute, and the cells divided into their groups."""
-        table = self.answered(query, attribute)
-        return table, self.placed(table, query.name, query.by, cells)
-
     def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> Partition:
         """The cells divided into the groups of a query, which are the rows of a table with their keys."""
-        of_cell = np.zeros(cells.count, dtype=np.int64)
-        of_group = np.zeros(table.num_rows, dtype=np.int64)
+        of_group, of_cell = self.numbered(table, by, cells)
+        places, are_there = find_in(of_group, of_cell)
+        if not are_there.all():
+            lost = Fault(f"query {query!r}", "some establishments are in none of its groups", "Get a fresh copy")
+            raise FaultsError(self.source.name, [lost])
+        return Partition(places.astype(np.int32), table.num_rows)
+
+    def numbered(self, table: pa.Table, by: Sequence[str], cells: Cells) -> tuple[IntArray, IntArray]:
+        """The lines of a table and the cells as numbers, which are equal where all keys are."""
+        of_line, of_cell = np.zeros(table.num_rows, dtype=np.int64), np.zeros(cells.count, dtype=np.int64)
         for key in by:
             labels = self.key(key)[1]
             places = pa.compute.index_in(table[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
-            of_group = of_group * (len(labels) + 1) + places.fill_null(len(labels)).to_numpy()
+            of_line = of_line * (len(labels) + 1) + places.fill_null(len(labels)).to_numpy()
             of_cell = of_cell * (len(labels) + 1) + cells.codes[key]
-        order = np.argsort(of_group)
-        found = np.minimum(np.searchsorted(of_group[order], of_cell), max(table.num_rows - 1, 0))
-        if not table.num_rows or not np.array_equal(of_group[order][found], of_cell):
-            lost = Fault(f"query {query!r}", "some establishments are in none of its groups", "Get a fresh copy")
-            raise FaultsError(self.source.name, [lost])
-        return Partition(order[found].astype(np.int32), table.num_rows)
+        return of_line, of_cell
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, each different text once."""
@@ -324,9 +322,9 @@ def columns_alone(source: ProtectedAnswers) -> PublicRows:
     return PublicRows(source, spec, True, False, [pa.table({name: [""] for name in spec.data.public})])
 
 
-def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:
+def keys_of_groups(answers: pa.Table, by: Sequence[str]) -> pa.Table:
     """The keys of the groups of a query, in the order of the answers for one attribute."""
-    return answers.select(list(query.by)) if query.by else pa.table({TOTAL_KEY: [0] * answers.num_rows})
+    return answers.select(list(by)) if by else pa.table({TOTAL_KEY: [0] * answers.num_rows})
 
 
 def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
@@ -334,7 +332,7 @@ def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
     keys = list(dict.fromkeys(key for query in spec.queries for key in query.by))
     for query in sorted(spec.queries, key=lambda query: -len(query.by)):
         answers = source.answers(query.name)
-        groups = keys_of_groups(answers, query).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
+        groups = keys_of_groups(answers, query.by).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
         public_rows = PublicRows(source, spec, False, True, [groups])
         if all(map(public_rows.knows, keys)):
             order = public_rows.cells(query.by)

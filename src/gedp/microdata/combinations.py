@@ -11,6 +11,7 @@ import numpy as np
 
 from gedp.arrays import FloatArray
 from gedp.estimates import Estimates
+from gedp.microdata.answers import read_answers
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.ratios import Ratio, in_parts, weighted_sum
 from gedp.partitions import Partition
@@ -59,12 +60,9 @@ def _answered(public_rows: PublicRows, name: str, groups: Partition) -> Iterator
         measured = public_rows.cells(query.by)
         of_measured = measured.inside(groups)
         if name in query.asked and of_measured is not None:
-            table = public_rows.answered(query, name)
-            places = public_rows.placed(table, query.name, query.by, measured).group_of
-            answers, variances = (
-                of_measured.sums(table[column].to_numpy()[places])[groups.asked_for]
-                for column in ("estimate", "variance")
-            )
+            found = read_answers(public_rows, query, name, measured)
+            of_cells = (each[found.groups.group_of] for each in (found.answers, found.variances))
+            answers, variances = (of_measured.sums(each)[groups.asked_for] for each in of_cells)
             yield answers, variances
 
 

@@ -5,6 +5,7 @@ that only one of them has are listed too, without a change.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +13,10 @@ import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
 from gedp.estimates import Figures, figure_columns
-from gedp.microdata.cells import Where
 from gedp.microdata.changes import difference, is_clearly_positive, is_significant, percentage
 from gedp.microdata.comparable import require_comparable
 from gedp.microdata.fitted import MicrodataFit
-from gedp.microdata.keys import grouping_keys
-from gedp.microdata.ratios import Ratio, parse_ratios
+from gedp.microdata.request import TableRequest
 from gedp.microdata.tabulate import tabulate
 from gedp.release.estimated import FORMULA, formulas_of
 
@@ -36,25 +35,17 @@ NO_ERROR = "no change: a figure has no error"
 NO_BASE = "no percentage: the earlier figure is not clearly above 0"
 
 
-def change(
-    new: MicrodataFit,
-    old: MicrodataFit,
-    by: str | Sequence[str],
-    attributes: str | Sequence[str] | None = None,
-    confidence: float | None = None,
-    ratios: Sequence[str | Ratio] = (),
-    where: Where | None = None,
-) -> pa.Table:
+def change(new: MicrodataFit, old: MicrodataFit, request: TableRequest) -> pa.Table:
     """The table of `tabulate` for a new release, and for every figure what changed since an old one.
 
-    Without `attributes` and `ratios` there are those that both releases can have by this grouping. The confidence is
+    Without attributes and ratios there are those that both releases can have by this grouping. The confidence is
     that of the new release unless another is given.
     """
-    keys, confidence = free_keys(by, COLUMNS), new.confidence(confidence)
-    require_comparable(new, old, [*keys, *(where or ())], asked_attributes(attributes, ratios))
-    tables = [tabulate(each, keys, attributes, confidence, ratios, where) for each in (new, old)]
-    after, before = shared_lines(tables)
-    return beside(after, before, keys)
+    require_free_keys(request, COLUMNS)
+    require_comparable(new, old, request.keys, request.names)
+    asked = replace(request, confidence=new.confidence(request.confidence))
+    after, before = shared_lines([tabulate(each, asked) for each in (new, old)])
+    return beside(after, before, request.by)
 
 
 def beside(new: pa.Table, old: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -86,24 +77,12 @@ def shared_lines(tables: Sequence[pa.Table]) -> list[pa.Table]:
     return [table.filter(pa.compute.is_in(table["attribute"], value_set=wanted)) for table in tables]
 
 
-def free_keys(by: str | Sequence[str], own: Sequence[str]) -> list[str]:
-    """The keys of a grouping, none of which is called like one of our own columns."""
-    keys = grouping_keys(by)
+def require_free_keys(request: TableRequest, own: Sequence[str]) -> None:
+    """Refuses keys that are called like one of our own columns."""
     hint = "Make a map or a prefix of it with another name"
-    faults = [Fault("by", f"{key!r} is also the name of a column of changes", hint) for key in keys if key in own]
+    faults = [Fault("by", f"{key!r} is also the name of a column of changes", hint) for key in request.by if key in own]
     if faults:
         raise FaultsError("table", faults)
-    return keys
-
-
-def asked_attributes(attributes: str | Sequence[str] | None, ratios: Sequence[str | Ratio]) -> list[str] | None:
-    """The attributes that a table is about; None where it takes those that there are."""
-    if attributes is None and not ratios:
-        return None
-    parsed = parse_ratios([ratio for ratio in ratios if isinstance(ratio, str)])
-    written = [*parsed, *(ratio for ratio in ratios if isinstance(ratio, Ratio))]
-    plain = [attributes] if isinstance(attributes, str) else attributes or ()
-    return [*plain, *(name for ratio in written for name in ratio.attributes)]
 
 
 def _changes(after: pa.Table, before: pa.Table) -> dict[str, pa.Array | pa.ChunkedArray]:

@@ -13,11 +13,10 @@ import pyarrow.parquet as pq
 from gedp._version import __version__
 from gedp.errors import DomainError, Refused
 from gedp.files import WriteError, real, sha256, write_text, writing
+from gedp.microdata.agreement import AgreedFit
 from gedp.microdata.by_kind import FittedRows, FittedValues
 from gedp.microdata.cells import PublicRows
-from gedp.microdata.class_fit import ClassFit
 from gedp.microdata.constraints.apply import Constraints
-from gedp.microdata.measured import MeasuredFit
 from gedp.microdata.weights import TOLERANCE, AttributeFit
 from gedp.numbers import is_number
 from gedp.partitions import Partition
@@ -53,9 +52,9 @@ class MicrodataFit:
     fits: Mapping[str, AttributeFit]
     share_by: str | None = None
     constraints: Constraints = field(default_factory=Constraints)
-    measured: Mapping[str, MeasuredFit] = field(default_factory=dict)
+    measured: Mapping[str, AgreedFit] = field(default_factory=dict)
     is_on_file: bool = False  # whether the values are those in the folder of the release
-    class_fits: dict[str, ClassFit] = field(default_factory=dict, init=False, compare=False)  # made so far
+    class_fits: dict[str, AgreedFit] = field(default_factory=dict, init=False, compare=False)  # made so far
 
     def __repr__(self) -> str:
         rows = f"{self.public_rows.listed:,} rows, " if self.fits else ""
@@ -197,7 +196,7 @@ def _without_codes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
+def _how(fit: AttributeFit | AgreedFit) -> dict[str, Any]:
     """How the weights settled, for the file beside the microdata."""
     return {
         "rounds": fit.rounds,

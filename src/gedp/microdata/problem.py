@@ -4,45 +4,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.arrays import BoolArray, FloatArray
+from gedp.arrays import FloatArray
+from gedp.microdata.answers import GroupAnswers, PsiNoise, noise_of, read_answers
 from gedp.microdata.by_kind import RowsOnFile
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.pooled import RowsInMemory, RowsOfCells
 from gedp.microdata.second import GroupPrice, SecondAnswers
-from gedp.microdata.solve import Measurement
-from gedp.neighbors import Log, NeighborFunction, Protection
-from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau, psi_variance
+from gedp.neighbors import Protection
+from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau
 from gedp.partitions import Partition
-from gedp.policy import Attribute, Query, pools
+from gedp.policy import Attribute, pools
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
-from gedp.release import ProtectedAnswers
-from gedp.release.reader import NOISE
-
-
-@dataclass(frozen=True)
-class PsiNoise:
-    """The noise of the answers that the ψ-mechanism gave to one query for one attribute."""
-
-    psi: NeighborFunction
-    sigma: float | FloatArray  # one for all answers, or one for each
-    least: float = 0.0  # no sum is below: the unit where ψ has no value at 0
-
-    def variance(self, x: FloatArray) -> FloatArray:
-        """The variance of an answer where the truth is x, or the least possible value if x is below it."""
-        with np.errstate(over="ignore", invalid="ignore"):  # of clipped sums sigma is not that of ψ: nobody takes those
-            return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
-
-    def at_answers(self, answers: FloatArray) -> FloatArray:
-        """The variances if the answers were the truth."""
-        return psi_variance(self.psi, answers, self.sigma)
-
-    def highest(self, x: FloatArray, cells: Partition) -> FloatArray:
-        """The highest of the values x in every cell."""
-        return cells.largest(x)
 
 
 @dataclass(frozen=True)
@@ -79,16 +53,6 @@ class ClippedNoise:
 
 
 @dataclass(frozen=True, repr=False)
-class GroupAnswers(Measurement):
-    """One query's answers for one attribute, as released: variances are exact for pnc, at the estimate for psi."""
-
-    query: str
-    by_psi: BoolArray
-    noise: PsiNoise
-    sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
-
-
-@dataclass(frozen=True, repr=False)
 class AttributeProblem:
     """Everything a release says about one attribute."""
 
@@ -120,26 +84,13 @@ class AttributeProblem:
         return replace(self._with(second.as_drawn()), second=second)
 
 
-def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute, own: FloatArray | None = None) -> PsiNoise:
-    """The noise of the answers of a query that the ψ-mechanism gave for an attribute; `own` where each has its own."""
-    answered = next(a for a in source.manifest.queries if a.query.name == query)
-    psi = attribute.protection.psi
-    least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
-    return PsiNoise(psi, answered.noise[attribute.name].sigma if own is None else own, least)
-
-
-def is_exact(noise: PsiNoise) -> bool:
-    """Whether the variance is the same whatever the truth."""
-    return noise.psi.has_constant_variance
-
-
 def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
     """What the release says about one attribute."""
     source, spec = public_rows.source, public_rows.spec
     asked = [query for query in spec.queries if name in query.attributes]
     attribute = spec.policy.attributes[name]
     cells = public_rows.cells_of(name)
-    groups = tuple(_group_answers(public_rows, query, attribute, cells) for query in asked if not query.is_identity)
+    groups = tuple(read_answers(public_rows, query, name, cells) for query in asked if not query.is_identity)
     for query in asked:
         if query.is_identity:
             noise = noise_of(source, query.name, attribute)
@@ -177,28 +128,13 @@ def _second_answers(
     second, second_sigma = (table[column].to_numpy() for column in columns)
     gamma, prices = attribute.protection.gamma, []
     for group in problem.groups:
-        precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
+        sigma_psi = gamma if group.noise is None else np.asarray(group.noise.sigma)
+        precision = np.where(group.by_psi, (gamma / sigma_psi) ** 2, 1 / group.variances)
         prices.append(GroupPrice(group.query, problem.cells.of_groups(group.groups), group.by_psi, precision))
     prices.sort(key=lambda price: len(price.precision))
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
     return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, prices)
-
-
-def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
-    table, groups = public_rows.answers(query, attribute.name, cells)
-    by_psi = pa.compute.equal(table["mechanism"], "psi").to_numpy()
-    own = None  # the noise on ψ of every sum, where sums have their own; clipped sums have none
-    if query.is_individual:
-        own = np.where(by_psi, table[NOISE].to_numpy(), attribute.protection.gamma)
-    return GroupAnswers(
-        groups,
-        table["estimate"].to_numpy(),
-        table["variance"].to_numpy(),
-        query.name,
-        by_psi,
-        noise_of(public_rows.source, query.name, attribute, own),
-    )
 
 
 def _tau(public_rows: PublicRows) -> float:

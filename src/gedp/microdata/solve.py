@@ -63,6 +63,29 @@ def pool(answers: Sequence[FloatArray], variances: Sequence[FloatArray]) -> tupl
     return weighted / precision, 1 / precision
 
 
+def gather(measurements: Sequence[Measurement], by_cell: FloatArray) -> FloatArray:
+    """The sum over the cells of every group, of one measurement after the other."""
+    return np.concatenate([*(each.groups.sums(by_cell) for each in measurements), np.empty(0)])
+
+
+def spread(measurements: Sequence[Measurement], by_group: FloatArray, cells: int) -> FloatArray:
+    """For every cell the sum over its groups, which are those of one measurement after the other."""
+    result, start = np.zeros(cells), 0
+    for groups in (each.groups for each in measurements):
+        result += by_group[start : start + groups.count][groups.group_of]
+        start += groups.count
+    return result
+
+
+def of_single_cells(
+    measurements: Sequence[Measurement],
+) -> tuple[list[tuple[FloatArray, FloatArray]], list[Measurement]]:
+    """Answers for single cells with their variances, in the order of the cells, and the measurements of groups."""
+    single = [each for each in measurements if each.groups.is_single]
+    found = [(each.answers[each.groups.group_of], each.variances[each.groups.group_of]) for each in single]
+    return found, [each for each in measurements if not each.groups.is_single]
+
+
 class MarginalSystem:
     """W + B V Bᵀ, with the queries in descending order of their numbers of groups."""
 
@@ -89,14 +112,11 @@ class MarginalSystem:
 
     def gather(self, by_cell: FloatArray) -> FloatArray:
         """B x: the sum over the cells of every group."""
-        return np.concatenate([*(m.groups.sums(by_cell) for m in self.measurements), np.empty(0)])
+        return gather(self.measurements, by_cell)
 
     def spread(self, by_group: FloatArray) -> FloatArray:
         """Bᵀ λ: for every cell, the sum over its groups."""
-        result = np.zeros(len(self.variances))
-        for measurement, part in zip(self.measurements, self._parts(by_group), strict=True):
-            result += part[measurement.groups.group_of]
-        return result
+        return spread(self.measurements, by_group, len(self.variances))
 
     def apply(self, unknowns: FloatArray) -> FloatArray:
         """(W + B V Bᵀ) λ, for one column or several."""
@@ -295,16 +315,14 @@ def fit_cells(
     Queries that are the partition into cells are pooled with the direct answers, and queries with the same groups with
     each other, which makes the system smaller and better conditioned and changes nothing else.
     """
-    answers, variances = [pair[0] for pair in direct], [pair[1] for pair in direct]
-    for of_cells in variances:
+    for _, of_cells in direct:
         require_variances(of_cells, "direct answers")
-    coarser: list[Measurement] = []
     for each in measurements:
         require_variances(each.variances, "answers for groups")
-        if each.groups.is_single:
-            answers.append(each.answers[each.groups.group_of])
-            variances.append(each.variances[each.groups.group_of])
-            continue
+    finest, others = of_single_cells(measurements)
+    answers, variances = zip(*direct, *finest, strict=True)
+    coarser: list[Measurement] = []
+    for each in others:
         for place, other in enumerate(coarser):
             if other.groups.is_same(each.groups):
                 pooled = pool([other.answers, each.answers], [other.variances, each.variances])

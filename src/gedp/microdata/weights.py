@@ -21,13 +21,14 @@ from scipy.sparse.linalg import lsmr
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.microdata.pooled import RowVariances
-from gedp.microdata.problem import AttributeProblem, is_exact, pooled
+from gedp.microdata.problem import AttributeProblem, pooled
 from gedp.microdata.solve import (
     CellFit,
     ConvergenceError,
     Measurement,
     fit_cells,
     incidence,
+    of_single_cells,
     require_variances,
 )
 from gedp.partitions import Partition
@@ -65,7 +66,7 @@ class AttributeFit:
 def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArray | None = None) -> AttributeFit:
     """The values that fit the answers best. `row_weights` divide cells that have no answers for establishments."""
     require_weights(weights)
-    division = _Division(problem.cells, row_weights)
+    division = Division(problem.cells, row_weights)
     if weights == "plug-in" or variances_are_known(problem):
         return _fit(problem, _answers(problem), _plug_in(problem), division)
     as_released, sums, each_row = _answers(problem), None, None
@@ -74,7 +75,7 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
         answers, variances = settled.weighed.answers, settled.weighed.variances
     else:
         small, rows = found
-        settled = _settle(small, _Division(small.cells, None))
+        settled = _settle(small, Division(small.cells, None))
         answers, sums = as_released.each(), rows.sums
         at = rows.at(settled.at[0])
         variances, each_row = [rows.of_rows(at), *settled.weighed.variances[1:]], rows.each(at)
@@ -87,7 +88,7 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     )
 
 
-def _settle(problem: AttributeProblem, division: "_Division") -> "Settled":
+def _settle(problem: AttributeProblem, division: "Division") -> "Settled":
     """The quasi weights of a problem."""
     answers, here, visits = _answers(problem), problem, 0
 
@@ -163,7 +164,7 @@ def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:
     groups = tuple(group.groups.sums(totals) for group in problem.groups)
     at = _PerAnswer(None if problem.noise is None else values, groups)
     problem = problem.at(at.rows)
-    return _fit(problem, _answers(problem), _variances(problem, at), _Division(problem.cells, None))
+    return _fit(problem, _answers(problem), _variances(problem, at), Division(problem.cells, None))
 
 
 def quasi_step(
@@ -262,7 +263,7 @@ def _variances(problem: AttributeProblem, at: _PerAnswer) -> _PerAnswer:
     """The variances where the fitted values are the truth."""
     rows = None if problem.noise is None or at.rows is None else problem.noise.variance(at.rows)
     pairs = zip(problem.groups, _clipped_variances(problem, at.rows), at.groups, strict=True)
-    return _PerAnswer(rows, tuple(np.where(g.by_psi, g.noise.variance(x), clipped) for g, clipped, x in pairs))
+    return _PerAnswer(rows, tuple(group.variances_at(x, clipped) for group, clipped, x in pairs))
 
 
 def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> Iterator[FloatArray]:
@@ -287,7 +288,7 @@ def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> It
 
 
 @dataclass(frozen=True, repr=False)
-class _Division:
+class Division:
     """How cells without answers for their establishments are divided; worked out if there are such."""
 
     cells: Partition
@@ -317,7 +318,7 @@ def _fit(
     problem: AttributeProblem,
     answers: _PerAnswer,
     variances: _PerAnswer,
-    division: _Division,
+    division: Division,
     sums: FloatArray | None = None,
 ) -> AttributeFit:
     """The best fit with these variances. `sums` of the rows' answers over the cells, where they are known already."""
@@ -334,9 +335,9 @@ def _fit(
         values *= variances.rows
         values += answers.rows
         return AttributeFit(values, fit.totals, answers.rows, variances.rows, sum_variances, fit, "identity", *known)
-    if finest := [m for m in measurements if m.groups.is_single]:
-        direct = [(m.answers[m.groups.group_of], m.variances[m.groups.group_of]) for m in finest]
-        fit = fit_cells(direct, [m for m in measurements if not any(m is f for f in finest)])
+    direct, coarser = of_single_cells(measurements)
+    if direct:
+        fit = fit_cells(direct, coarser)
         values = fit.totals[of_row] * division.shares
         return AttributeFit(values, fit.totals, None, None, None, fit, "cells", *known)
     totals = least_norm(measurements, division.cell_weights)
@@ -365,5 +366,5 @@ def least_norm(measurements: Sequence[Measurement], cell_weights: FloatArray) ->
 
 def variances_are_known(problem: AttributeProblem) -> bool:
     """Whether no variance depends on the truth."""
-    groups = all(is_exact(group.noise) or not group.by_psi.any() for group in problem.groups)
-    return groups and problem.second is None and (problem.noise is None or is_exact(problem.noise))
+    rows_are_known = problem.noise is None or problem.noise.psi.has_constant_variance
+    return rows_are_known and problem.second is None and all(group.is_exact for group in problem.groups)

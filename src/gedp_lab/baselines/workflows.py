@@ -15,8 +15,9 @@ import numpy as np
 from gedp.accounting.composition import exact
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
+from gedp.microdata.answers import GroupAnswers, PsiNoise
 from gedp.microdata.cells import PublicRows
-from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
+from gedp.microdata.problem import AttributeProblem
 from gedp.neighbors import Linear, NeighborFunction
 from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import Entropy

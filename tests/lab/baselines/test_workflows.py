@@ -54,6 +54,7 @@ def test_answers_are_unbiased_with_the_variances_that_the_fit_is_told(name: str,
     for place, group in enumerate(problems[0].groups):
         true = problems[0].cells.sums(truths.values[attribute])
         sums = group.groups.sums(true)
+        assert group.noise is not None
         answers = np.array([problem.groups[place].answers for problem in problems])
         stated = group.noise.variance(sums)
         assert (np.abs(answers.mean(axis=0) - sums) < 5 * np.sqrt(stated / draws)).all()

@@ -5,7 +5,8 @@ import pytest
 from click.testing import CliRunner
 
 from gedp.cli import cli
-from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
+from gedp.microdata.answers import GroupAnswers, PsiNoise
+from gedp.microdata.problem import AttributeProblem
 from gedp.microdata.weights import fit_attribute
 from gedp.neighbors import Log
 from gedp.partitions import Partition

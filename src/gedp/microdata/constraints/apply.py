@@ -15,12 +15,12 @@ from gedp.microdata.cells import PublicRows
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.fixed import Given, read_fixed, read_totals
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
-from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
+from gedp.microdata.constraints.reduced import Reduced, reduced
 from gedp.microdata.constraints.rounding import Kept, round_rows
 from gedp.microdata.problem import AttributeProblem
 from gedp.microdata.solve import CellFit, ConvergenceError, Measurement, incidence
 from gedp.microdata.variances import group_variances
-from gedp.microdata.weights import AttributeFit
+from gedp.microdata.weights import AttributeFit, Division
 from gedp.policy import Attribute, MicrodataOptions
 from gedp.policy.keys import CONSTRAINTS
 
@@ -123,9 +123,10 @@ def constrain(
     held = constraints.fixed.get(attribute.name, ())
     if not (held or constraints.named):
         return fit
-    base = reduced(problem, fit, row_weights)
+    division = Division(problem.cells, row_weights)
+    base = reduced(problem, fit, division)
     fixed = [each.fixed.measurement(each.independent, base.cells.sums(base.variances)) for each in held]
-    shares = None if fit.row_variances is not None else row_shares(problem, row_weights)
+    shares = None if fit.row_variances is not None else division.shares
     said: dict[str, Any] = {}
     furthest = _furthest(problem, fit, held)
     if held:

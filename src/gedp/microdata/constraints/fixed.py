@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, find_in
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.microdata.cells import PublicRows
@@ -31,6 +31,11 @@ class _Lines:
 
     keys: pa.Table
     values: pa.ChunkedArray
+
+
+def given_totals(fixed: Given | Sequence[Given] | None) -> list[Given]:
+    """The totals that were given, as a list: one may be given by itself."""
+    return [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
 
 
 def read_totals(given: Sequence[Given]) -> tuple[dict[str, pa.Table], list[Fault]]:
@@ -160,27 +165,18 @@ def _fixed(lines: _Lines, name: str, public_rows: PublicRows, source: str) -> Fi
     keys, values = lines.keys.filter(stated), _numbers(lines.values.filter(stated), name, unit, source)
     by = tuple(keys.column_names)
     groups = public_rows.cells(by)
-    wanted, present = np.zeros(len(values), dtype=np.int64), np.zeros(groups.count, dtype=np.int64)
-    unknown = np.zeros(len(values), dtype=bool)
-    for key in by:
-        labels = public_rows.key(key)[1]
-        places = pa.compute.index_in(keys[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
-        unknown |= pa.compute.is_null(places).to_numpy(zero_copy_only=False)
-        wanted = wanted * len(labels) + places.fill_null(0).to_numpy()
-        present = present * len(labels) + groups.codes[key]
-    order = np.argsort(present)
-    found = order[np.minimum(np.searchsorted(present[order], wanted), groups.count - 1)]
-    unknown |= present[found] != wanted
+    of_line, of_group = public_rows.numbered(keys, by, groups)
+    found, are_known = find_in(of_group, of_line)
     faults = []
-    if unknown.any():
-        said = _name(keys, int(np.flatnonzero(unknown)[0]))
+    if not are_known.all():
+        said = _name(keys, int(np.flatnonzero(~are_known)[0]))
         hint = "Remove them; write codes as in the release, with leading zeros"
-        faults.append(Fault(source, f"groups that do not exist: {unknown.sum()}, the first is {said}", hint))
+        faults.append(Fault(source, f"groups that do not exist: {(~are_known).sum()}, the first is {said}", hint))
     repeats = len(found) - len(np.unique(found))
-    if repeats and not unknown.any():
+    if repeats and are_known.all():
         faults.append(Fault(source, f"groups that are given again: {repeats}", "Give each total once"))
     position = np.full(groups.count, len(values), dtype=np.int32)
-    position[found[~unknown]] = np.flatnonzero(~unknown)
+    position[found[are_known]] = np.flatnonzero(are_known)
     cells = public_rows.cells_of(name)
     of_cell, cut = _whole_cells(position[groups.group_of], cells, len(values))
     if cut.size:

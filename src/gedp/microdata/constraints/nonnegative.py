@@ -14,7 +14,7 @@ import numpy as np
 
 from gedp.arrays import FloatArray
 from gedp.microdata.constraints.reduced import Reduced
-from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, MarginalSystem, Measurement
+from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, MarginalSystem, Measurement, gather, spread
 
 TOLERANCE = 1e-14  # of the optimality conditions, relative to what is added up in them
 ACCEPTED = 1e-10  # where a further step no longer helps
@@ -54,9 +54,9 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Measurement] = ()) -> Nonn
     own_sizes = problem.cells.sums(np.abs(problem.answers)) + np.finfo(np.float64).tiny
 
     def at(groups: FloatArray, cells: FloatArray, values: Callable[[FloatArray], FloatArray]) -> _Point:
-        pull = _spread(every, groups, problem.cells.count) + cells
+        pull = spread(every, groups, problem.cells.count) + cells
         sums = problem.cells.sums(values(pull))
-        gaps = answers - variances * groups - _gather(every, sums)
+        gaps = answers - variances * groups - gather(every, sums)
         cell_gaps = np.zeros(problem.cells.count)
         if problem.finest is not None:
             cell_gaps = problem.finest[0] - problem.finest[1] * cells - sums
@@ -81,7 +81,7 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Measurement] = ()) -> Nonn
             point = _searched(point, groups, cells, lambda g, c: at(g, c, bounded))
         free = problem.cells.sums(np.where(unbounded(point.pull) > 0, problem.variances, 0.0))
         sizes = own_sizes + free * np.abs(point.pull)  # of what is added up, and so of what rounding leaves
-        group_gaps = point.group_gaps / (np.abs(answers) + _gather(every, sizes) + np.finfo(np.float64).tiny)
+        group_gaps = point.group_gaps / (np.abs(answers) + gather(every, sizes) + np.finfo(np.float64).tiny)
         before, violation = violation, _largest(group_gaps, point.cell_gaps / sizes)
         if violation <= TOLERANCE or before / 2 < violation <= ACCEPTED:
             return NonnegativeFit(bounded(point.pull), step + 1, violation)
@@ -138,18 +138,6 @@ def _steady(measurements: Sequence[Measurement], free: FloatArray, full: FloatAr
         small = SLACK * np.where(own > 0, own, m.groups.sums(full))
         steady.append(Measurement(m.groups, m.answers, np.where(m.variances > 0, m.variances, small)))
     return steady
-
-
-def _gather(measurements: Sequence[Measurement], by_cell: FloatArray) -> FloatArray:
-    return np.concatenate([*(m.groups.sums(by_cell) for m in measurements), np.empty(0)])
-
-
-def _spread(measurements: Sequence[Measurement], by_group: FloatArray, cells: int) -> FloatArray:
-    result, start = np.zeros(cells), 0
-    for groups in (each.groups for each in measurements):
-        result += by_group[start : start + groups.count][groups.group_of]
-        start += groups.count
-    return result
 
 
 def _largest(*parts: FloatArray) -> float:

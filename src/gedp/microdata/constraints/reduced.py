@@ -9,15 +9,12 @@ cells. Where the answers do not determine the cells, the cells themselves are dr
 (`LOOSE`) that this only picks one of the best fits: the one nearest to it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
 
 from gedp.arrays import FloatArray
 from gedp.microdata.problem import AttributeProblem
-from gedp.microdata.solve import Measurement, pool
-from gedp.microdata.weights import AttributeFit
+from gedp.microdata.solve import Measurement, of_single_cells, pool
+from gedp.microdata.weights import AttributeFit, Division
 from gedp.partitions import Partition
 
 LOOSE = 1e4  # how many times the largest variance of an answer
@@ -40,32 +37,18 @@ class Reduced:
         return unit_variances * self.finest[1] / (unit_variances + self.finest[1])
 
 
-def reduced(problem: AttributeProblem, fit: AttributeFit, row_weights: FloatArray | None) -> Reduced:
+def reduced(problem: AttributeProblem, fit: AttributeFit, division: Division) -> Reduced:
     """The problem whose solution, without constraints, is the finished fit."""
     used = zip(problem.groups, fit.group_variances, strict=True)
     measurements = [Measurement(group.groups, group.answers, variances) for group, variances in used]
-    coarser = tuple(each for each in measurements if not each.groups.is_single)
-    finest = _pooled([each for each in measurements if each.groups.is_single])
+    single, coarser = of_single_cells(measurements)
+    finest = pool(*zip(*single, strict=True)) if single else None
     if fit.row_answers is not None and fit.row_variances is not None:
-        return Reduced(fit.row_answers, fit.row_variances, problem.cells, finest, coarser)
+        return Reduced(fit.row_answers, fit.row_variances, problem.cells, finest, tuple(coarser))
     every_cell = Partition.single(problem.cells.count)
     if finest is not None:
-        return Reduced(*finest, every_cell, None, coarser)
-    weights = problem.cells.sums(np.ones(len(problem.cells.group_of)) if row_weights is None else row_weights)
+        return Reduced(*finest, every_cell, None, tuple(coarser))
+    weights = division.cell_weights
     largest = max((float(m.variances.max(initial=0.0)) for m in coarser), default=1.0)
     loose = LOOSE * largest * weights / weights.min()
-    return Reduced(fit.totals, loose, every_cell, None, coarser)
-
-
-def row_shares(problem: AttributeProblem, row_weights: FloatArray | None) -> FloatArray:
-    """What every row gets of its cell where rows have no answers of their own."""
-    cells = problem.cells
-    weights = np.ones(len(cells.group_of)) if row_weights is None else row_weights
-    shares: FloatArray = weights / cells.sums(weights)[cells.group_of]
-    return shares
-
-
-def _pooled(finest: Sequence[Measurement]) -> tuple[FloatArray, FloatArray] | None:
-    if not finest:
-        return None
-    return pool([m.answers[m.groups.group_of] for m in finest], [m.variances[m.groups.group_of] for m in finest])
+    return Reduced(fit.totals, loose, every_cell, None, tuple(coarser))
