@@ -28,7 +28,7 @@ from scipy.linalg import cho_factor, cho_solve, lapack, pinvh
 from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.estimates import ESTIMATED, EXACT, Estimates, joined
-from gedp.microdata.answers import Entries, read_entries
+from gedp.microdata.answers import TableEntries, read_entries
 from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where
 from gedp.microdata.keys import TOTAL_KEY
 from gedp.microdata.solve import incidence, require_variances, rows_times
@@ -52,7 +52,7 @@ class GroupTotals:
 class Agreement:
     """A: in which groups tables must agree. Lines that follow from others are left out."""
 
-    def __init__(self, tables: Sequence[Entries]) -> None:
+    def __init__(self, tables: Sequence[TableEntries]) -> None:
         self.tables = tuple(tables)
         self.starts = np.cumsum([0, *(len(each.answers) for each in tables)])
         blocks, lines, self.is_complete = [sparse.csr_array((0, int(self.starts[-1])), dtype=np.float64)], 0, True
@@ -104,7 +104,7 @@ class AgreedFit:
     largest_change: float = 0.0
 
     @property
-    def tables(self) -> tuple[Entries, ...]:
+    def tables(self) -> tuple[TableEntries, ...]:
         """What was released."""
         return self.agreement.tables
 

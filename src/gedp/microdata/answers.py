@@ -67,7 +67,7 @@ class GroupAnswers(Measurement):
 
 
 @dataclass(frozen=True, repr=False)
-class Entries(GroupAnswers):
+class TableEntries(GroupAnswers):
     """Answers that are rows of their own: `public_rows` has their keys, and what else follows from these."""
 
     by: tuple[str, ...] = field(kw_only=True)  # the keys of the query
@@ -92,7 +92,7 @@ def read_answers(
     return GroupAnswers(groups, *_numbers(table), query.name, *_mechanism(public_rows, query, asked, table))
 
 
-def read_entries(public_rows: PublicRows, query: Query | ClassQuery, asked: str) -> Entries:
+def read_entries(public_rows: PublicRows, query: Query | ClassQuery, asked: str) -> TableEntries:
     """The answers of a query about one thing, each a row of its own. `public_rows` is that of the release."""
     table, spec = public_rows.answered(query, asked), public_rows.spec
     keys = keys_of_groups(table, query.by)
@@ -104,7 +104,7 @@ def read_entries(public_rows: PublicRows, query: Query | ClassQuery, asked: str)
         own = PublicRows(public_rows.source, spec, False, True, [keys], dict(classes))
     mechanism = _mechanism(public_rows, query, asked, table)
     groups = Partition.single(table.num_rows)
-    return Entries(groups, *_numbers(table), query.name, *mechanism, by=query.by, public_rows=own)
+    return TableEntries(groups, *_numbers(table), query.name, *mechanism, by=query.by, public_rows=own)
 
 
 def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute, own: FloatArray | None = None) -> PsiNoise:

@@ -14,7 +14,7 @@ from gedp.arrays import BoolArray, FloatArray, multiples
 from gedp.errors import Fault, FaultsError
 from gedp.estimates import EXACT, UNCONSTRAINED, Estimates
 from gedp.microdata.agreement import AgreedFit, Agreement, GroupTotals
-from gedp.microdata.answers import Entries, read_entries
+from gedp.microdata.answers import TableEntries, read_entries
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.combinations import parts_of
 from gedp.microdata.constraints.rounding import Kept, round_rows
@@ -89,7 +89,7 @@ def fit_classes(microdata: MicrodataFit, name: str) -> AgreedFit:
     return microdata.class_fits[name]
 
 
-def _tables(microdata: MicrodataFit, name: str) -> Sequence[Entries]:
+def _tables(microdata: MicrodataFit, name: str) -> Sequence[TableEntries]:
     """All answers by classes about one thing, read once where they were fitted."""
     if name in microdata.class_fits:
         return microdata.class_fits[name].tables
@@ -97,7 +97,7 @@ def _tables(microdata: MicrodataFit, name: str) -> Sequence[Entries]:
     return [read_entries(rows, query, name) for query in rows.spec.class_queries if name in query.asked]
 
 
-def _known(microdata: MicrodataFit, table: Entries, name: str) -> Estimates | None:
+def _known(microdata: MicrodataFit, table: TableEntries, name: str) -> Estimates | None:
     """What public groups add up to: public numbers of establishments, or the totals of the microdata."""
     rows = microdata.public_rows
     if name in microdata.fits:

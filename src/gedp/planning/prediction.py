@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp.individual import Filling, GroupNoise, Partition, Rows, Terms
+from gedp.individual import Filling, GroupNoise, QueryGroups, Rows, Terms
 from gedp.individual.filling import row_variances
 from gedp.microdata.solve import DIRECT_LIMIT, MarginalSystem, Measurement
-from gedp.partitions import Partition as Groups
+from gedp.partitions import Partition
 
 #: Of the largest matrix that a prediction holds: some 400 MB.
 MOST_ENTRIES = 50_000_000
@@ -20,7 +20,7 @@ MOST_RATIO = 1e6
 
 
 def predicted_variances(
-    rows: Rows, partitions: Sequence[Partition], terms: Terms, filling: Filling
+    rows: Rows, partitions: Sequence[QueryGroups], terms: Terms, filling: Filling
 ) -> dict[str, FloatArray]:
     """The variance of every group of every query in the microdata that fit all answers best."""
     return fitted_variances(row_variances(rows, terms, filling.left), rows.sums, partitions, terms, filling.noise)
@@ -29,7 +29,7 @@ def predicted_variances(
 def fitted_variances(
     alone: FloatArray,
     totals: FloatArray,
-    partitions: Sequence[Partition],
+    partitions: Sequence[QueryGroups],
     terms: Terms,
     noise: Mapping[str, GroupNoise],
 ) -> dict[str, FloatArray]:
@@ -46,7 +46,7 @@ def fitted_variances(
     variances |= {p.query: np.minimum(variances[p.query], MOST_RATIO * p.total(cells)) for p in coarser}
     of_cells, result = cells, {}
     solved = _solvable(coarser)
-    groups = {p.query: Groups(p.of_cell, p.count) for p in solved}
+    groups = {p.query: Partition(p.of_cell, p.count) for p in solved}
     measured = {q: Measurement(of, np.zeros(of.count), variances[q]) for q, of in groups.items()}
     system = MarginalSystem(cells, list(measured.values()), DIRECT_LIMIT)
     if not system.is_direct:  # its variances differ too much; a release must not fail for want of a prediction
@@ -69,7 +69,7 @@ def fitted_variances(
     return {p.query: np.maximum(result[p.query], 0.0) for p in partitions}
 
 
-def _solvable(coarse_to_fine: Sequence[Partition]) -> Sequence[Partition]:
+def _solvable(coarse_to_fine: Sequence[QueryGroups]) -> Sequence[QueryGroups]:
     """As many queries, coarse ones first, as can be solved together; the others are judged by their own cells alone."""
     before = 0
     for place, partition in enumerate(coarse_to_fine):
