@@ -233,7 +233,7 @@ def _independent(matrix: Matrix) -> Matrix:
 def fit_measured(public_rows: PublicRows, attribute: str, weights: str) -> AgreedFit:
     """The measured groups of an attribute, fitted to each other. `public_rows` is that of the release."""
     require_weights(weights)
-    asked = [query for query in public_rows.spec.queries if attribute in query.attributes and not query.is_identity]
+    asked = public_rows.spec.sums_of(attribute)
     tables = [read_entries(public_rows, query, attribute) for query in asked]
     answers, plug_in = [each.answers for each in tables], [each.variances for each in tables]
     for each in tables:
