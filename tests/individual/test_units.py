@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gedp.arrays import FloatArray
 from gedp.individual import Portions, Terms, fill
 from gedp.individual.answers import FirstAnswers
-from gedp.individual.filling import Partition
+from gedp.individual.filling import QueryGroups
 from gedp.individual.units import UnitCells, UnitParts, unit_cells
 from gedp.neighbors import Protection, Sqrt
 from gedp.policy import Attribute
@@ -20,9 +20,9 @@ EMP: Attribute = spec_of("sums", accounting="individual").policy.attributes["emp
 TERMS = Terms(Protection(Sqrt(), 0.5), 0.3, 1.0)
 GROUPS = np.array([0, 0, 1, 1, 2], dtype=np.int32)  # of the cells by keys
 PARTITIONS = [
-    Partition("total", np.zeros(5, dtype=np.int32), 1),
-    Partition("group", GROUPS, 3),
-    Partition("cell", np.arange(5, dtype=np.int32), 5),
+    QueryGroups("total", np.zeros(5, dtype=np.int32), 1),
+    QueryGroups("group", GROUPS, 3),
+    QueryGroups("cell", np.arange(5, dtype=np.int32), 5),
 ]
 
 
@@ -118,7 +118,7 @@ def test_records_that_are_units_by_themselves_are_accounted_for_as_without_units
         units=unit_cells(base, unit, rows),
     )
     here, there = alone.rows(4.0), with_unit.rows(4.0)
-    apart = [Partition("cell", np.arange(count, dtype=np.int32), count) for count in (5, 6)]
+    apart = [QueryGroups("cell", np.arange(count, dtype=np.int32), count) for count in (5, 6)]
     one, other = (fill(rows, [p], TERMS, Portions({})) for rows, p in zip((here, there), apart, strict=True))
     assert other.noise["cell"].precision[:5].tolist() == one.noise["cell"].precision.tolist()
     assert other.left[:7].tolist() == one.left.tolist()

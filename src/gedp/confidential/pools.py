@@ -13,7 +13,7 @@ from gedp.confidential.limits import require_pool
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import FinestCells
 from gedp.confidential.varied import VariedPsi, most_noise, varied_psi
-from gedp.individual import Partition, Terms
+from gedp.individual import QueryGroups, Terms
 from gedp.neighbors.estimates import ZETA, no_clipping_tau
 from gedp.planning.opening import choose_first
 from gedp.policy import Attribute, Spec, pools
@@ -74,11 +74,11 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
     return result
 
 
-def partition_of(query: str, cells: FinestCells, by: Sequence[str]) -> Partition:
+def partition_of(query: str, cells: FinestCells, by: Sequence[str]) -> QueryGroups:
     """The groups of a query: which one every cell by grouping keys is in."""
     groups = cells.groups(by)
     if cells.units is None:
-        return Partition(query, groups.of_cell, groups.count)
+        return QueryGroups(query, groups.of_cell, groups.count)
     of_cell = np.zeros(cells.units.count, dtype=np.int32)
     of_cell[cells.units.base] = groups.of_cell
-    return Partition(query, of_cell, groups.count)
+    return QueryGroups(query, of_cell, groups.count)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
-from gedp.individual import FirstAnswers, Partition, Terms
+from gedp.individual import FirstAnswers, QueryGroups, Terms
 from gedp.individual.answers import members_of
 from gedp.individual.first import Members
 from gedp.individual.units import UnitCells
@@ -69,8 +69,8 @@ def drawn_at(attribute: Attribute, sizes: FloatArray, terms: Terms, members: Mem
 
 
 def sampled(
-    counts: IntArray, partitions: Sequence[Partition], units: UnitCells | None = None
-) -> tuple[CodeArray, list[Partition], UnitCells | None]:
+    counts: IntArray, partitions: Sequence[QueryGroups], units: UnitCells | None = None
+) -> tuple[CodeArray, list[QueryGroups], UnitCells | None]:
     """Every so many finest cells with all their establishments, few enough to look at; and their groups and units."""
     every = max(-(-int(counts.sum()) // MOST_ROWS), 1)
     kept = np.arange(0, len(counts), every)
@@ -85,10 +85,10 @@ def sampled(
     )
 
 
-def restricted(partition: Partition, cells: IntArray) -> Partition:
+def restricted(partition: QueryGroups, cells: IntArray) -> QueryGroups:
     """The groups of some of the finest cells."""
     groups, of_cell = np.unique(partition.of_cell[cells], return_inverse=True)
-    return Partition(partition.query, of_cell.astype(np.int32), len(groups))
+    return QueryGroups(partition.query, of_cell.astype(np.int32), len(groups))
 
 
 def candidates(pool: Fraction, queries: int, shares: Mapping[str, float] | None = None) -> list[Decimal]:
@@ -104,7 +104,7 @@ def choose_first(
     attribute: Attribute,
     pool: Fraction,
     counts: IntArray,
-    partitions: Sequence[Partition],
+    partitions: Sequence[QueryGroups],
     importance: Mapping[str, float],
     tau_of_paper: float,
     shares: Mapping[str, float] | None = None,

@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from gedp.arrays import FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.microdata.cells import Cells
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit
@@ -26,7 +26,7 @@ class RowEstimates:
 
     def of(self, groups: Cells) -> tuple[FloatArray, FloatArray]:
         """Sums over the rows."""
-        return sum_by(groups.of_row, self.values, groups.count), np.full(groups.count, np.nan)
+        return groups.sums(self.values), np.full(groups.count, np.nan)
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,4 +38,4 @@ class FittedEstimates:
 
     def of(self, groups: Cells) -> tuple[FloatArray, FloatArray]:
         """Sums over the rows, with the variances of the fit."""
-        return sum_by(groups.of_row, self.fit.values, groups.count), group_variances(self.fit, self.cells, groups)
+        return groups.sums(self.fit.values), group_variances(self.fit, self.cells, groups)

@@ -25,7 +25,7 @@ def compare_combinations(microdata: Microdata, truth: Truth, query: Query) -> It
         if combination.coefficients.keys() <= truth.units.keys():
             fitted = microdata.tabulate(query.by, [asked]).arrow
             released = public_rows.answered(query, asked)
-            released = released.take(public_rows.placed(released, query.name, query.by, groups))
+            released = released.take(public_rows.placed(released, query.name, query.by, groups).group_of)
             sums = {name: truth.sums(name, groups) for name in combination.coefficients}
             for source, rows in ((MICRODATA, fitted), (ANSWERS, released)):
                 yield compared(level, asked, source, rows, _combined(combination, sums))

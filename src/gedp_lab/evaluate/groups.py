@@ -73,8 +73,9 @@ def compare_microdata(
 def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> ComparedGroups:
     """The answers of a query with the keys of the level, as released."""
     groups = microdata.public_rows.cells(query.by)
-    table, of_group = microdata.public_rows.answers(query, attribute, groups)
-    return compared(level, attribute, ANSWERS, table.take(pa.array(of_group)), truth.sums(attribute, groups))
+    table = microdata.public_rows.answered(query, attribute)
+    placed = microdata.public_rows.placed(table, query.name, query.by, groups)
+    return compared(level, attribute, ANSWERS, table.take(pa.array(placed.group_of)), truth.sums(attribute, groups))
 
 
 def compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> ComparedGroups:

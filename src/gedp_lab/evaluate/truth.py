@@ -43,7 +43,7 @@ class Truth:
     def sums(self, attribute: str, groups: Cells) -> FloatArray:
         """The true sum of every group of rows: exact in units."""
         unit = self.unit[attribute]
-        return sum_by(groups.of_row, self.units[attribute], groups.count) * unit.numerator / unit.denominator
+        return groups.sums(self.units[attribute]) * unit.numerator / unit.denominator
 
 
 @sealed
@@ -155,7 +155,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
         raise _others(public_rows, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
     for query in public_rows.spec.group_sums:
         groups = public_rows.cells(query.by)
-        empty = int((np.bincount(groups.of_row[places], minlength=groups.count) == 0).sum())
+        empty = int((np.bincount(groups.group_of[places], minlength=groups.count) == 0).sum())
         if empty:
             problem = f"{empty:,} of the {groups.count:,} groups of query {query.name!r} have no establishments"
             raise FaultsError(_name(table), [Fault("establishments", problem, SUGGESTION)])
