@@ -264,7 +264,7 @@ class UnitShifts:
         return Reads(plain=self.limits.columns, cells=self.limits.cells)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
+        """Partial results for this batch."""
         combinations = len(self.limits.combinations)
         part = self.limits.part_of[batch.cells]
         shared, count = part >= 0, len(self.limits.parts.cell) * combinations

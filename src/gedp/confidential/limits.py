@@ -1,4 +1,4 @@
-"""Noise has limits: too little has no grid, too much drowns everything. What is beyond them is refused in words.
+"""Noise has limits: too little has no grid, too much is not useful. gedp rejects both, and suggests a fix.
 
 Every fault names the attribute, its line in the spec, and the nearest gamma or mu, by powers of ten, that works.
 """

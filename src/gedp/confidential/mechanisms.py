@@ -81,8 +81,8 @@ def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
         sizes = np.abs([answers.estimate(), np.sqrt(answers.variance()), *answers.interval(MOST_CONFIDENCE)])
     if not (sizes <= LARGEST_ANSWER).all():  # nor is NaN
         raise DomainError(
-            f"{name} at mu = {float(mu):g}: noise of standard deviation {sigma:.3g} in {psi} drowns everything: "
-            f"answers or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
+            f"{name} at mu = {float(mu):g}: noise of standard deviation {sigma:.3g} in {psi} is too large to be useful, "
+            f"as answers or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
         )
 
 

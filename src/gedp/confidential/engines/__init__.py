@@ -207,7 +207,7 @@ class Engine(Protocol):
         """The results of a pass over all rows."""
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
-        """Writes other rows in the place of these, in no order that says more: a file, or a folder of parts."""
+        """Writes other rows in the place of these, in an order that discloses nothing: a file, or a folder of parts."""
 
     def require_place(self, writer: RowWriter) -> None:
         """Refuses, before anything is spent, a place where drawn rows could not be written."""

@@ -136,7 +136,7 @@ def _misnamed(place: str, kind: Kind, found: Kind | None, path: Path, start: byt
     by = next((by for by, mark in _COMPRESSED.items() if start.startswith(mark)), None)
     if by:
         return Fault(place, f"it is not {kind}, but compressed with {by}", "Decompress it; texts alone are read so")
-    return Fault(place, f"it is not {kind}", ALL_NAMES if kind is PARQUET else "Get a complete copy, or save it anew")
+    return Fault(place, f"it is not {kind}", ALL_NAMES if kind is PARQUET else "Get a complete copy, or save it again")
 
 
 def _is_archive(path: Path) -> bool:
