@@ -51,8 +51,8 @@ def command(
     """Draft a spec for TABLE: what is public, what is confidential, which tables to publish.
 
     Looks at the names and types of columns, and at the codes in those that you say are public. It never looks at a
-    confidential value, because the spec is published, and settings derived from values could disclose them. On a terminal
-    it asks for what is not given.
+    confidential value, because the spec is published, and settings derived from values could disclose them. On a
+    terminal it asks for what is not given.
 
     \b
     Examples:
@@ -114,7 +114,7 @@ def _faults_by_option() -> Iterator[None]:
 
 
 def _asked_for(columns: Mapping[str, str]) -> str:
-    """Asks which columns are public; refuses where there is nobody to ask."""
+    """Asks which columns are public; rejects where there is nobody to ask."""
     listed = "\n".join(f"  {name}: {kind}" for name, kind in columns.items())
     if not _is_terminal():
         there = (

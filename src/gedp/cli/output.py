@@ -18,7 +18,7 @@ SHOWN_LINES = 20
 
 
 def require_other(out: Path, *inputs: str | Path, option: str = "--out") -> None:
-    """Refuses a place where one of the inputs of a command is, or a table from which releases were made."""
+    """Rejects a place where one of the inputs of a command is, or a table from which releases were made."""
     from gedp.confidential.engines.sources.files import files_at
     from gedp.files import is_ledger, is_same
     from gedp.ledger.finding import beside

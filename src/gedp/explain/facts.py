@@ -109,7 +109,7 @@ def titled(group: ProtectionGroup, title: Callable[[str], str]) -> ProtectionGro
 
 
 def all_publishers(specs: Sequence[Spec]) -> Promise:
-    """What holds if all these workloads are published in full; refused where they contradict each other."""
+    """What holds if all these workloads are published in full; rejected where they contradict each other."""
     public = {name for spec in specs for name in (*spec.data.public, spec.data.id or "")}
     if open_to_all := public & {name for spec in specs for name in spec.policy.attributes}:
         listed = ", ".join(sorted(open_to_all))

@@ -128,7 +128,7 @@ def _public_text(section: Section, key: str) -> str:
 
 
 def _missing(section: Section, key: str) -> dict[str, Decimal]:
-    """What a null counts as, by attribute; nothing where nulls are refused."""
+    """What a null counts as, by attribute; nothing where nulls are rejected."""
     value = section.content[key]
     if isinstance(value, dict):
         entry = section.table(key)

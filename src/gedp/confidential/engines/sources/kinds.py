@@ -95,7 +95,7 @@ def kind_by_start(start: bytes) -> Kind | None:
 
 
 def require_readable(name: str, files: Sequence[Path]) -> None:
-    """Refuses files that are not of the kind their names say, damaged ones where that shows, and files of two kinds."""
+    """Rejects files that are not of the kind their names say, damaged ones where that shows, and files of two kinds."""
     faults = []
     for path in files:
         place = "the file" if len(files) == 1 else f"the file {path.name}"
