@@ -114,7 +114,7 @@ class FirstDrawing:
         mechanism, amounts = self.mechanisms[name], batch.amounts[name]
         if self.of_units is None:
             return mechanism.answer(amounts, entropy).omega
-        sigma = mechanism.sigma * self.of_units.noise[batch.cells]
+        sigma = self.of_units.sigma[name][batch.cells]
         return self.of_units.varied[name].answer(amounts, sigma, entropy).omega
 
 
@@ -123,7 +123,7 @@ class FirstOfUnits:
     """How first answers are drawn where units of several records divide their price equally."""
 
     cells: Lookup
-    noise: FloatArray  # by cell, how many times as much as for a record that is a unit by itself
+    sigma: Mapping[str, FloatArray]  # by attribute and cell
     varied: Mapping[str, VariedPsi]
 
 
@@ -133,7 +133,7 @@ class SecondDrawing(PublishedRows):
 
     cells: Lookup
     planned: Mapping[str, PlannedRows]
-    first: Mapping[str, PsiMechanism]
+    sigma: Mapping[str, float | FloatArray]  # of first answers, by attribute; by cell too where there are units
     units: Mapping[str, Fraction]
 
     @property
@@ -152,12 +152,11 @@ class SecondDrawing(PublishedRows):
         columns = list[pa.Array]()
         with np.errstate(over="ignore", invalid="ignore"):
             for name, plan in self.planned.items():
-                omega, first = batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy(), self.first[name]
+                omega = batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy()
                 sigma = plan.second_sigma(batch.cells, omega)
                 second = plan.varied.answer(batch.amounts[name], sigma, entropy).omega
-                noise = (
-                    first.sigma if plan.units is None else first.sigma * np.sqrt(plan.units.cells.members[batch.cells])
-                )
-                both = combined(first.psi, (omega, noise), (second, sigma))
+                first = self.sigma[name]
+                noise = first if isinstance(first, float) else first[batch.cells]
+                both = combined(plan.varied.psi, (omega, noise), (second, sigma))
                 columns += map(pa.array, (omega, second, sigma, both.estimate()))
         return self.drawn(columns, self.columns, batch, entropy)

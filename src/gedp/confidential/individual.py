@@ -54,6 +54,7 @@ class IndividualJob(Job):
         """Draws and writes everything."""
         units, engine = units_of(self.spec, self.spec.asked), self.prepared.table.engine
         mechanisms = {name: self.pools[name].first for name in self.spec.asked}
+        sigma = {name: self.pools[name].first_sigma(self.cells.units) for name in self.spec.asked}
         keys = [self.spec.data.id] if self.spec.data.id else []
         first = FirstDrawing(mechanisms, units, keys=keys, of_units=self._first_of_units())
         of_cells = CellSums(self.cells.lookup, units)
@@ -66,7 +67,7 @@ class IndividualJob(Job):
             measure.query.name: self._limits(measure, rows).planned_noise(answered)
             for measure in self.prepared.measures
         }
-        second = SecondDrawing(self.spec.data, self.cells.lookup, rows, mechanisms, units)
+        second = SecondDrawing(self.spec.data, self.cells.lookup, rows, sigma, units)
         clipping = self._clipping(rows, measured)
         found = clipping.split(answered.draw(self._draw(second, clipping, "second answers")).of_rows)
         self.require_same(found[CELLS])
@@ -95,8 +96,8 @@ class IndividualJob(Job):
         """How first answers are drawn where there are units of several records."""
         if self.cells.units is None:
             return None
-        noise = np.sqrt(self.cells.units.members)
-        return FirstOfUnits(self.cells.lookup, noise, {name: pool.varied for name, pool in self.pools.items()})
+        sigma = {name: np.asarray(pool.first_sigma(self.cells.units)) for name, pool in self.pools.items()}
+        return FirstOfUnits(self.cells.lookup, sigma, {name: pool.varied for name, pool in self.pools.items()})
 
     def _clipping(self, planned: Mapping[str, PlannedRows], measured: Mapping[str, PlannedMeasure]) -> Joined:
         """Everything that is added up of values cut off at bounds of their own."""
@@ -183,7 +184,7 @@ class IndividualJob(Job):
 
     def _identity_answered(self) -> Answered:
         (query,) = self.spec.identities
-        noise = {name: AttributeNoise(self.pools[name].first.sigma) for name in query.attributes}
+        noise = {name: AttributeNoise(self.pools[name].alone_sigma(self.cells.units)) for name in query.attributes}
         return Answered(query, self.cells.rows, noise)
 
 

@@ -9,11 +9,13 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.accounting.composition import exact
+from gedp.arrays import FloatArray
 from gedp.confidential.limits import require_pool
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import FinestCells
 from gedp.confidential.varied import VariedPsi, most_noise, varied_psi
 from gedp.individual import QueryGroups, Terms
+from gedp.individual.units import UnitCells
 from gedp.neighbors.estimates import ZETA, no_clipping_tau
 from gedp.planning.opening import choose_first
 from gedp.policy import Attribute, Spec, pools
@@ -37,6 +39,14 @@ class AttributePool:
     def mu(self) -> Fraction:
         """μ of the first answers, exactly."""
         return exact(self.mu_as_decimal)
+
+    def first_sigma(self, units: UnitCells | None) -> float | FloatArray:
+        """The noise of first answers; by finest cell where units of several records divide their price equally."""
+        return self.first.sigma if units is None else self.alone_sigma(units) * np.sqrt(units.members)
+
+    def alone_sigma(self, units: UnitCells | None) -> float:
+        """The same for a record that is a unit by itself. Noise of many sizes has a grid of its own."""
+        return self.first.sigma if units is None else float(self.varied.sigma(np.array(float(self.mu**2))))
 
     @property
     def rest(self) -> Fraction:

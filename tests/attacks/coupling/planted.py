@@ -185,8 +185,8 @@ def _first_answers_of_a_firm_at_full_price() -> AbstractContextManager[Any]:
     """Every record of a firm has a first answer as precise as that of a record by itself."""
     original = FirstOfUnits.__init__
 
-    def made(of_units: Any, cells: Any, noise: Any, varied: Any) -> None:
-        original(of_units, cells, np.ones_like(noise), varied)
+    def made(of_units: Any, cells: Any, sigma: Any, varied: Any) -> None:
+        original(of_units, cells, {name: np.full_like(each, each.min()) for name, each in sigma.items()}, varied)
 
     return patch.object(FirstOfUnits, "__init__", made)
 
