@@ -13,9 +13,14 @@ _PATH = click.Path(path_type=Path)
 @click.option(
     "--by",
     multiple=True,
-    help="Grouping, as keys separated by commas; may be repeated. Default: the QCEW levels.",
+    help="Public keys and classes, separated by commas; may be repeated. Default: the QCEW levels.",
 )
-@click.option("--attribute", "attributes", multiple=True, help="Attribute to evaluate; may be repeated. Default: all.")
+@click.option(
+    "--attribute",
+    "attributes",
+    multiple=True,
+    help="Attribute, combination or establishments (by classes); may be repeated. Default: all.",
+)
 @click.option("--out", type=_PATH, help="Folder for the results. Default: DIR-evaluation.")
 @click.option(
     "--weights",

@@ -106,8 +106,9 @@ def _winners(comparison: ComparisonResults, attribute: str) -> str:
 def _boxes(comparison: ComparisonResults, attribute: str) -> str:
     """A figure for each level with enough groups."""
     figures = []
-    for level in comparison.order.levels:
-        found = {name: _of_groups(comparison, name, attribute, level) for name in comparison.order.workflows}
+    for level in comparison.levels_of(attribute):
+        names = [name for name in comparison.order.workflows if name in comparison.lines_at(attribute, level)]
+        found = {name: _of_groups(comparison, name, attribute, level) for name in names}
         groups = len(next(iter(found.values())))
         if groups >= DRAWN_FROM:
             caption = f"<figcaption>{escape(level)}: {groups:,} groups</figcaption>"
@@ -126,10 +127,10 @@ def _sweeps(comparison: ComparisonResults, attribute: str) -> str:
     """A figure for each level: one line per workflow."""
     order, figures = comparison.order, []
     what, values = _swept(comparison)
-    for level in order.levels:
+    for level in comparison.levels_of(attribute):
         errors = {
             workflow: [comparison.line(workflow, attribute, level, s).mean_absolute for s in order.settings]
-            for workflow in order.workflows
+            for workflow in comparison.lines_at(attribute, level)
         }
         drawn = sweep_lines(values, errors, what, attribute, level)
         figures.append(f"<figure>{drawn}<figcaption>{escape(level)}</figcaption></figure>")

@@ -47,11 +47,13 @@ def rows_of(
 ) -> list[list[str]]:
     """A row for each level (and setting) with a text for each workflow; of levels with at most so many groups."""
     order, rows = comparison.order, []
-    for level in order.levels:
+    for level in comparison.levels_of(attribute):
         for setting in order.settings:
-            lines = [comparison.line(workflow, attribute, level, setting) for workflow in order.workflows]
-            if lines[0].groups <= most_groups:
-                rows.append([level, _second(comparison, lines[0]), *map(text, lines)])
+            lines = comparison.lines_at(attribute, level, setting)
+            first = next(iter(lines.values()))
+            if first.groups <= most_groups:
+                texts = (text(lines[workflow]) if workflow in lines else "–" for workflow in order.workflows)
+                rows.append([level, _second(comparison, first), *texts])
     return rows
 
 
@@ -75,12 +77,11 @@ def winner_rows(comparison: ComparisonResults, attribute: str) -> list[list[str]
 
 def times(comparison: ComparisonResults) -> list[tuple[str, float]]:
     """For each workflow the seconds of one replicate, all attributes together, averaged over settings."""
-    order = comparison.order
-    level = order.levels[0]
     found = []
-    for workflow in order.workflows:
-        lines = [comparison.line(workflow, a, level, s) for a in order.attributes for s in order.settings]
-        found.append((workflow, sum(line.seconds for line in lines) / len(order.settings)))
+    for workflow in comparison.order.workflows:
+        by_setting = {line.setting: line.seconds for line in comparison.lines if line.workflow == workflow}
+        if by_setting:
+            found.append((workflow, sum(by_setting.values()) / len(by_setting)))
     return found
 
 

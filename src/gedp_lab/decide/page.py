@@ -34,7 +34,7 @@ PAGE = "decision.html"
 
 def decision_page(comparison: Comparison, facts: Mapping[str, AttributeFacts], title: Title = str) -> str:
     """One page for all attributes, each under its title."""
-    attributes = comparison.order.attributes
+    attributes = list(facts)
     links = [f'<a href="#a{place}">{escape(title(name))}</a>' for place, name in enumerate(attributes)]
     links += ['<a href="#time">time</a>', '<a href="#about">what was compared</a>']
     count = f"{comparison.replicates} replicate" + ("s" if comparison.replicates > 1 else "")

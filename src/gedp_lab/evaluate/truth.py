@@ -15,14 +15,16 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, FloatArray, sum_by
+from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
 from gedp.confidential.engines import ArrowStream, Engine, in_order
 from gedp.confidential.engines.choice import engine_like
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
+from gedp.individual.classes import NO_CLASSES, class_of, class_table
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.combining import combinations
+from gedp.policy import COUNT, Spec
 from gedp.policy.model import steps_to
 
 SUGGESTION = "Name the table that the release was made from"
@@ -32,6 +34,7 @@ SUGGESTION = "Name the table that the release was made from"
 class Truth:
     """The true values of the rows of the microdata, in whole units."""
 
+    public_rows: PublicRows
     units: Mapping[str, FloatArray]
     unit: Mapping[str, Fraction]
 
@@ -39,10 +42,54 @@ class Truth:
         """The true value of every row."""
         return self.units[attribute] * float(self.unit[attribute])
 
-    def sums(self, attribute: str, groups: Cells) -> FloatArray:
-        """The true sum of every group of rows: exact in units."""
-        unit = self.unit[attribute]
-        return sum_by(groups.of_row, self.units[attribute], groups.count) * unit.numerator / unit.denominator
+    def of_lines(self, figure: str, by: Sequence[str], lines: pa.Table) -> FloatArray:
+        """The true figure of every line of a table by these keys, which may be public or classes."""
+        spec = self.public_rows.spec
+        named = [key for key in by if key in spec.classes]
+        classes = class_table(named, spec.classes, spec.policy.attributes) if named else NO_CLASSES
+        cells = self.public_rows.cells([key for key in by if key not in spec.classes])
+        amounts = [np.rint(self.units[each.attribute]).astype(np.int64) for each in classes.classes]
+        own = [class_of(edges, units) for edges, units in zip(classes.edges, amounts, strict=True)]
+        shown = [_places(lines[key], labels) for key, labels in zip(named, classes.labels, strict=True)]
+        sums = self._added_up(figure, classes.places(cells.of_row, own), cells.count * classes.combinations)
+        found: FloatArray = sums[classes.places(self._cells_of(cells, lines), shown)]
+        return found
+
+    def _cells_of(self, cells: Cells, lines: pa.Table) -> CodeArray:
+        """The cell of every line."""
+        of_cell, of_line = np.zeros(cells.count, dtype=np.int64), np.zeros(lines.num_rows, dtype=np.int64)
+        for key, codes in cells.codes.items():
+            labels = self.public_rows.key(key)[1]
+            of_cell = of_cell * len(labels) + codes
+            of_line = of_line * len(labels) + _places(lines[key], labels)
+        order = np.argsort(of_cell).astype(np.int32)
+        found: CodeArray = order[np.searchsorted(of_cell[order], of_line)]
+        return found
+
+    def _added_up(self, figure: str, place: IntArray, count: int) -> FloatArray:
+        """The true figure of every place: exact in units."""
+        if figure == COUNT:
+            return np.bincount(place, minlength=count).astype(np.float64)
+        codes, parts = place.astype(np.int32), []
+        for name, coefficient in parts_of(self.public_rows.spec, figure).items():
+            unit = self.unit[name]
+            parts.append(coefficient * sum_by(codes, self.units[name], count) * unit.numerator / unit.denominator)
+        total: FloatArray = np.add.reduce(parts)
+        return total
+
+
+def parts_of(spec: Spec, figure: str) -> dict[str, float]:
+    """The attributes that a figure adds up, with their coefficients; none of a number of establishments."""
+    if figure == COUNT:
+        return {}
+    if figure in spec.combinations:
+        return {name: float(each) for name, each in spec.combinations[figure].coefficients.items()}
+    return {name: float(sign) for name, sign in spec.policy.split_columns.get(figure, {figure: 1}).items()}
+
+
+def _places(column: pa.ChunkedArray, labels: Sequence[str]) -> CodeArray:
+    found: CodeArray = pa.compute.index_in(column.combine_chunks(), value_set=pa.array(labels, pa.string())).to_numpy()
+    return found
 
 
 @sealed
@@ -96,7 +143,7 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
         )
         for name in attributes
     }
-    return Truth(units, unit)
+    return Truth(public_rows, units, unit)
 
 
 def _places_by_id(
