@@ -110,7 +110,7 @@ def test_again_in_the_same_folder_and_in_details(demonstration: Demonstration, t
     again = command("demo", "--details", "--seed", "1", folder=tmp_path)
     assert again.code == 0
     assert not read_release(tmp_path / "gedp-demo" / "out").identity().equals(before)
-    for expected in ("Establishments by jobs in month 3", "Uncertainty intervals of wage", "Total mu = 2.31"):
+    for expected in ("Establishments by jobs in month 3", "Uncertainty intervals of wage", "Total μ = 2.31"):
         assert expected in again.out
     (tmp_path / "taken").touch()
     refused = command("demo", "--out", "taken/x", folder=tmp_path)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import gedp.cli.run
 import gedp.confidential.run
-import gedp.explain.terminal  # noqa: F401
+import gedp.explain.document  # noqa: F401
 from tests.helpers.runs import gedp as command
 
 pa.array(np.zeros(1))  # imports pandas, where it is installed

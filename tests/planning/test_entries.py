@@ -9,8 +9,8 @@ import gedp
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
 from gedp.microdata import fit_microdata
+from gedp.planning.document import plan_page
 from gedp.planning.layouts import BY_CLASSES, layouts
-from gedp.planning.page import plan_page
 from gedp.planning.plan import Plan
 from gedp.policy import COUNT, Spec
 from gedp.release.rehearsal import Rehearsal

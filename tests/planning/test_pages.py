@@ -8,7 +8,7 @@ from playwright.sync_api import Browser
 import gedp
 from gedp.explain.expected import table_mu, typical_error
 from gedp.explain.page import explain_page
-from gedp.planning.page import plan_page
+from gedp.planning.document import plan_page
 from gedp.policy.examples import find_spec
 from gedp.web import asset
 from gedp.web.svg import Axis, Panel

@@ -12,9 +12,9 @@ import pytest
 
 import gedp as package
 from gedp.errors import DomainError, FaultsError, Refused
+from gedp.planning.document import plan_page
 from gedp.planning.establishments import Establishments, Keys, Sizes, SizesFrom
 from gedp.planning.layouts import guess_sentence, layouts, sources_sentence
-from gedp.planning.page import plan_page
 from gedp.planning.plan import Plan
 from gedp.policy import parse_spec
 from gedp.release import read_release
@@ -301,7 +301,7 @@ def test_the_command_prints_and_draws(tmp_path: Path, monkeypatch: pytest.Monkey
     for text in (
         "Errors to expect",
         "emp, by size of cell",
-        "What each table costs the others",
+        "Effect of dropping each table",
         "mu 3",
         "Sizes: assumed",
     ):

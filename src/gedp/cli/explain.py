@@ -89,14 +89,13 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.output import files_of, require_other
-    from gedp.explain import terminal
-    from gedp.explain.facts import all_publishers, between_records, protection_groups, warnings
-    from gedp.explain.over_periods import explained_series
-    from gedp.explain.released import explained_promise
-    from gedp.explain.wording import missing_sentences
+    from gedp.documents.terminal import print_blocks, to_terminal
+    from gedp.explain.document import explain_document, price_blocks
+    from gedp.explain.page import explain_page
+    from gedp.files import write_text
     from gedp.policy import for_period, price, require_within_budget
     from gedp.policy.examples import find_spec
-    from gedp.release import Labels, read_release
+    from gedp.release import read_release
     from gedp.release.derived import DERIVED
 
     console = make_console()
@@ -109,38 +108,16 @@ def command(
     read = for_period(find_spec(spec), period) if manifest is None else manifest.spec
     prices = price(read)
     if not prices.within_budget:
-        terminal.print_prices(console, read)
+        print_blocks(console, price_blocks(read))
         require_within_budget(prices)
-    groups = protection_groups(read.policy, sizes)
-    records = None if record is None or against is None else (record, against)
-    apart = None if records is None else between_records(read, prices.total, *records)
-    together = all_publishers([read, *map(find_spec, others)]) if others else None
     if html:
         require_other(html, spec, *others, *files_of(read), option="--html")
     if html and release:
         release.require_not_part(html, made=DERIVED)
 
-    terminal.print_promise(console, explained_promise(read, manifest))
-    terminal.print_warnings(console, warnings(read, prices.total))
-    for group in groups:
-        terminal.print_intervals(console, group)
-    terminal.print_power(console, prices.total)
-    for group in groups:
-        terminal.print_people(console, group, prices.total)
-    if records and apart:
-        terminal.print_records(console, *records, apart)
-    terminal.print_sampling(console, groups)
-    terminal.print_existence(console, groups, prices.total)
-    terminal.print_missing(console, missing_sentences(Labels(read)))
-    terminal.print_series(console, explained_series(read, manifest))
-    terminal.print_prices(console, read)
-    terminal.print_errors(console, read)
-    terminal.print_other_accounting(console, prices)
-    if together:
-        terminal.print_together(console, together, others)
+    records = None if record is None or against is None else (record, against)
+    explained = read, Path(spec).stem, sizes, records, manifest, {name: find_spec(name) for name in others}
+    to_terminal(console, explain_document(*explained))
     if html:
-        from gedp.explain.page import explain_page
-        from gedp.files import write_text
-
-        write_text(html, explain_page(read, Path(spec).stem, sizes, records, manifest))
+        write_text(html, explain_page(*explained))
         console.print(f"Wrote {html}. Open it in a browser; it needs no network.")

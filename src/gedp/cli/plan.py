@@ -63,9 +63,9 @@ def command(
     from gedp.cli.console import make_console
     from gedp.cli.output import files_of, require_other
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.files import write_text
-    from gedp.planning.page import plan_page
-    from gedp.planning.terminal import print_plan
+    from gedp.planning.document import plan_document, plan_page
     from gedp.policy.examples import find_spec
 
     console = make_console()
@@ -75,7 +75,8 @@ def command(
     with steps() as at:
         at.step("reading public columns")
         planned = make(read, like=like, mu=mu, gamma_times=gamma_times, totals=totals, progress=at.count)
-    print_plan(console, planned)
+    title = Path(spec).name
+    to_terminal(console, plan_document(planned, title))
     if html is not None:
-        write_text(html, plan_page(planned, Path(spec).name))
+        write_text(html, plan_page(planned, title))
         console.print(f"Wrote {html}. Open it in a browser; it needs no network.", soft_wrap=True)

@@ -94,8 +94,8 @@ def command(
     from gedp.completing import complete
     from gedp.confidential.engines.choice import held_note, on_file
     from gedp.confidential.run import plan_run, run
-    from gedp.explain import terminal
-    from gedp.explain.facts import warnings
+    from gedp.documents.terminal import print_blocks
+    from gedp.explain.document import price_blocks, warning_blocks
     from gedp.ledger import DecidedBy
     from gedp.microdata.kinds import need_all_rows
     from gedp.noise.entropy import SeededEntropy
@@ -127,8 +127,7 @@ def command(
         console.print(note, soft_wrap=True)
     if dry_run:
         plan = planned()
-        terminal.print_prices(console, read)
-        terminal.print_warnings(console, warnings(read, plan.prices.total))
+        print_blocks(console, [*price_blocks(read), *warning_blocks(read, plan.prices.total)])
         if plan.prepared.pools:
             console.print(_individual_sentence(plan, spec), soft_wrap=True)
         console.print(_dry_sentence(plan), soft_wrap=True)
@@ -136,7 +135,7 @@ def command(
     with steps() as at:
         at.step("checking the table")
         plan = planned()
-    terminal.print_warnings(console, warnings(read, plan.prices.total))
+    print_blocks(console, warning_blocks(read, plan.prices.total))
     with steps() as at:
         release = run(plan, progress=at.reach)
     console.print(_released(release, plan), soft_wrap=True)

@@ -22,12 +22,9 @@ from gedp.accounting.semantics import (
 from gedp.accounting.translations import Translations, translations
 from gedp.arrays import MOST_UNITS
 from gedp.errors import Fault, FaultsError, Refused
-from gedp.folding import folded
 from gedp.neighbors import Protection, Sqrt
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
-from gedp.policy.pricing import ALL_ANSWERS
 from gedp.policy.section import did_you_mean
-from gedp.release.words import AS_WRITTEN, Words
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
 FIRM_SIZES = (2, 5, 10)
@@ -39,8 +36,6 @@ LEAST_SIZES = 4
 CERTAIN = 1 - 1e-9
 NARROW = 0.01  # relative width of an interval that hides nothing to speak of
 ALL_BUT_CERTAIN = 0.99  # power at 5% false alarms
-
-ALL_ATTRIBUTES, SHARE = "all attributes", "share of μ²"
 
 Record = Mapping[str, float]
 #: To show intervals around: for all attributes, or by attribute, with those of all others under "".
@@ -106,15 +101,6 @@ class ExistenceRow:
     most: tuple[float, ...]
     mu: float
     power: float  # at 5% false alarms
-
-
-@dataclass(frozen=True)
-class TextTable:
-    """A table as it is shown."""
-
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    totals: tuple[str, ...] = ()
 
 
 def titled(group: ProtectionGroup, title: Callable[[str], str]) -> ProtectionGroup:
@@ -294,57 +280,6 @@ def _protects_one_unit(attribute: Attribute, reach: float) -> str | None:
         f"{reaches}. So 0 and {unit} count as close, but larger values are hardly hidden. {larger}; or if values are 0 "
         f"and {unit} alone, say so with typical = {unit}."
     )
-
-
-def person_table(group: ProtectionGroup, loss: PrivacyLoss) -> TextTable:
-    """`person_rows` laid out: one row per size, one column per number of steps with its μ."""
-    wider = [f"within {k} step{'s' if k > 1 else ''}, μ = {numbers.strength(loss.group(k).mu)}" for k in PERSON_STEPS]
-    rows = []
-    for row in person_rows(group, loss):
-        texts = (numbers.interval(said.low, said.high) for said in row.within)
-        rows.append((numbers.size(row.establishment_size), *(f"{text.low} to {text.high}" for text in texts)))
-    return TextTable(("establishment's value", *wider), tuple(rows))
-
-
-def price_table(prices: PriceList, words: Words = AS_WRITTEN) -> TextTable:
-    """The price list laid out by query and attribute, or by attribute where all queries share the price."""
-    total = f"{prices.total.mu:.4g}"
-    if prices.is_individual:
-        of = {line.attribute: (line.mu, f"{float(prices.share(line.loss)):.1%}") for line in prices.lines}
-        pooled = ((heading, *of[name]) for heading, name in folded(of, words.attribute).items())
-        return TextTable(("attribute", ALL_ANSWERS, SHARE), tuple(pooled), (ALL_ATTRIBUTES, total, "100.0%"))
-    queries = list(dict.fromkeys(line.query for line in prices.lines))
-    cells = {(line.query, line.attribute): line.mu for line in prices.lines}
-    attributes = dict.fromkeys(line.attribute for line in prices.lines)
-    columns = folded(
-        {name: tuple(cells.get((query, name), "") for query in queries) for name in attributes}, words.attribute
-    )
-    rows = []
-    for query in queries:
-        cost = prices.of_query(query)
-        by_attribute = [cells.get((query, name), "") for name in columns.values()]
-        rows.append((words.query(query), *by_attribute, f"{cost.mu:.4g}", f"{float(prices.share(cost)):.1%}"))
-    of_attributes = [f"{prices.of_attribute(name).mu:.4g}" for name in columns.values()]
-    headings = ("query", *columns, ALL_ATTRIBUTES, SHARE)
-    return TextTable(headings, tuple(rows), ("all queries", *of_attributes, total, "100.0%"))
-
-
-def importance_table(spec: Spec, words: Words = AS_WRITTEN) -> TextTable | None:
-    """How much each query and what it asks for counts: attributes, establishments by classes and combinations.
-
-    None where queries have prices instead.
-    """
-    if not spec.is_individual:
-        return None
-    queries = (*spec.queries, *spec.other_queries)
-    asked = dict.fromkeys([*spec.asked, *(each for query in spec.other_queries for each in query.asked)])
-    of = {name: tuple(str(query.importance.get(name, "")) for query in queries) for name in asked}
-    columns = folded(of, words.attribute)
-    rows = [
-        (words.query(query.name), *(of[name][place] for name in columns.values()))
-        for place, query in enumerate(queries)
-    ]
-    return TextTable(("query", *columns), tuple(rows))
 
 
 def other_accounting(prices: PriceList, significance: float = 0.05) -> OtherAccounting:

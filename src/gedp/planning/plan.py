@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.arrays import BoolArray, FloatArray
+from gedp.documents import PrintedTable, table_html
 from gedp.errors import DomainError
-from gedp.markup import html_table
 from gedp.numbers import is_number, short, short_share
 from gedp.planning.alike import alike
 from gedp.planning.entries import Entries
@@ -149,24 +149,35 @@ class Plan:
         return f"Plan(mu = {self.mu:.6g}, {self.establishments:,} establishments: {tables})"
 
     def _repr_html_(self) -> str:
-        rows = [
-            [
-                each.query,
-                each.attribute,
-                f"{each.cells:,}",
-                short(each.error, 3),
-                short_share(each.relative_error),
-                *(short_share(each.share_below(limit)) for limit in CV_LIMITS),
-            ]
-            for each in self.tables
-        ]
-        limits = [f"below {limit:.0%}" for limit in CV_LIMITS]
-        headings = ["table", "attribute", "cells", "standard error", "relative", *limits]
-        caption = f"Errors to expect at mu = {self.mu:.6g}"
-        return (
-            html_table(caption, headings, rows, texts=headings[:2])
-            + f"<p>Groups: {escape(self.groups_from)}. Sizes: {escape(self.sizes_from.said())}.</p>"
+        said = f"<p>Groups: {escape(self.groups_from)}. Sizes: {escape(self.sizes_from.said())}.</p>"
+        return table_html(errors_table([((each.query, each.attribute), each) for each in self.tables])) + said
+
+
+#: Tables to show, each with the words for its query and its attributes.
+Named = Sequence[tuple[tuple[str, str], ExpectedErrors]]
+
+
+def errors_table(tables: Named, also: str = "") -> PrintedTable:
+    """A row for every table and attribute: mean error, relative error of the middle cell, shares of cells."""
+    rows = [
+        (
+            *names,
+            f"{each.cells:,}",
+            short(each.error, 3),
+            short_share(each.relative_error),
+            *(f"{each.share_below(limit):.0%}" for limit in CV_LIMITS),
         )
+        for names, each in tables
+    ]
+    limits = (f"< {limit:.0%}" for limit in CV_LIMITS)
+    return PrintedTable(
+        "Errors to expect",
+        ("table", "attribute", "cells", "± mean", "± middle", *limits),
+        rows,
+        "± mean: mean standard error of the cells; ± middle: relative standard error of the middle cell; then the "
+        f"shares of cells whose relative standard error is below 5, 10 and 30%.{also}",
+        ("table", "attribute"),
+    )
 
 
 def make_plan(

@@ -146,8 +146,11 @@ def write_package(microdata: "Microdata", folder: Path) -> Path:
 def show_details(establishments: Path, policy: Path) -> None:
     """Prints how large the establishments are and how the largest dominate, and the policy's intervals and prices."""
     from gedp.cli.console import make_console
-    from gedp.explain import terminal
+    from gedp.documents import Paragraph
+    from gedp.documents.terminal import print_blocks
+    from gedp.explain.document import price_blocks
     from gedp.explain.facts import protection_groups
+    from gedp.explain.tables import interval_table
     from gedp.explain.wording import promise_sentence
     from gedp.policy import price, read_spec
     from gedp_lab.synth.shape import describe
@@ -156,7 +159,6 @@ def show_details(establishments: Path, policy: Path) -> None:
     console = make_console()
     spec = read_spec(policy)
     console.print(shape_tables(describe(establishments)))
-    terminal.print_promise(console, [promise_sentence(price(spec).total.mu)])
-    for group in protection_groups(spec.policy):
-        terminal.print_intervals(console, group)
-    terminal.print_prices(console, spec)
+    intervals = map(interval_table, protection_groups(spec.policy))
+    promise = Paragraph(promise_sentence(price(spec).total.mu))
+    print_blocks(console, [promise, *intervals, *price_blocks(spec)])
