@@ -98,11 +98,12 @@ def command(
 
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.errors import DomainError
     from gedp.policy.examples import find_spec
+    from gedp_lab.compare.document import comparison_document
     from gedp_lab.compare.plan import make_plan, truth_of
     from gedp_lab.compare.replicates import compare_plan
-    from gedp_lab.compare.terminal import WIDEST, print_comparison
     from gedp_lab.compare.workflows import sums_alone
     from gedp_lab.decide.decision import decision_workflows, with_decision
     from gedp_lab.evaluate.levels import parse_groupings
@@ -134,9 +135,9 @@ def command(
         pages = with_decision(plan, comparison, rule, at.reach) if html else {}
         at.step("writing")
         page = comparison.write(pages)
-    console, stamp = make_console(width=WIDEST), comparison.stamp
+    console, stamp = make_console(), comparison.stamp
     console.print(stamp.sentence, soft_wrap=True)
-    print_comparison(console, comparison)
+    to_terminal(console, comparison_document(comparison))
     for name in pages:
         console.print(f"Open {page.with_name(stamp.prefix + name)} in a browser for the decision.", soft_wrap=True)
     console.print(f"Open {page} in a browser. {stamp.sentence}", soft_wrap=True)

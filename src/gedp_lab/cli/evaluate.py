@@ -71,12 +71,13 @@ def command(
     """
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.release import read_release
+    from gedp_lab.evaluate.document import evaluation_document
     from gedp_lab.evaluate.evaluation import COMMAND, PAGE, evaluate
     from gedp_lab.evaluate.folder import results_folder
     from gedp_lab.evaluate.levels import parse_groupings
     from gedp_lab.evaluate.published import PublishedQcew
-    from gedp_lab.evaluate.report import print_evaluation
     from gedp_lab.evaluate.results import stamp_of
 
     if within and not earlier:
@@ -104,6 +105,6 @@ def command(
             evaluation.write_into(results)
     console = make_console()
     console.print(stamp.sentence, soft_wrap=True)
-    print_evaluation(console, evaluation)
+    to_terminal(console, evaluation_document(evaluation))
     console.print(f"Open {target / f'{stamp.prefix}{PAGE}'} in a browser. {stamp.sentence}", soft_wrap=True)
     warn_if_seeded(release.manifest)

@@ -151,11 +151,12 @@ def _write_pages(
     """Runs items and writes their pages, prints the outcomes, and says which page to open."""
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import print_blocks
     from gedp_lab.reproduce.context import Context
+    from gedp_lab.reproduce.document import outcome_blocks
     from gedp_lab.reproduce.everything import INDEX, reproduce, require_data
     from gedp_lab.reproduce.registry import every_item
     from gedp_lab.reproduce.results import FAILED
-    from gedp_lab.reproduce.terminal import print_outcomes
     from gedp_lab.synth.states import POSTAL_OF_FIPS, state_fips
 
     state_fips(states)  # every unknown name at once
@@ -167,7 +168,7 @@ def _write_pages(
     with steps() as at:
         context = Context(out, data, replicates, seed, tuple(dict.fromkeys(postal)) or STATES, progress=at.reach)
         outcomes = reproduce(context, every_item(), only)
-    print_outcomes(console, outcomes)
+    print_blocks(console, list(outcome_blocks(outcomes)))
     console.print(f"Open {out / INDEX} in a browser.", soft_wrap=True)
     if any(outcome.result.verdict == FAILED for outcome in outcomes):
         raise SystemExit(1)
@@ -178,11 +179,11 @@ def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int 
     from gedp.cli.console import make_console
     from gedp.cli.output import require_other
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.files import write_text
     from gedp_lab.reproduce.context import Context
+    from gedp_lab.reproduce.document import item_document, item_page
     from gedp_lab.reproduce.everything import run_item
-    from gedp_lab.reproduce.page import item_page
-    from gedp_lab.reproduce.terminal import print_result
 
     console = make_console()
     if html:
@@ -190,7 +191,7 @@ def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int 
     with steps() as at:
         context = Context(seed=seed, draws=draws, progress=at.reach)
         outcome = run_item(context, item)
-    print_result(console, outcome.result)
+    to_terminal(console, item_document(outcome))
     if html:
         write_text(html, item_page(context, outcome, stands_alone=True))
         console.print(f"Wrote {html}.", soft_wrap=True)

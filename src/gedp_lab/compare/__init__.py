@@ -7,7 +7,7 @@ rehearsals    one replicate: the errors of every group; estimates: what they are
 workers       numbered work in several processes
 replicates    the files of all replicates, in a closed folder
 results       what they say: accuracy, bias, coverage, and who wins
-terminal      tables; page: the same with figures
+document      tables and figures, for the terminal and for a page
 comparison    the results, read from the files and written with their page
 """
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from scipy.special import stdtrit
 
 from gedp.arrays import FloatArray
@@ -112,6 +113,23 @@ class ComparisonResults:
     def absolute_errors(self, workflow: str, attribute: str, level: str, setting: str | None = None) -> FloatArray:
         """The mean absolute error of a level in every replicate; of the first setting unless one is named."""
         return np.array(list(self._absolute[setting or self.order.settings[0], workflow, attribute, level].values()))
+
+    def groups_of(self, workflow: str, attribute: str, level: str, setting: str | None = None) -> pa.Table:
+        """The groups of one level under one workflow: keys, truth, bias, mean absolute error."""
+        wanted = {"setting": setting or self.order.settings[0], "workflow": workflow, "attribute": attribute}
+        rows = self.per_group
+        for column, text in {**wanted, "level": level}.items():
+            rows = rows.filter(pa.compute.equal(rows[column], text))
+        return rows
+
+    @cached_property
+    def times(self) -> Mapping[str, float]:
+        """For each workflow the seconds of one replicate, averaged over settings."""
+        found: dict[str, dict[str, float]] = {}
+        for line in self.lines:
+            found.setdefault(line.workflow, {})[line.setting] = line.seconds
+        named = [workflow for workflow in self.order.workflows if workflow in found]
+        return {workflow: sum(found[workflow].values()) / len(found[workflow]) for workflow in named}
 
     def results(self) -> pa.Table:
         """All lines, tidy: one for each setting, workflow, attribute and level."""

@@ -5,7 +5,7 @@ truth         the table, checked against the release
 groups        protected beside true, group by group
 metrics       errors in numbers; figures: in pictures
 results       all of it for one release
-report        the page and the terminal
+document      tables and figures, for the terminal and for a page
 evaluation    makes the results and writes them
 folder        where results go: closed, stamped, whole or absent
 """

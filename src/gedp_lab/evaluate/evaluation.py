@@ -13,6 +13,7 @@ from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
 from gedp.progress import Progress, silent
 from gedp.release import ReleaseFolder
 from gedp_lab.evaluate.baseline import Baseline
+from gedp_lab.evaluate.document import evaluation_page
 from gedp_lab.evaluate.folder import Results, results_folder
 from gedp_lab.evaluate.groups import ComparedGroups, compare_answers, compare_microdata
 from gedp_lab.evaluate.levels import (
@@ -23,7 +24,6 @@ from gedp_lab.evaluate.levels import (
     figures_at,
     nothing_determined,
 )
-from gedp_lab.evaluate.report import evaluation_page
 from gedp_lab.evaluate.results import EvaluationResults
 from gedp_lab.evaluate.sharpened import compare_sharpened
 from gedp_lab.evaluate.truth import read_truth
