@@ -81,8 +81,8 @@ def _reading(evaluation: EvaluationResults) -> str:
     confidence = f"{100 * evaluation.confidence:g}%"
     return (
         "A difference is protected − true, so negative where the release is too low: quartiles (Q), mean, mean "
-        "absolute value. Relative error (its median) is |protected − true| / (|true| + 1). ≤3% and ≤10% are shares of groups "
-        f"that are so close to the truth. Cover is the share of groups whose {confidence} interval from the "
+        "absolute value. Relative error (its median) is |protected − true| / (|true| + 1). ≤3% and ≤10% are shares of "
+        f"groups that are so close to the truth. Cover is the share of groups whose {confidence} interval from the "
         "microdata holds the truth, raw the same for the answers as released, where the level was measured: both "
         f"should be near {confidence}, but the groups of one release err together, so one release may be some way off."
     )
