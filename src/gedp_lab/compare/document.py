@@ -11,6 +11,7 @@ from gedp.web import asset
 from gedp_lab.compare.figures import KINDS, error_boxes, sweep_lines
 from gedp_lab.compare.results import CONFIDENCE, ComparisonResults, Line
 from gedp_lab.compare.sweeps import TOTAL
+from gedp_lab.evaluate.metrics import ROUNDING
 from gedp_lab.evaluate.pages import defined, links_to, stamped_page
 
 ABOUT = {
@@ -206,7 +207,9 @@ def _errors(line: Line) -> str:
 
 
 def _bias(line: Line) -> str:
-    return f"{short(line.bias, 3)} ± {short(line.bias_se or 0.0, 3)}"
+    """Groups that are fitted to known totals have a bias of 0, but for rounding."""
+    numbers = (line.bias, line.bias_se or 0.0)
+    return " ± ".join(short(number if abs(number) > ROUNDING * line.mean_absolute else 0.0, 3) for number in numbers)
 
 
 def _share(value: float | None) -> str:

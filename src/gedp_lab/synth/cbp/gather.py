@@ -9,7 +9,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import FloatArray, IntArray
+from gedp.arrays import IntArray
 from gedp_lab.synth.cbp.codes import parent_sql, sector_sql
 from gedp_lab.synth.cbp.divide import group_sum
 from gedp_lab.synth.cbp.employment import EmploymentInput
@@ -136,7 +136,7 @@ def _figures(kind: type, *tables: pa.Table) -> dict[str, Any]:
     return {name: floats(table, name) for table in tables for name in wanted if name in table.column_names}
 
 
-def _month_three_bounds(parent: IntArray, classes: IntArray | None, parents: int) -> dict[str, FloatArray]:
+def _month_three_bounds(parent: IntArray, classes: IntArray | None, parents: int) -> dict[str, Any]:
     """What the size classes inside NAICS-4 cells say of their month 3; nothing if they are not used."""
     if classes is None:
         return {}
