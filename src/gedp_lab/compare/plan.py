@@ -15,6 +15,7 @@ from gedp.confidential.preparing import require_sound
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.ledger.digests import fingerprint
+from gedp.microdata.constraints.apply import Constraints
 from gedp.neighbors.estimates import ZETA
 from gedp.policy import COUNT, Spec, price, require_within_budget, write_spec
 from gedp.policy.reading import is_address
@@ -22,7 +23,7 @@ from gedp_lab.baselines.workflows import BASELINES
 from gedp_lab.compare.sweeps import Setting, settings_of
 from gedp_lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_for, usual_workflows, with_attributes
 from gedp_lab.evaluate.folder import Stamp
-from gedp_lab.evaluate.levels import attributes_behind, chosen_figures
+from gedp_lab.evaluate.levels import attributes_behind, chosen_figures, in_several
 
 FORMAT = 4  # of replicates: folders of another are refused
 
@@ -156,6 +157,8 @@ def _not_answered(spec: Spec, workflows: Sequence[Workflow]) -> Iterator[str]:
     if others and baselines:
         yield f"{baselines} in {others}, as baselines answer sums by public groups alone"
     by_class = ", ".join(query.name for query in spec.class_queries)
+    if (several := ", ".join(in_several(spec))) and Constraints.of(spec.microdata).named:
+        yield f"{several} by classes, as several tables cannot agree and also be non-negative or whole"
     if by_class and not _identities(spec):
         yield f"{by_class}, as no query asks for establishments, whose classes would have to be known"
 

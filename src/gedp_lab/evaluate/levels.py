@@ -111,9 +111,17 @@ def figures_at(microdata: Microdata, level: Level, figures: Sequence[str]) -> li
     if not all(key in spec.classes or microdata.public_rows.knows(key) for key in level.by):
         return []
     possible = set(possible_lines(microdata, level.by))
-    if not has_classes(spec, level.by):
+    if has_classes(spec, level.by):
+        possible -= set(in_several(spec) if microdata.constraints.named else ())
+    else:
         possible |= {name for name in spec.combinations if parts_of(spec, name).keys() <= possible}
     return [name for name in figures if name in possible]
+
+
+def in_several(spec: Spec) -> list[str]:
+    """The figures that several tables by classes have: no constraint on values keeps these tables in agreement."""
+    asked = [name for query in spec.class_queries for name in query.asked]
+    return [name for name in dict.fromkeys(asked) if asked.count(name) > 1]
 
 
 def nothing_determined(source: str, figures: Sequence[str], levels: Sequence[Level]) -> FaultsError:

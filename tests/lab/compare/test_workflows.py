@@ -144,6 +144,16 @@ def test_baselines_are_named_where_they_do_not_answer(tmp_path: Path) -> None:
     assert {(row["attribute"], row["level"], row["group"]) for row in found} == known
 
 
+def test_tables_by_classes_that_no_constraint_keeps_in_agreement_are_named_and_left_out(tmp_path: Path) -> None:
+    spec = spec_of("classes", microdata={"nonnegative": True})
+    pq.write_table(table_of(), path := tmp_path / "t.parquet")
+    plan = make_plan(spec, str(path), workflows=["auto"], by=[["size"], ["size", "naics2"]], seed=1)
+    table = plan.open_table()
+    found = replicate(plan, table, prepare_replicates(plan, table), 0)
+    assert set(found["attribute"].to_pylist()) == {"emp", "wage"}  # each in one table, unlike numbers
+    assert plan.left_out[0].startswith("establishments by classes, as several tables cannot agree")
+
+
 def test_clipping_fails_as_rarely_as_the_spec_says(tmp_path: Path) -> None:
     zeta = ("[budget]\n", "[clipping]\nzeta = 0.2\n\n[budget]\n")
     spec = read_spec(write_case(tmp_path, SYNTHETIC, zeta))
