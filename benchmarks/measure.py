@@ -138,12 +138,11 @@ def plain_queries(spec_file: Path, target: Path, columns: str) -> list[str]:
     source = f"'{spec.data.source}'"
     sums = ", ".join(f"sum({name})" for name in spec.policy.attributes)
     queries = []
-    for query in spec.queries:
-        if not query.is_identity:
-            groupers = {key: spec.groupers.get(key) for key in query.by}
-            keys = [f"left({g.column}, {g.prefix})" if g else key for key, g in groupers.items()]
-            by = f" GROUP BY {', '.join(keys)}" if keys else ""
-            queries.append(f"SELECT {', '.join([*keys, sums])} FROM {source}{by}")
+    for query in spec.group_sums:
+        groupers = {key: spec.groupers.get(key) for key in query.by}
+        keys = [f"left({g.column}, {g.prefix})" if g else key for key, g in groupers.items()]
+        by = f" GROUP BY {', '.join(keys)}" if keys else ""
+        queries.append(f"SELECT {', '.join([*keys, sums])} FROM {source}{by}")
     return [*queries, f"COPY (SELECT {columns} FROM {source}) TO '{target}' (FORMAT parquet, COMPRESSION zstd)"]
 
 

@@ -34,7 +34,7 @@ from gedp.confidential.limits import require_noise
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import prepare
 from gedp.confidential.reference_table import establishments_for
-from gedp.confidential.run import RunPlan, plan_run
+from gedp.confidential.run import plan_run
 from gedp.confidential.run import run as carry_out
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table_of
@@ -55,7 +55,7 @@ from gedp.policy import PriceList, Spec, for_period, price, read_spec, require_w
 from gedp.policy.drafting import draft_spec as draft
 from gedp.policy.reading import make_reading
 from gedp.progress import Progress, silent
-from gedp.publication import FORMATS, Package, PackageOptions, Presentation, Quality, write_package
+from gedp.publication import IN_PACKAGES, Package, PackageOptions, Presentation, Quality, write_package
 from gedp.release import ReleaseFolder
 from gedp.release import read_release as read_folder
 from gedp.release.answer import Answer
@@ -108,7 +108,7 @@ class Release(ReleaseFolder):
 
     def __repr__(self) -> str:
         manifest = self.manifest
-        queries = ", ".join(query.name for query in (*self.spec.queries, *self.spec.other_queries))
+        queries = ", ".join(query.name for query in self.spec.queries)
         warning = ", NOT PROTECTED: seeded" if manifest.is_seeded else ""
         return f"Release({self.name}: {queries}; mu = {manifest.prices.total.mu:.6g}{warning})"
 
@@ -147,14 +147,22 @@ def run(
     establishments, and those of the microdata fit where its rows can stay on file (see the page on large tables). Where
     they cannot, microdata and report are left out: `Release.microdata` makes them on one machine.
     """
-    keep = () if isinstance(spec, Spec) else (Path(spec),)
-    spec = _about(spec, table, source, period)
-    spec = spec if zeta is None else changed(spec, zeta=_chance(zeta))
-    entropy = None if seed is None else SeededEntropy(seed)
-    plan = _planned(spec, table, out, ledger, replace, decided_by, entropy, keep, session)
+    read = _about(spec, table, source, period)
+    read = read if zeta is None else changed(read, zeta=_chance(zeta))
+    plan = plan_run(
+        read,
+        table=table,
+        out=out,
+        ledger=ledger,
+        replace=replace,
+        keep=_files_of(spec),
+        decided_by=decided_by,
+        entropy=None if seed is None else SeededEntropy(seed),
+        session=session,
+    )
     release = carry_out(plan, progress=progress)
     session = getattr(table, "sparkSession", None) if is_of_spark(table) else session
-    if not answers_only and (session is None or not need_all_rows(spec)):
+    if not answers_only and (session is None or not need_all_rows(read)):
         complete(release, on_file=on_file(session))
     return Release(release.folder, release.manifest)
 
@@ -166,7 +174,7 @@ def publish(
     tables: str | Sequence[str | Sequence[str]] = (),
     only: Sequence[str] | None = None,
     ratios: Sequence[str] = (),
-    formats: Sequence[str] = tuple(FORMATS),
+    formats: Sequence[str] = tuple(IN_PACKAGES),
     rounding: str = "error",
     quality: Quality | None = None,
     confidence: float | None = None,
@@ -277,9 +285,14 @@ def check(
     session: Any = None,
 ) -> PriceList:
     """Checks all that `run` would check before it spends anything, and says what every answer would cost."""
-    keep = () if isinstance(spec, Spec) else (Path(spec),)
-    spec = _about(spec, table, source, period)
-    return _planned(spec, table, out, ledger, replace, decided_by, keep=keep, session=session).prices
+    read, keep = _about(spec, table, source, period), _files_of(spec)
+    places: dict[str, Any] = {"out": out, "ledger": ledger, "replace": replace, "keep": keep}
+    return plan_run(read, table=table, **places, decided_by=decided_by, session=session).prices
+
+
+def _files_of(spec: Spec | str | Path) -> tuple[Path, ...]:
+    """The file of a spec, which no release replaces."""
+    return () if isinstance(spec, Spec) else (Path(spec),)
 
 
 def _about(
@@ -301,30 +314,6 @@ def _chance(zeta: Decimal | float) -> Decimal:
 def _several(texts: Sequence[str]) -> tuple[str, ...]:
     """A text alone stands for a list of one."""
     return (texts,) if isinstance(texts, str) else tuple(texts)
-
-
-def _planned(
-    spec: Spec,
-    table: ArrowStream | None,
-    out: str | Path | None,
-    ledger: str | Path | None,
-    replace: bool,
-    decided_by: DecidedBy | None,
-    entropy: Entropy | None = None,
-    keep: tuple[Path, ...] = (),
-    session: Any = None,
-) -> RunPlan:
-    return plan_run(
-        spec,
-        table=table,
-        out=None if out is None else Path(out),
-        ledger=None if ledger is None else Path(ledger),
-        replace=replace,
-        keep=keep,
-        decided_by=decided_by,
-        entropy=entropy,
-        session=session,
-    )
 
 
 def plan(

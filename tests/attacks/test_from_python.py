@@ -15,7 +15,7 @@ import pytest
 
 import gedp
 from gedp.noise.entropy import SystemEntropy, Words
-from gedp.policy.model import Grouper, Query
+from gedp.policy import Grouper, Query
 from tests.helpers.canaries import CANARY, sings
 
 SECTIONS: dict[str, Any] = {

@@ -17,7 +17,7 @@ import pytest
 
 from gedp.cli import ledger as ledger_cli
 from gedp.cli import main
-from gedp.ledger import DecidedBy, Ledger, Request
+from gedp.ledger import DecidedBy, KnownBy, Ledger, Request
 from gedp.ledger import ledger as ledger_module
 from gedp.policy import Attribute, Closeness
 from tests.helpers.ledgers import EMP, SPEC, bodies, edit, history, price_list, rewrite, sealed, spend
@@ -81,7 +81,7 @@ def test_show_says_what_holds_when_releases_differ(gedp: Run) -> None:
     other = Attribute("emp", Closeness("linear", Decimal(20)))
     prices = price_list("2.31", "0.1")
     decision = DecidedBy("the registrar", "memo 12")
-    ledger.reserve(Request(prices, {"emp": other}), spec_digest=SPEC, decided_by=decision)
+    ledger.prepare(Request(prices, {"emp": other}), spec_digest=SPEC, decided_by=decision).reserve()
     rewritten = gedp("ledger", "show", LEDGER)
     assert "emp within psi = narrowed from (sqrt(x))/0.5 and (x)/20" in rewritten.said
     assert rewritten.said.count("the registrar") == 1  # a decision is shown once, with its reason
@@ -92,7 +92,9 @@ def test_show_says_what_holds_when_releases_differ(gedp: Run) -> None:
 def test_show_counts_the_versions_of_the_data(gedp: Run, tmp_path: Path) -> None:
     data = tmp_path / "data"
     data.write_bytes(b"another version")
-    Ledger.open(LEDGER).reserve(Request(price_list("2.31", "0.1"), {"emp": EMP}), files=[data], spec_digest=SPEC)
+    Ledger.open(LEDGER).prepare(
+        Request(price_list("2.31", "0.1"), {"emp": EMP}), KnownBy([data]), spec_digest=SPEC
+    ).reserve()
     assert (
         "The data changed between releases (2 versions); all of them count together."
         in gedp("ledger", "show", LEDGER).said

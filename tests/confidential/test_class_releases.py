@@ -18,7 +18,7 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.preparing import prepare
 from gedp.confidential.table import open_table_of
 from gedp.errors import FaultsError, Refused
-from gedp.individual.classes import NO_CLASSES
+from gedp.individual.classes import class_table
 from gedp.ledger import Ledger
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes import Joined
@@ -69,7 +69,7 @@ def test_a_release_states_its_tables_by_classes(tmp_path: Path) -> None:
     gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1)
     release = read_release(tmp_path / "out")
     sizes, wages = release.manifest.answered[-2:]
-    assert (sizes.query, sizes.groups, wages.groups) == (SPEC.class_queries[0], 15, 15)
+    assert (sizes.query, sizes.groups, wages.groups) == (SPEC.by_classes[0], 15, 15)
     by_mechanism = {name: dict(noise.groups) for name, noise in wages.noise.items()}
     assert by_mechanism == {COUNT: {"count": 15}, "wage": {"pnc": 15}, "emp": {"pnc": 15}}
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 8
@@ -131,14 +131,14 @@ def test_parts_of_a_table_come_to_the_same(tmp_path: Path) -> None:
         prepared = prepare(table, SPEC)
         identity = {name: prepared.mechanisms["identity", name] for name in ("emp", "wage")}
         rule = GroupRule(prepared, identity, Fraction(1, 100))
-        passes = Joined(list(rule.of_drawn().values()))
+        passes = Joined(rule.of_drawn())
         omega = {f"{name}__psi": pa.array(np.sqrt(TABLE[name].to_numpy())) for name in ("emp", "wage")}
         drawn_rows = TABLE.select(["key", "cnty", "naics"])
         for name, column in omega.items():
             drawn_rows = drawn_rows.append_column(name, column)
         kind = type(engine)
         drawn = LocalEngine(drawn_rows) if kind is LocalEngine else DividedEngine(drawn_rows, [3, 40], lambda p: p)
-        (found,) = passes.split(drawn.reduce(passes))
+        (found,) = passes.split(drawn.reduce(passes)).values()
         highest, lowest = found.highest["wage"].reshape(3, 5), found.lowest["wage"].reshape(3, 5)
         if kind is LocalEngine:
             expected = highest, lowest
@@ -152,7 +152,7 @@ def effective_mu(squared_reach: float) -> float:
     """How well the likelihood ratio tells two neighbors apart, over 60,000 releases of two entries, at μ = 0.5."""
     values = np.tile([10, 20], 60_000)
     reach = np.full(len(values), squared_reach**0.5)
-    drawn = Count(COUNT, Fraction(1, 2), NO_CLASSES).answer(values, reach, 0.95, SeededEntropy(7))
+    drawn = Count(COUNT, Fraction(1, 2), class_table({}, {})).answer(values, reach, 0.95, SeededEntropy(7))
     assert drawn.variance[0] == pytest.approx((drawn.estimate - values).var(), rel=0.02)
     moved = np.tile([-1, 1], 60_000)  # from one entry to the other
     statistic = ((drawn.estimate - values) * moved).reshape(-1, 2).sum(axis=1)

@@ -75,7 +75,7 @@ def test_a_release_states_its_combinations(tmp_path: Path) -> None:
     gedp.run(SPEC, table=TABLE, out=tmp_path / "out", seed=1)
     release = read_release(tmp_path / "out")
     combined, costs = release.manifest.answered[-2:]
-    assert (combined.query, combined.groups, costs.groups) == (SPEC.combination_queries[0], 3, 9)
+    assert (combined.query, combined.groups, costs.groups) == (SPEC.queries[-2], 3, 9)
     assert json.loads((tmp_path / "out" / "manifest.json").read_text())["format"] == 8
     assert "cost" in (tmp_path / "out" / "tables" / "costs.csv").read_text()
     with pytest.raises(FaultsError, match="'nobody' is not in this release"):
@@ -121,7 +121,7 @@ def test_coefficients_that_no_grid_carries_are_refused_before_anything_is_spent(
 
 def test_combinations_that_no_grid_carries_are_cut_down_by_the_bounds_of_the_crowd() -> None:
     """Charges and plans hold for what is cut off only if all three are cut down by bounds that are in order too."""
-    weights = SPEC.combinations["cost"].weights({"wage": Fraction(1, 100), "emp": Fraction(1)})
+    weights = SPEC.queries[-1].measures["cost"].whole_weights({"wage": Fraction(1, 100), "emp": Fraction(1)})
     addend = CombinedSum("cost", Fraction(1, 10**6), weights, SPEC.policy.attributes, 60)
     upper = {name: np.array([1e11]) for name in ("wage", "emp")}
     crowd = {name: 2 * each for name, each in upper.items()}

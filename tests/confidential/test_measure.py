@@ -120,7 +120,7 @@ def test_the_core_of_every_answer_is_what_plain_python_finds(
         for answer in answers:
             emp, cents, profit = sums[tuple(answer[key] for key in by)]
             truth = {"emp": emp, "wage": cents / 100, "profit": profit}[answer["attribute"]]
-            sigma = release.manifest.queries[1].noise["emp"].sigma
+            sigma = release.manifest.answered[1].noise["emp"].sigma
             if answer["mechanism"] == "pnc":  # bounds without noise are above every value: nothing is clipped
                 assert answer["estimate"] == pytest.approx(truth, rel=1e-12, abs=1e-9)
                 assert answer["variance_kind"] == "exact"
@@ -165,7 +165,7 @@ def test_values_above_a_bound_are_clipped_group_by_group(tmp_path: Path) -> None
         query("county", ("cnty",), "pnc", "2", "emp"),
     ]
     release = measured(table_of(rows), POLICY, queries, out=tmp_path / "out", entropy=Low())
-    identity = release.manifest.queries[0].noise["emp"].sigma
+    identity = release.manifest.answered[0].noise["emp"].sigma
     omega = {row["key"]: row["emp__psi"] for row in release.identity().to_pylist()}
     tau = no_clipping_tau(3, 1, Fraction(1, 100))
     for answer, members in zip(release.answers("county").to_pylist(), (["k0", "k1"], ["k2"]), strict=True):
@@ -242,7 +242,7 @@ def test_the_choice_is_never_much_worse_than_the_better_mechanism(demonstration:
             sums = truth.groupby(keys)[name].sum() if keys else None
             index = answers["psi"].set_index(keys).index if keys else None
             x = sums.loc[index].to_numpy() if sums is not None else np.array([truth[name].sum()])
-            sigma = next(a.noise[name].sigma for a in releases["psi"].manifest.queries if a.query.name == q.name)
+            sigma = next(a.noise[name].sigma for a in releases["psi"].manifest.answered if a.query.name == q.name)
             of_psi = psi_variance(Sqrt(), x.astype(float), sigma)
             of_pnc = answers["pnc"]["variance"].to_numpy()
             chosen = np.where(answers["auto"]["mechanism"].to_numpy() == "pnc", of_pnc, of_psi)

@@ -11,8 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import ipc
 
-from gedp.confidential.engines import part
-from gedp.confidential.engines.local import LocalEngine, _mapped
+from gedp.confidential.engines import Draw, part
+from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.engines.ordered import side_by_side
 from gedp.confidential.engines.tasks import TaskFailedError, message, received, reducing, sealed_task
 from gedp.confidential.tally import CellSums, DrawnCells
 from gedp.noise.entropy import SeededEntropy, SystemEntropy
@@ -78,9 +79,9 @@ def test_drawn_rows_are_what_is_published_and_counted(rows: list[Row], cuts: Seq
     engine, drawing = DividedEngine(table_of(rows), cuts, lambda places: places), identity_drawing(with_id)
     _, cells = opened(engine)
     kept = Kept()
-    of_rows, of_drawn = LocalEngine(table_of(rows)).draw(
-        drawing, SeededEntropy(1), CellSums(cells.lookup, UNIT), DrawnCells(cells.lookup, UNIT), kept, kept.done.append
-    )
+    passes = CellSums(cells.lookup, UNIT), DrawnCells(cells.lookup, UNIT)
+    asked = Draw(drawing, SeededEntropy(1), kept, passes[0], kept.done.append, passes[1])
+    of_rows, of_drawn = LocalEngine(table_of(rows)).draw(asked)
     assert kept.done[-1] == len(rows)
     agrees_with_drawn(kept.table, cells, of_drawn)
     assert np.array_equal(of_rows.added["emp"], engine.reduce(CellSums(cells.lookup, UNIT)).added["emp"])
@@ -160,7 +161,7 @@ def test_batches_are_worked_on_side_by_side_and_few_at_a_time() -> None:
             taken.append(item)
             yield item
 
-    results = _mapped(lambda item: item * item, items(), 2)
+    results = side_by_side(lambda item: item * item, items(), 2)
     assert next(results) == 0
     assert len(taken) <= 4
     assert list(results) == [item * item for item in range(1, 20)]

@@ -14,6 +14,7 @@ from gedp.confidential.engines import in_order
 from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.table import open_table_of
 from gedp.errors import FaultsError, Refused
+from gedp.passes import Reads
 from tests.helpers.builder import JOBS, spec_of, table_of
 
 COUNTIES = ["001", "003", "005"]
@@ -52,7 +53,9 @@ def test_parts_are_read_exactly_from_numbers_and_from_texts() -> None:
     halves = np.array([2 * (value or 0) for value in values])
     for each in (TABLE, table_of(ROWS, profit=texts)):
         engine = open_table_of(spec, engine_of(spec, each)).engine
-        (batch,) = in_order(engine).scan(amounts=dict.fromkeys(("profit_gain", "profit_loss"), Fraction(1, 2)))
+        (batch,) = in_order(engine).batches(
+            Reads(amounts=dict.fromkeys(("profit_gain", "profit_loss"), Fraction(1, 2)))
+        )
         assert np.array_equal(batch.amounts["profit_gain"], np.maximum(halves, 0))
         assert np.array_equal(batch.amounts["profit_loss"], np.maximum(-halves, 0))
 

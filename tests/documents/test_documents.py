@@ -54,6 +54,17 @@ def test_a_table_that_is_too_wide_goes_on_below_with_the_names_of_its_rows() -> 
     assert narrow.count(TABLE.caption) == narrow.count(TABLE.note) == 1
 
 
+def test_short_cells_are_whole_before_long_ones() -> None:
+    row = ["2026-11-18 11:52", "anna", "identity, county and a few others, with long names", "1.7"]
+    table = PrintedTable("", ["when", "who", "queries", "mu"], [row, row], texts=["who", "queries"])
+    assert printed(table, width=50).splitlines()[2].startswith("2026-11-18 11:52  anna  identity, county and ")
+
+
+def test_a_line_of_a_heading_may_end_after_an_underscore() -> None:
+    table = PrintedTable("", ["area", "total_qtrly_wages"], [["001", "12"]])
+    assert printed(table, width=12).splitlines()[:3] == ["      total_", "      qtrly_", "area   wages"]
+
+
 def test_headings_have_as_few_lines_as_there_is_room_for() -> None:
     def lines(width: int) -> int:
         return printed(TABLE, width=width).splitlines().index("─" * width_of(width)) - 1

@@ -14,10 +14,11 @@ import pyarrow as pa
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.confidential.answering import draw_answers
+from gedp.confidential.engines import Draw, Results
 from gedp.confidential.limits import psi_mechanisms
 from gedp.confidential.measures import measures_of
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.confidential.table import ConfidentialTable, FinestCells, PublicCodes
 from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
 from gedp.passes import Batch, PartialResults, Pass
@@ -95,9 +96,10 @@ class _Engine:
     def reduce(self, run: Pass) -> PartialResults:
         return run(self.batch)
 
-    def draw(self, drawing: object, entropy: object, of_rows: Pass, of_drawn: Pass, *_: object) -> Any:
+    def draw(self, asked: Draw) -> Results:
+        assert asked.of_drawn is not None
         drawn = Batch({}, {}, self.told, self.batch.rows, self.batch.cells)
-        return of_rows(self.batch), of_drawn(drawn)
+        return Results(asked.of_rows(self.batch), asked.of_drawn(drawn))
 
     def require_unchanged(self) -> None:
         pass
@@ -113,7 +115,8 @@ def prepared_about(world: World, records: Sequence[Record], spec: Spec) -> Prepa
         columns[name] = np.asarray(values, dtype=np.float64)
     told = pa.RecordBatch.from_arrays([pa.array(column) for column in columns.values()], list(columns))
     batch = Batch({}, amounts, pa.RecordBatch.from_arrays([], []), len(records), world.of_row)
-    table = ConfidentialTable(cast(Any, _Engine(batch, told)), spec.data, attributes, {}, {})
+    engine = cast(Any, _Engine(batch, told))
+    table = ConfidentialTable(engine, spec.data, attributes, {}, {}, {}, PublicCodes(engine))
     cells = world.cells()
     return Prepared(table, spec, price(spec), psi_mechanisms(spec), cells, measures_of(spec, cells))
 
@@ -125,7 +128,7 @@ def drawn_about(world: World, records: Sequence[Record], spec: Spec | None = Non
     with recorded() as found:
         draw_answers(prepared_about(world, records, spec), cast(Any, writer), SeededEntropy(1), ZETA)
     answers = writer.answers["classes"].to_pandas()
-    own = {asked: answers[answers["attribute"] == asked] for asked in spec.class_queries[0].asked}
+    own = {asked: answers[answers["attribute"] == asked] for asked in spec.by_classes[0].asked}
     certain = {asked: rows["estimate"][rows["variance"] == 0].to_list() for asked, rows in own.items()}
     noisy = [asked for asked, rows in own.items() if (rows["variance"] > 0).any()]
     drawn = dict(zip(noisy, found[len(found) - len(noisy) :], strict=True))  # after what other queries drew
@@ -167,7 +170,7 @@ def largest_moves(
     steps = steps_between(records, spec.policy.attributes)
     tables = [[*others[:row], record, *others[row:]] for record in records]
     drawn = [drawn_about(world, table, spec) for table in tables]
-    query = spec.class_queries[0]
+    query = spec.by_classes[0]
     most = dict.fromkeys(query.asked, Fraction(0))
     for place, other in combinations(range(len(records)), 2):
         for asked, mu in query.mu.items():

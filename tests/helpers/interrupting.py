@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,18 @@ import numpy as np
 
 import gedp
 from gedp.confidential import asking
+from gedp.confidential.engines import Draw, Results
 from gedp.confidential.engines.part import Part
 from gedp.confidential.table import open_table_of
 from gedp.ledger import Ledger, PreparedReservation
-from gedp.noise.entropy import Entropy, SystemEntropy
-from gedp.passes import PartialResults
+from gedp.noise.entropy import SystemEntropy
 from gedp.release import ReleaseWriter, writer
 from tests.helpers.builder import spec_of, table_of
 from tests.helpers.passes import DividedThroughout
 
 #: Where a release can end: before and after each of these.
 STEPS: Mapping[str, tuple[Any, str]] = {
-    "pass": (Part, "scan"),
+    "pass": (Part, "batches"),
     "reserve": (PreparedReservation, "reserve"),
     "draw": (SystemEntropy, "words"),
     "rows": (ReleaseWriter, "write_identity"),
@@ -44,9 +45,9 @@ LEDGER, OUT = "x.ledger", "out"
 class Elsewhere(DividedThroughout):
     """Rows in parts, whose noise comes from a source that was handed to a worker, after a pass: Spark without Spark."""
 
-    def draw(self, drawing: Any, entropy: Entropy, of_rows: Any, *others: Any) -> tuple[PartialResults, PartialResults]:
-        self.reduce(of_rows)
-        return super().draw(drawing, entropy.for_worker()(), of_rows, *others)
+    def draw(self, asked: Draw) -> Results:
+        self.reduce(asked.of_rows)
+        return super().draw(replace(asked, entropy=asked.entropy.for_worker()()))
 
 
 def by_prices(folder: Path, out: str = OUT) -> None:

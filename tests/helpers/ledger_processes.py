@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import BudgetExceededError
-from gedp.ledger import InSeries, Ledger, Request
+from gedp.ledger import InSeries, KnownBy, Ledger, Request
 from gedp.periods import Period
 from tests.helpers.ledgers import EMP, MANIFEST, SPEC, price_list, spend
 
@@ -43,7 +43,7 @@ def race_in_a_year(paths: list[Path], period: str, barrier: Barrier, answers: Co
         barrier.wait(60)
         files = [path.with_name(f"{period}.csv")]
         try:
-            Ledger.open(path).reserve(asked_in_series(period, "0.9", "1.5"), files=files, spec_digest=SPEC)
+            Ledger.open(path).prepare(asked_in_series(period, "0.9", "1.5"), KnownBy(files), spec_digest=SPEC).reserve()
             answers.send(True)
         except BudgetExceededError:
             answers.send(False)
@@ -55,6 +55,6 @@ def keep_releasing_periods(path: Path, told: Connection) -> None:
     while True:
         file = path.with_name(f"{period}.csv")
         file.write_text(str(period))
-        ledger.reserve(asked_in_series(str(period), "0.5", "10"), files=[file], spec_digest=SPEC)
+        ledger.prepare(asked_in_series(str(period), "0.5", "10"), KnownBy([file]), spec_digest=SPEC).reserve()
         told.send(str(period))
         period = period.next

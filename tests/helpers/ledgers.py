@@ -34,9 +34,9 @@ def spend(ledger: Ledger, budget: str | Decimal, *mus: str | Decimal, attribute:
     """Reserves a release; where it promises less than those before, somebody has decided so."""
     request = Request(price_list(budget, *mus), {"emp": attribute})
     try:
-        return ledger.reserve(request, spec_digest=SPEC)
+        return ledger.prepare(request, spec_digest=SPEC).reserve()
     except LessPromisedError:
-        return ledger.reserve(request, spec_digest=SPEC, decided_by=DecidedBy("the registrar", "memo 12"))
+        return ledger.prepare(request, spec_digest=SPEC, decided_by=DecidedBy("the registrar", "memo 12")).reserve()
 
 
 def history(path: Path) -> Ledger:
@@ -47,7 +47,7 @@ def history(path: Path) -> Ledger:
         PrivacyLoss.of("2.31"),
     )
     attributes = {"emp": EMP, "wage": WAGE}
-    first = ledger.reserve(Request(prices, attributes), spec_digest=SPEC, note="first")
+    first = ledger.prepare(Request(prices, attributes), spec_digest=SPEC, note="first").reserve()
     ledger.commit(first.release_id, MANIFEST)
     second = spend(ledger, "2.31", "0.3", "0.4")
     ledger.abandon(second.release_id, "no such column", before_noise=True)

@@ -13,7 +13,7 @@ from gedp.confidential.measures import measures_of
 from gedp.confidential.mechanisms import psi_mechanism
 from gedp.confidential.pools import AttributePool
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.table import ConfidentialTable
+from gedp.confidential.table import ConfidentialTable, PublicCodes
 from gedp.confidential.varied import varied_psi
 from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import Entropy
@@ -49,7 +49,7 @@ def job_of(world: World, spec: Spec, records: Sequence[Record], entropy: Entropy
     amounts = {name: np.array([record[name] for record in records]) for name in attributes}
     ids = [f"{row:06}" for row in range(len(records))]
     engine = cast(Any, _Engine(amounts, {"g": list(world.groups), "id": ids}, world.of_row))
-    table = ConfidentialTable(engine, spec.data, attributes, {}, {})
+    table = ConfidentialTable(engine, spec.data, attributes, {}, {}, {}, PublicCodes(engine))
     cells = world.cells()
     measures = measures_of(spec, cells)
     prepared = Prepared(table, spec, price(spec), {}, cells, measures, shares)

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import strategies as st
 
 from gedp.confidential.drawings import IdentityAnswers
-from gedp.confidential.engines import Drawing, Engine, RowWriter, Second
+from gedp.confidential.engines import AnsweredRows, Draw, Engine, Results, TableCounts
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.tasks import (
     ROWS,
@@ -37,8 +37,7 @@ from gedp.confidential.tally import CellSums, ClippedCells, Clipping
 from gedp.microdata.by_kind import FittedRows, FittedValues, RowsOnFile
 from gedp.microdata.cells import Cells
 from gedp.microdata.kinds import Kinds
-from gedp.noise.entropy import Entropy
-from gedp.passes import OnFile, PartialResults, Pass, Reducible, Rewriting, StoredRows, nothing
+from gedp.passes import OnFile, PartialResults, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 from gedp.release.manifest import part_name
 from gedp.release.parts import read_columns
@@ -93,12 +92,11 @@ def faulty_table() -> pa.Table:
 
 def agrees_on_faults(engine: Engine) -> None:
     """Whether an engine counts what is wrong with the faulty table."""
-    assert engine.rows() == 10
-    assert engine.blanks(["cnty", "key"]) == {"cnty": 3, "key": 1}
-    assert engine.blanks([]) == {}
-    assert engine.duplicates("key") == 3
-    counts = engine.count_faults({"amount": Fraction(1), "number": Fraction(1, 2)})
-    amount, number = counts["amount"], counts["number"]
+    counts = engine.count_faults({"amount": Fraction(1), "number": Fraction(1, 2)}, ["cnty", "key"])
+    assert counts.rows == engine.rows() == engine.count_faults({}).rows == 10
+    assert counts.blanks == {"cnty": 3, "key": 1}
+    assert engine.duplicates("key", 10) == 3
+    amount, number = counts.faults["amount"], counts.faults["number"]
     assert (amount.nulls, amount.not_numbers, amount.not_finite) == (1, 1, 1)
     assert (amount.negatives, amount.zeros, amount.not_whole) == (1, 1, 1)
     assert amount.total == 3 + 0 + 12 + 12 + 2**60 + 1000
@@ -114,7 +112,7 @@ def opened(engine: Engine) -> tuple[ConfidentialTable, FinestCells]:
 def agrees(engine: Engine, rows: Sequence[Row], bound: int) -> None:
     """Whether an engine finds in a table what plain Python finds."""
     assert engine.rows() == len(rows)
-    assert engine.duplicates("key") == 0
+    assert engine.duplicates("key", len(rows)) == 0
     assert engine.distinct("cnty") == sorted({row[0] for row in rows})
     texts, counts = engine.combinations(["cnty", "naics"])
     found = dict(zip(zip(texts["cnty"], texts["naics"], strict=True), counts.tolist(), strict=True))
@@ -195,9 +193,8 @@ class DividedEngine(LocalEngine):
     def rows(self) -> int:
         return self._counted(lambda part: [part.rows()])[0]
 
-    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
-        counts = self._counted(lambda part: list(part.blanks(columns).values()))
-        return dict(zip(columns, counts, strict=True))
+    def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
+        return TableCounts.of(self._counted(lambda part: part.counts(units, public)), public, units)
 
     def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], Any]:
         names = combined_names(columns)
@@ -225,42 +222,30 @@ class DividedThroughout(DividedEngine):
     Noise alone is drawn row by row in the order of the table, so that a release is that of the local engine.
     """
 
-    def draw(
-        self,
-        drawing: Drawing,
-        entropy: Entropy,
-        of_rows: Pass,
-        of_drawn: Pass,
-        writer: RowWriter,
-        progress: Callable[[int], None],
-    ) -> tuple[PartialResults, PartialResults]:
-        published = self.divided(self._published(drawing, entropy, writer))
-        progress(published.table.num_rows)
-        return self.reduce(of_rows), published.reduce(of_drawn)
+    of_rows = PartialResults()  # of the rows before the columns of first answers came to them
 
-    def draw_two_pass(
-        self,
-        first: Drawing,
-        of_rows: Pass,
-        then: Callable[[Reducible, PartialResults], Second],
-        entropy: Entropy,
-        writer: RowWriter,
-        progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> PartialResults:
-        answers = pa.concat_tables([first(batch, entropy).table for batch in self.batches(first.reads)])
+    def draw(self, asked: Draw) -> Results:
+        drawn = self.published(asked)
+        asked.progress(drawn.num_rows)
+        of_drawn = PartialResults() if asked.of_drawn is None else self.divided(drawn).reduce(asked.of_drawn)
+        return Results(self.reduce(asked.of_rows), of_drawn)
+
+    def draw_first(self, asked: Draw) -> AnsweredRows:
+        drawing = asked.drawing
+        answers = pa.concat_tables([drawing(batch, asked.entropy).table for batch in self.batches(drawing.reads)])
         names = [*self.table.column_names, *answers.column_names]
         both = self.divided(pa.table([*self.table.columns, *answers.columns], names))
-        progress[0](answers.num_rows)
-        second = then(both, self.reduce(of_rows))
-        progress[1](both._published(second.drawing, entropy, writer).num_rows)
-        return both.reduce(second.of_rows)
+        asked.progress(answers.num_rows)
+        both.of_rows = self.reduce(asked.of_rows)
+        return both
 
-    def _published(self, drawing: Drawing, entropy: Entropy, writer: RowWriter) -> pa.Table:
+    def published(self, asked: Draw) -> pa.Table:
         """What is drawn for every row, once it is written."""
-        drawn = [drawing(batch, entropy) for batch in self.batches(drawing.reads)]
+        drawing = asked.drawing
+        drawn = [drawing(batch, asked.entropy) for batch in self.batches(drawing.reads)]
         for each in drawn:
-            writer.write_identity(each.table, drawing.public, drawing.keys, each.ties)
-        writer.finish_identity()
+            asked.writer.write_identity(each.table, drawing.public, drawing.keys, each.ties)
+        asked.writer.finish_identity()
         return pa.concat_tables([each.table for each in drawn])
 
     def divided(self, table: pa.Table) -> "DividedThroughout":

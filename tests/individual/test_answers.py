@@ -13,7 +13,7 @@ from scipy.stats import chi2
 
 from gedp.arrays import IntArray
 from gedp.confidential.engines.local import LocalEngine
-from gedp.confidential.engines.two_pass import _Seen
+from gedp.confidential.engines.ordered import _Seen
 from gedp.confidential.measure import rehearse
 from gedp.confidential.table import open_table
 from gedp.errors import GedpError, TableChangedError

@@ -20,7 +20,7 @@ from gedp.individual.bounds import bounds_at
 from gedp.individual.classes import bounds_in, class_table
 from gedp.individual.combinations import combined_bounds
 from gedp.policy import Attribute, Closeness, Weights
-from gedp.policy.classes import Classes, ClassQuery
+from gedp.policy.classes import Classes
 from tests.individual.test_neighbors import ATTRIBUTES
 
 WIDE = (
@@ -54,8 +54,7 @@ def test_whole_bounds_stay_as_they_are(attribute: Attribute, whole: list[int]) -
     bounds = np.array(whole, dtype=np.float64)
     assert bounds_at(attribute, bounds).bounds.tolist() == whole
     size = Classes("size", attribute.name, tuple(edge * attribute.unit for edge in (Decimal(0), Decimal(5))))
-    query = ClassQuery("by size", ("size",), ("size",))
-    table = class_table(query.classes, {"size": size}, {attribute.name: attribute})
+    table = class_table({"size": size}, {attribute.name: attribute})
     lower, upper = (bounds_in(table, attribute, bounds, each, most=2.0**53, least=0.0) for each in (0, 1))
     assert lower.bounds.tolist() == [min(each, 4) for each in whole]
     assert upper.bounds.tolist() == whole
@@ -96,7 +95,7 @@ def test_estimates_of_all_that_a_table_holds_are_added_up_without_overflow() -> 
 @given(st.integers(1, 10**6), st.fractions(Fraction(1, 1000), Fraction(1, 2)))
 def test_classes_of_nobody_fall_out_of_their_intervals_on_either_side(rows: int, zeta: Fraction) -> None:
     size = Classes("size", "x", (Decimal(0), Decimal(5)))
-    table = class_table(["size"], {"size": size}, {"x": ATTRIBUTES[0]})
+    table = class_table({"size": size}, {"x": ATTRIBUTES[0]})
     mechanism: Any = SimpleNamespace(psi=ATTRIBUTES[0].protection.psi, sigma=1.0)
     tau = class_intervals(table, {"x": mechanism}, rows, zeta)["x"].tau
     assert rows * math.log1p(-math.erfc(tau / math.sqrt(2))) == pytest.approx(math.log1p(-float(zeta)), rel=1e-6)

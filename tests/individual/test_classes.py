@@ -41,7 +41,7 @@ def largest_moves(
     As parts of what was set aside, k² times as much for k steps.
     """
     spec = spec_of(world)
-    query, attributes = spec.class_queries[0], spec.policy.attributes
+    query, attributes = spec.by_classes[0], spec.policy.attributes
     records = all_records(domains)
     steps = steps_between(records, attributes)
     with planned_once():

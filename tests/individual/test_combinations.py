@@ -74,7 +74,7 @@ def drawn_about(case: Case) -> list[Any]:
 def test_nobody_pays_more_than_was_set_aside(case: str) -> None:
     records, spec = CASES[case].records, spec_of(CASES[case].world)
     apart = steps_between(records, spec.policy.attributes)
-    parts = set_aside(spec.combination_queries[0], spec)
+    parts = set_aside(spec.queries[-1], spec)
     assert list(parts) == ["c", "d"]
     for (steps, scales), of in zip(drawn_about(CASES[case]), parts.values(), strict=True):
         assert (scales == scales[0]).all()
@@ -84,7 +84,7 @@ def test_nobody_pays_more_than_was_set_aside(case: str) -> None:
 
 def test_what_is_set_aside_and_what_is_left_are_all_that_is_spent() -> None:
     spec = spec_of(CASES["values with signs"].world)
-    aside = set_aside(spec.combination_queries[0], spec)
+    aside = set_aside(spec.queries[-1], spec)
     assert list(whole_pools(spec)) == ["x", "s"]
     for name, whole in whole_pools(spec).items():
         # the establishments have a weight of 1, their sums 0.5, and the combinations half of 1 and of 2

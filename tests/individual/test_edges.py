@@ -158,9 +158,9 @@ def test_the_largest_share_counts_every_table_by_classes_and_every_combination(m
         measured("w", 0.1, Fraction(1, 5)),
         measured("w", 1.0, Fraction(1, 4)),
     ]
-    found = individual.IndividualJob._with_set_aside(job, "w", said, measures)
+    found = individual.IndividualJob._with_set_aside(job, "w", said, dict(zip("abcd", measures, strict=True)))
     assert found.largest_share == pytest.approx((0.8 + 0.25 + 0.02 + 0.25) / 2)
-    assert individual.IndividualJob._with_set_aside(job, "w", said, []) is said
+    assert individual.IndividualJob._with_set_aside(job, "w", said, {}) is said
 
 
 @pytest.mark.parametrize(("times", "is_carried"), [(1.01, True), (0.99, False)])

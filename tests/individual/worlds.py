@@ -19,21 +19,22 @@ import gedp.confidential.individual
 import gedp.noise.gaussian
 from gedp.accounting.composition import PrivacyLoss, exact
 from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
-from gedp.confidential.engines.two_pass import draw_in_order
+from gedp.confidential.engines import AnsweredRows, Draw
+from gedp.confidential.engines.ordered import draw_first_in_order
 from gedp.confidential.individual import IndividualJob
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.pools import AttributePool
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.table import ConfidentialTable, FinestCells
+from gedp.confidential.table import ConfidentialTable, FinestCells, PublicCodes
 from gedp.confidential.varied import varied_psi
 from gedp.individual import CondensedAnswers
 from gedp.individual.bounds import For
 from gedp.neighbors.estimates import ZETA, PsiAnswers
 from gedp.noise.entropy import Entropy, SeededEntropy
 from gedp.noise.gaussian import Steps
-from gedp.passes import Batch, PartialResults
+from gedp.passes import Batch, Reads
 from gedp.passes.in_memory import NumbersInMemory
-from gedp.passes.lookup import Lookup, make_lookup
+from gedp.passes.lookup import make_lookup
 from gedp.planning.choice import Choice, choose
 from gedp.policy import Attribute, Data, Policy, PriceList, Query, Spec
 from gedp.policy.model import PSI_SUFFIX
@@ -88,13 +89,13 @@ class _Engine:
     plain: Mapping[str, Sequence[str]]
     of_row: CodeArray
 
-    def scan(self, *, amounts: Mapping[str, Fraction], plain: Sequence[str], cells: Lookup) -> Iterator[Batch]:
+    def batches(self, reads: Reads) -> Iterator[Batch]:
         columns = pa.table({name: pa.array(values) for name, values in self.plain.items()}).to_batches()[0]
-        asked = {name: self.amounts[name] for name in amounts}
-        yield Batch({}, asked, columns.select(list(plain)), len(self.of_row), self.of_row)
+        asked = {name: self.amounts[name] for name in reads.amounts}
+        yield Batch({}, asked, columns.select(list(reads.plain)), len(self.of_row), self.of_row)
 
-    def draw_two_pass(self, *asked: Any) -> PartialResults:
-        return draw_in_order(cast(Any, self), *asked)
+    def draw_first(self, asked: Draw) -> AnsweredRows:
+        return draw_first_in_order(self, asked)
 
 
 class Kept:
@@ -131,7 +132,7 @@ def job_of(asked: Asked, amounts: Amounts, omega: Mapping[str, FloatArray] | Non
     cells = asked.cells()
     ids = [f"{row:04}" for row in range(cells.rows)]
     engine = cast(Any, _Engine(amounts, {**asked.public, "id": ids}, asked.of_row))
-    table = ConfidentialTable(engine, data, attributes, {}, {})
+    table = ConfidentialTable(engine, data, attributes, {}, {}, {}, PublicCodes(engine))
     spec = Spec(data, Policy(attributes, Decimal(1000)), (identity, *asked.queries))
     prepared = Prepared(table, spec, PriceList((), PrivacyLoss.of(1000)), {}, cells, [], pools)
     return IndividualJob(prepared, SeededEntropy(seed), ZETA, cast(Any, Kept()), silent)

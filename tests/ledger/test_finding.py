@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gedp.errors import Refused
-from gedp.ledger import Ledger, LedgerError
+from gedp.ledger import KnownBy, Ledger, LedgerError
 from gedp.ledger.finding import _knows, _knows_tables, beside, find_ledger, leave_pointer, ledgers_of
 
 pytestmark = pytest.mark.usefixtures("no_disk_waits")
@@ -22,7 +22,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_a_ledger_elsewhere_is_found_by_the_link_beside_the_data(data: Path, tmp_path: Path) -> None:
     ledger = Ledger.open(tmp_path / "elsewhere.gedp")
-    assert find_ledger([data]) is None
+    assert find_ledger(KnownBy([data])) is None
     leave_pointer(ledger, [data])
     assert beside([data]).is_symlink()
     assert ledgers_of([data]) == [ledger.path.resolve()]
@@ -39,7 +39,7 @@ def test_where_no_link_can_be_made_the_release_goes_on(
         patch.setattr(Path, "symlink_to", refuse)
         leave_pointer(ledger, [data])
     assert ledgers_of([data]) == []
-    assert find_ledger([data], named=ledger.path) == ledger.path
+    assert find_ledger(KnownBy([data]), named=ledger.path) == ledger.path
 
 
 def test_a_link_never_takes_the_place_of_another_ledger(data: Path, tmp_path: Path) -> None:
@@ -84,9 +84,9 @@ def test_of_two_who_leave_a_link_at_once_the_second_is_refused(
 
 def test_data_with_a_ledger_take_that_one_and_no_other(data: Path, tmp_path: Path) -> None:
     own = Ledger.open(beside([data]))
-    assert find_ledger([data], own.path) == own.path
+    assert find_ledger(KnownBy([data]), own.path) == own.path
     with pytest.raises(Refused, match="already have a ledger"):
-        find_ledger([data], tmp_path / "other.ledger")
+        find_ledger(KnownBy([data]), tmp_path / "other.ledger")
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ def spec() -> Spec:
 @pytest.fixture
 def ledger(tmp_path: Path, spec: Spec) -> Ledger:
     book = Ledger.open(tmp_path / "ledger")
-    book.reserve(Request.of(spec), spec_digest=spec_digest(spec))
+    book.prepare(Request.of(spec), spec_digest=spec_digest(spec)).reserve()
     return book
 
 
@@ -43,16 +43,16 @@ def test_a_release_costs_what_it_spends_and_not_the_budget(ledger: Ledger, spec:
 def test_what_is_left_may_be_spent_exactly_and_no_more(ledger: Ledger, spec: Spec) -> None:
     rest = replace(spec, policy=replace(spec.policy, spend=Decimal("1.28")))  # 0.36 + 1.6384 > 1.96
     with pytest.raises(BudgetExceededError, match=r"Spend at most mu = 1\.264911, or have the budget raised"):
-        ledger.reserve(Request.of(rest), spec_digest=spec_digest(rest))
+        ledger.prepare(Request.of(rest), spec_digest=spec_digest(rest)).reserve()
     rest = replace(spec, policy=replace(spec.policy, spend=Decimal("1.264911")))
-    ledger.reserve(Request.of(rest), spec_digest=spec_digest(rest))
+    ledger.prepare(Request.of(rest), spec_digest=spec_digest(rest)).reserve()
     assert ledger.total() <= PrivacyLoss.of("1.4")
 
 
 def test_share_and_typical_are_no_part_of_the_promise(ledger: Ledger, spec: Spec) -> None:
     emp = replace(spec.policy.attributes["emp"], share=Decimal(5), typical=Decimal(9))
     other = replace(spec, policy=replace(spec.policy, attributes={**spec.policy.attributes, "emp": emp}))
-    ledger.reserve(Request.of(other), spec_digest=spec_digest(other))  # nobody has to decide
+    ledger.prepare(Request.of(other), spec_digest=spec_digest(other)).reserve()  # nobody has to decide
     assert len(ledger.state().releases) == 2
 
 

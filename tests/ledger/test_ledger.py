@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import BudgetExceededError, DomainError, GedpError
 from gedp.ledger import (
+    KnownBy,
     Ledger,
     LedgerError,
     LedgerLockedError,
@@ -90,9 +91,9 @@ def test_a_release_is_recorded_as_it_was_asked_for(tmp_path: Path) -> None:
     book = Ledger.open(tmp_path / "ri.ledger")
     spec = parse_spec(GOOD)
     prices = PriceList((PriceLine("identity", "emp", PrivacyLoss.of("0.70")),), PrivacyLoss.of("1.4"))
-    made = book.reserve(
+    made = book.prepare(
         Request(prices, spec.policy.attributes), spec_digest=spec_digest(spec), note="the first, für alle"
-    )
+    ).reserve()
     assert made.loss == made.total == PrivacyLoss.of("0.7")
     assert made.remaining.mu_squared == Fraction(147, 100)
     (entry,) = book.verify().entries
@@ -171,7 +172,7 @@ def test_what_cannot_be_recorded_is_refused_before_it_is_written(tmp_path: Path)
     prices = price_list("1", "0.5")
 
     def reserve(prices: PriceList, attribute: Attribute = EMP, digest: str = SPEC) -> None:
-        book.reserve(Request(prices, {attribute.name: attribute}), spec_digest=digest)
+        book.prepare(Request(prices, {attribute.name: attribute}), spec_digest=digest).reserve()
 
     with pytest.raises(DomainError, match="at least one query"):
         reserve(price_list("1"))
@@ -271,7 +272,7 @@ def test_data_files_are_marked_with_a_key_of_the_ledger(tmp_path: Path) -> None:
     books = [Ledger.open(tmp_path / name) for name in ("a.ledger", "b.ledger")]
     marks = []
     for book in books:
-        reserved = book.reserve(request, files=[data, data], spec_digest=SPEC).entry.event
+        reserved = book.prepare(request, KnownBy([data, data]), spec_digest=SPEC).reserve().entry.event
         assert isinstance(reserved, Reserve)
         assert reserved.fingerprint == fingerprint([data, data], book.key())
         (mark,) = book.marks()
@@ -361,7 +362,7 @@ def test_a_full_disk_is_named_and_writes_nothing(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(store, "_connect", full)
     with pytest.raises(LedgerError, match="the disk is full"):
-        book.reserve(Request(price_list("2.31", "0.1"), {"emp": EMP}), spec_digest=SPEC, note="x" * 100_000)
+        book.prepare(Request(price_list("2.31", "0.1"), {"emp": EMP}), spec_digest=SPEC, note="x" * 100_000).reserve()
     assert len(book.verify().entries) == 7
 
 

@@ -2,9 +2,7 @@
 
 import csv
 import io
-import sqlite3
 from collections.abc import Iterable
-from contextlib import closing
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -18,14 +16,14 @@ import gedp
 from gedp.accounting.composition import PrivacyLoss
 from gedp.accounting.series import Charge
 from gedp.errors import BudgetExceededError, DomainError
-from gedp.ledger import EMPTY, InSeries, Ledger, LessPromisedError, Request, Reservation, store
+from gedp.ledger import EMPTY, InSeries, KnownBy, Ledger, LessPromisedError, Request, Reservation
 from gedp.ledger.entries import Entry, Reserve, entry_text, read_entry, recorded
 from gedp.ledger.export import csv_text
 from gedp.ledger.judging import judge
 from gedp.ledger.state import LedgerState, RecordedRelease
 from gedp.ledger.statement import statement
 from gedp.periods import Period
-from gedp.policy import pools, set_aside
+from gedp.policy import COUNT, pools, set_aside
 from tests.helpers.builder import JOBS, without_price
 from tests.helpers.ledgers import EMP, MANIFEST, SPEC, bodies, price_list, rewrite_all
 
@@ -47,7 +45,7 @@ def release(ledger: Ledger, spec: gedp.Spec, name: str | None = None, **more: An
     """Releases a file that is called after the period."""
     file = ledger.path.with_name(name or f"{spec.data.period}.csv")
     file.write_text(f"the table in {file.name}")
-    reserved = ledger.reserve(Request.of(spec), files=[file], spec_digest=SPEC, **more)
+    reserved = ledger.prepare(Request.of(spec), KnownBy([file]), spec_digest=SPEC, **more).reserve()
     ledger.commit(reserved.release_id, MANIFEST)
     return reserved
 
@@ -124,10 +122,10 @@ def test_nulls_that_count_otherwise_in_a_column_of_the_same_quarter_need_a_decis
             series=Request.of(spec).series,
         )
 
-    ledger.reserve(with_nulls(jobs("2016Q1"), 0), tables=["a"], spec_digest=SPEC)
-    ledger.reserve(with_nulls(jobs("2016Q2"), 1), tables=["b"], spec_digest=SPEC)
+    ledger.prepare(with_nulls(jobs("2016Q1"), 0), KnownBy(tables=["a"]), spec_digest=SPEC).reserve()
+    ledger.prepare(with_nulls(jobs("2016Q2"), 1), KnownBy(tables=["b"]), spec_digest=SPEC).reserve()
     with pytest.raises(LessPromisedError, match="a null counted as 0 and would count as 1"):
-        ledger.reserve(with_nulls(jobs("2016Q3", -2), 1), tables=["c"], spec_digest=SPEC)
+        ledger.prepare(with_nulls(jobs("2016Q3", -2), 1), KnownBy(tables=["c"]), spec_digest=SPEC).reserve()
 
 
 # Any series of releases, against a count of all answers.
@@ -173,18 +171,12 @@ def answers(spec: gedp.Spec) -> Iterable[tuple[set[str], Fraction]]:
     parts = {"sum": {"a", "b"}, "gap": {"b", "c"}}
     if spec.is_individual:
         yield from (({name}, pool.mu_squared) for name, pool in pools(spec).items())
-        for query in spec.class_queries:
-            for name, by_attribute in set_aside(query, spec).items():
-                yield from (({"a", "b"} if name == "b" else {"a"}, part.mu_squared) for part in by_attribute.values())
-        for combined in spec.combination_queries:
-            for name, by_attribute in set_aside(combined, spec).items():
-                yield from ((parts[name], part.mu_squared) for part in by_attribute.values())
-        return
-    yield from (({name}, Fraction(mu) ** 2) for query in spec.queries for name, mu in query.mu.items())
-    for query in spec.class_queries:
-        yield from (({"a", "b"} if name == "b" else {"a"}, Fraction(mu) ** 2) for name, mu in query.mu.items())
-    for combined in spec.combination_queries:
-        yield from ((parts[name], Fraction(mu) ** 2) for name, mu in combined.mu.items())
+    for query in spec.queries:
+        by_class = {"b": {"a", "b"}, "a": {"a"}, COUNT: {"a"}} if query.classes else {}
+        columns = {name: by_class.get(name) or parts.get(name) or {name} for name in query.asked}
+        yield from ((columns[name], Fraction(mu) ** 2) for name, mu in query.mu.items())
+        for name, by_attribute in set_aside(query, spec).items() if spec.is_individual else ():
+            yield from ((columns[name], part.mu_squared) for part in by_attribute.values())
 
 
 Answers = list[tuple[set[int], Fraction]]
@@ -262,17 +254,10 @@ def test_every_window_costs_exactly_the_answers_that_depend_on_its_values(asked:
 # What is written.
 
 
-def version_of(path: Path) -> int:
-    with closing(sqlite3.connect(path)) as connection:
-        return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def test_an_entry_says_what_counts_for_which_quarters_and_the_ledger_has_a_new_format(ledger: Ledger) -> None:
+def test_an_entry_says_what_counts_for_which_quarters(ledger: Ledger) -> None:
     release(ledger, jobs("2016Q1"))
-    assert version_of(ledger.path) == store.FORMAT_OF_SERIES
     release(ledger, jobs("2016Q2", [0, -1]))
     release(ledger, jobs("2016Q3", 0))
-    assert version_of(ledger.path) == store.FORMAT_OF_CHARGES, "and stays so"
     first, _, second, _, third, _ = bodies(ledger.path)
     assert first["series"] == {"period": "2016Q1"}
     charged = [{"periods": ["2016Q1", "2016Q2"], "mu_squared": "1/1"}]
@@ -283,26 +268,9 @@ def test_an_entry_says_what_counts_for_which_quarters_and_the_ledger_has_a_new_f
     assert [row["charged"] != "" for row in rows] == [False, True, False]
 
 
-#: The entry of a release of a quarter as format 4 had it, before columns had periods.
-FORMAT_4 = (
-    '{"attributes":{"emp":{"at_least":[],"gamma":"0.5","psi":"sqrt","shift":"0","signed":false}},"budget":"1/1",'
-    '"files":[{"digest":"1b7bf4376fd16f9ba8217c9f62c186b8452d669e72fce7db90ebf887e66e9ef2","path":"2016Q1.csv",'
-    '"size":23}],"fingerprint":"a19973ac3e1bba663d61e4d70a860cbd255583dc964e3b1057359a5cb927dd15","kind":"reserve",'
-    '"note":"","previous":"8bbda2e3c4126d7943b72ea68afa4218365b58fef0e482208b223f368d6af53b","prices":[{"attribute":'
-    '"emp","mu_squared":"49/100","query":"query 0"}],"public":[],"release":"bcf53b92a6a5488c96cc23113fff4f05",'
-    '"seeded":false,"sequence":1,"series":{"period":"2016Q1","year_budget":"9/4"},"spec_digest":"'
-    + "5" * 64
-    + '","synthetic":false,"time":"2026-11-18T05:32:35.652+00:00","total":"49/100","who":"root"}'
-)
-
-
-def test_an_entry_from_before_counts_for_the_period_of_its_table() -> None:
-    entry = read_entry(FORMAT_4)
-    assert entry_text(entry) == FORMAT_4
-    assert entry.hash == "fdd0da8afc45cf515d56011d5737ec3cd38868e011cc216c8758f35c29410572"
-    assert isinstance(entry.event, Reserve)
-    assert entry.event.series == InSeries(FIRST, PrivacyLoss(Fraction(9, 4)))
-    assert entry.event.series.charges(entry.event.loss) == (Charge((FIRST,), PrivacyLoss(Fraction(49, 100))),)
+def test_a_release_without_such_columns_counts_for_the_period_of_its_table() -> None:
+    loss = PrivacyLoss(Fraction(49, 100))
+    assert InSeries(FIRST, PrivacyLoss(Fraction(9, 4))).charges(loss) == (Charge((FIRST,), loss),)
 
 
 def test_a_ledger_of_quarters_without_such_columns_can_be_continued_with_one(ledger: Ledger) -> None:

@@ -21,7 +21,7 @@ from gedp.confidential.engines.choice import engine_of
 from gedp.errors import GedpError
 from gedp.microdata import Microdata
 from gedp.planning.plan import Plan
-from gedp.policy import COUNT, Query
+from gedp.policy import COUNT
 from gedp_lab.compare.plan import ComparisonPlan, make_plan
 from gedp_lab.compare.replicates import compare_plan
 from gedp_lab.evaluate import evaluate
@@ -119,9 +119,8 @@ def of_lines(by: Sequence[str], lines: Iterable[dict[str, Any]]) -> Iterator[Fou
 
 def released(case: Case) -> Iterator[Found]:
     assert len(case.release.table("identity")) == TABLE.num_rows
-    for query in (*case.spec.queries, *case.spec.other_queries):
-        if not (isinstance(query, Query) and query.is_identity):
-            yield from of_lines(query.by, case.release.table(query.name))
+    for query in case.spec.tables:
+        yield from of_lines(query.by, case.release.table(query.name))
 
 
 def tabulated(case: Case) -> Iterator[Found]:
@@ -130,8 +129,7 @@ def tabulated(case: Case) -> Iterator[Found]:
 
 
 def planned(case: Case) -> Iterator[Found]:
-    tables = (query for query in case.spec.queries if not query.is_identity)
-    by = {query.name: query.by for query in (*tables, *case.spec.other_queries)}
+    by = {query.name: query.by for query in case.spec.tables}
     for each in (each for each in case.plan.tables if each.query in by):
         groups = list(truths(by[each.query], each.attribute))
         yield Found(by[each.query], each.attribute, groups, each.totals.tolist(), each.errors.tolist())
@@ -266,7 +264,7 @@ def test_the_report_has_every_table_and_every_total(
     case, page = cases[kind, accounting], (cases[kind, accounting].release.folder / "report.html").read_text()
     assert ENTRIES["gedp report", kind] == "yes"
     tables = re.findall(r"<td>([\d,]+)</td>(?:<td>[^<]*</td>)+<td><a href=\"tables/(\w+)\.csv\">", page)
-    queries = [query for query in (*case.spec.queries, *case.spec.other_queries) if query.name != "identity"]
+    queries = [query for query in case.spec.queries if query.name != "identity"]
     groups = {by: len(truths(by, "emp")) for by in {query.by for query in queries}}
     assert tables == [(str(groups[query.by]), query.name) for query in queries]
     totals = page[page.index("<caption>All establishments together") :].partition("</table>")[0]
@@ -283,7 +281,7 @@ def test_a_table_in_parts_is_released_as_a_whole_one(
     parts = rehearsed(case.spec, DividedEngine(TABLE, [12], lambda places: places[::-1]))
     assert parts.establishments is not None
     assert parts.establishments.equals(case.release.identity())
-    assert len(parts.tables) == len(case.spec.queries) - 1 + len(case.spec.other_queries)
+    assert len(parts.tables) == len(case.spec.queries) - 1
     for name, table in parts.tables.items():
         assert table.equals(case.release.answers(name))
 

@@ -120,7 +120,7 @@ def dense_problem(
     """The design matrix over establishments and the answers, both divided by standard deviations."""
     rows = release.identity().to_pylist()
     psi = ATTRIBUTES[attribute].protection.psi
-    sigmas = {a.query.name: a.noise[attribute].sigma for a in release.manifest.queries if attribute in a.noise}
+    sigmas = {a.query.name: a.noise[attribute].sigma for a in release.manifest.answered if attribute in a.noise}
     least = 1.0 if attribute == "wage" and at is not None else -np.inf
     design, answers, variances = [], [], []
     for place, row in enumerate(rows):
@@ -156,7 +156,7 @@ def at_bound(release: ReleaseFolder, attribute: str, omega: float) -> float:
     if ATTRIBUTES[attribute].signed:
         return 1.0
     manifest, protection = release.manifest, ATTRIBUTES[attribute].protection
-    (identity,) = (a for a in manifest.queries if a.query.is_identity)
+    (identity,) = (a for a in manifest.answered if a.query.is_identity)
     each = 1 - (1 - float(manifest.zeta or 0)) ** (1 / (manifest.establishments * len(identity.noise)))
     bound = protection.psi.inverse(omega - NormalDist().inv_cdf(each) * identity.noise[attribute].sigma)
     return float(bound - protection.interval(bound).low)

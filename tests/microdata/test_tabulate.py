@@ -162,7 +162,8 @@ def test_the_command_and_its_refusals(tmp_path: Path) -> None:
     out = tmp_path / "table.parquet"
     assert CliRunner().invoke(cli, ["tabulate", folder, "--by", "cnty,naics3", "--out", str(out)]).exit_code == 0
     assert pq.read_table(out).column_names == expected.column_names
-    assert CliRunner().invoke(cli, ["tabulate", folder, "--out", "table.xlsx"]).exit_code == 2
+    refused = CliRunner().invoke(cli, ["tabulate", folder, "--out", "table.ods"])
+    assert (refused.exit_code, "ends in .csv, .parquet, .xlsx, .arrows, or -" in refused.output) == (2, True)
     microdata = fit_microdata(release)
     for name in ("nonsense", "key", "naics0", "emp"):
         with pytest.raises(GedpError, match="not a public column or grouping"):

@@ -56,7 +56,7 @@ def test_errors_by_classes_are_those_of_the_noise(plan: Plan, release: Rehearsal
 def test_errors_of_combinations_are_those_of_the_fit(
     spec: Spec, plan: Plan, release: Rehearsal, query: str, asked: str
 ) -> None:
-    by = {each.name: each.by for each in spec.combination_queries}[query]
+    by = {each.name: each.by for each in spec.queries}[query]
     fitted = fit_microdata(release).tabulate(by, [asked]).arrow["std_error"].to_numpy()
     assert np.mean(plan.of(query, asked).errors) == pytest.approx(np.mean(fitted), rel=0.05)
     assert np.mean(plan.of(query, asked).errors) < 0.9 * np.mean(released(release, query, asked))

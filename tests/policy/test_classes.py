@@ -63,19 +63,19 @@ def test_classes_are_named_by_the_least_and_the_largest_value() -> None:
 
 
 def test_one_number_beside_count_is_for_the_count_alone() -> None:
-    sizes, wages = parse_spec(SPEC).class_queries
-    assert (sizes.mu, sizes.public, sizes.classes) == ({COUNT: Decimal("0.5")}, ("naics",), ("size",))
-    assert (wages.asked, wages.public, wages.classes) == ((COUNT, "emp", "wage"), ("cnty",), ("pay", "size"))
+    sizes, wages = parse_spec(SPEC).by_classes
+    assert (sizes.mu, sizes.public, list(sizes.classes)) == ({COUNT: Decimal("0.5")}, ("naics",), ["size"])
+    assert (wages.asked, wages.public, list(wages.classes)) == ((COUNT, "emp", "wage"), ("cnty",), ["pay", "size"])
 
 
 def test_without_count_one_number_is_for_the_sums_of_all_attributes() -> None:
     spec = parse_spec(changed(("count = true\nmu = 0.5", "mu = 0.5")))
-    assert spec.class_queries[0].asked == ("emp", "wage", "profit")
+    assert spec.by_classes[0].asked == ("emp", "wage", "profit")
 
 
-def test_queries_by_classes_are_kept_apart_from_the_others() -> None:
+def test_queries_by_classes_are_no_plain_ones() -> None:
     spec = parse_spec(SPEC)
-    assert [query.name for query in spec.queries] == ["identity"]
+    assert [query.name for query in spec.plain] == ["identity"]
     assert spec.concerned == ["emp", "wage", "profit"]
     assert "sizes, wages" in repr(spec)
 
@@ -113,9 +113,9 @@ def test_a_release_needs_a_query_without_classes() -> None:
 def test_individual_accounting_has_first_answers_for_everything_that_classes_need() -> None:
     spec = parse_spec(changed(("profit = { psi", "other = { psi"), text=INDIVIDUAL))
     assert spec.is_individual
-    (identity,) = spec.queries
+    (identity,) = spec.plain
     assert identity.attributes == ("emp", "wage", "other")  # it is written, without naming any
-    assert spec.class_queries[1].importance == {COUNT: Decimal("0.3"), "emp": Decimal("0.4"), "wage": Decimal("0.2")}
+    assert spec.by_classes[1].importance == {COUNT: Decimal("0.3"), "emp": Decimal("0.4"), "wage": Decimal("0.2")}
     implied = parse_spec(changed(('[[queries]]\nname = "identity"\nby = "establishment"\n', ""), text=INDIVIDUAL))
     assert implied.queries[0].attributes == ("emp", "wage")
 
@@ -137,6 +137,7 @@ FAULTS = [
     (("[0, 1, 5, 1e3] }", "[0, 1, 5, 1e3], bins = 3 }"), "classes.size.bins: this key is not known"),
     (('["naics", "size"]', '["naics"]'), "line 26, queries[2].count: it groups by no classes"),
     (('"pay", "cnty", "size"', '"pay", "cnty", "pay2"'), "'pay2' is neither a public column nor a grouping"),
+    (('"size"]\ncount = true\nmu = 0.5', '"siz"]\nmu = 0.5'), "nor a grouping. Did you mean 'size'?"),
     (("{ establishments = 0.3, emp", "{ emp"), "queries[3].mu: it has no number for establishments"),
     (('["pay", "cnty", "size"]\ncount = true', '["pay", "cnty", "size"]'), "'establishments' goes with count = true"),
     (("count = true\nmu = 0.5", 'count = true\nmu = 0.5\nmechanism = "psi"'), "sums by classes are always clipped"),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.errors import FaultsError
-from gedp.policy import Combination, parse_spec, pools, price, set_aside, whole_pools, write_spec
+from gedp.policy import Measure, parse_spec, pools, price, set_aside, whole_pools, write_spec
 
 SPEC = """
 [data]
@@ -49,11 +49,11 @@ def test_coefficients_are_exact_and_a_split_column_is_gain_minus_loss() -> None:
     assert found == {"revenue": third, "cost": third, "gift_gain": -2 * third, "gift_loss": 2 * third}
 
 
-def test_queries_for_combinations_are_kept_apart_from_the_others() -> None:
+def test_queries_for_combinations_are_no_plain_ones() -> None:
     spec = parse_spec(SPEC)
-    assert [query.name for query in spec.queries] == ["identity"]
-    assert spec.combination_queries[0].title == "Profits by county"
-    assert spec.combination_queries[0].mu == {"profit": Decimal("0.5"), "mean": Decimal("0.3")}
+    assert [query.name for query in spec.plain] == ["identity"]
+    assert spec.queries[1].title == "Profits by county"
+    assert spec.queries[1].mu == {"profit": Decimal("0.5"), "mean": Decimal("0.3")}
 
 
 @pytest.mark.parametrize("text", [SPEC, INDIVIDUAL])
@@ -71,7 +71,7 @@ def test_a_combination_is_paid_once_in_equal_parts() -> None:
 
 def test_pools_and_what_is_set_aside_are_what_is_spent() -> None:
     spec = parse_spec(INDIVIDUAL)
-    aside = set_aside(spec.combination_queries[0], spec)
+    aside = set_aside(spec.queries[-1], spec)
     for name, whole in whole_pools(spec).items():
         parts = sum((part[name].mu_squared for part in aside.values() if name in part), Fraction(0))
         assert parts + pools(spec)[name].mu_squared == whole.mu_squared
@@ -91,7 +91,7 @@ def test_weights_are_whole_and_give_the_combination_exactly(
 ) -> None:
     named = {f"a{place}": coefficient for place, coefficient in enumerate(coefficients)}
     units = dict.fromkeys(named, unit)
-    weights = Combination("c", "", named).weights(units)
+    weights = Measure("c", named, ()).whole_weights(units)
     combined = sum(weight * amount for weight, amount in zip(weights.of.values(), amounts, strict=False))
     truth = sum(c * unit * amount for c, amount in zip(coefficients, amounts, strict=False))
     assert weights.unit * combined == truth

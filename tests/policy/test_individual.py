@@ -173,7 +173,7 @@ def test_a_misspelt_mu_is_one_fault() -> None:
 def test_what_nobody_counts_is_not_asked() -> None:
     alone = '\n[[queries]]\nname = "one"\nby = "establishment"\nimportance = { profit = 0, emp = 0 }\n'
     (fault,) = faults_of(changed(("by = []", "by = []\nimportance = { emp = 1 }")) + alone)
-    assert "line 27, queries[3].importance: nothing that is asked about profit counts" in fault
+    assert "line 27, queries[3].importance: every importance for profit is 0" in fault
 
 
 def test_a_typical_value_changes_neither_promise_nor_price() -> None:

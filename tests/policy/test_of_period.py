@@ -154,7 +154,7 @@ def test_pools_count_where_their_answers_belong_and_are_all_charged(kinds: tuple
         shared = sum((pool.mu_squared for pool in others), Fraction(0)) if kinds else Fraction(0)
         assert least <= charged_in(charges, window).mu_squared <= least + shared
     if kinds == ("classes",) and held == (-1, None):
-        (query,) = (query for query in spec.class_queries if query.name == "wages")
+        (query,) = (query for query in spec.by_classes if query.name == "wages")
         (both,) = gedp.policy.set_aside(query, spec)["wage"].values()
         assert charged(spec)["2016Q1 2016Q2"] == both.mu_squared
 

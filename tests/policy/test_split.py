@@ -90,11 +90,13 @@ def test_the_ledger_knows_gain_and_loss_for_parts_of_their_column(tmp_path: obje
 
     def allowed(first: Spec, then: Spec) -> bool:
         ledger = Ledger.open(f"{tmp_path}/{id(first)}-{id(then)}.ledger")
-        ledger.reserve(Request.of(first), spec_digest=DIGEST)
+        ledger.prepare(Request.of(first), spec_digest=DIGEST).reserve()
         try:
-            ledger.reserve(Request.of(then), spec_digest=DIGEST)
+            ledger.prepare(Request.of(then), spec_digest=DIGEST).reserve()
         except LessPromisedError:
-            ledger.reserve(Request.of(then), spec_digest=DIGEST, decided_by=DecidedBy("the registrar", "memo 12"))
+            ledger.prepare(
+                Request.of(then), spec_digest=DIGEST, decided_by=DecidedBy("the registrar", "memo 12")
+            ).reserve()
             return False
         return True
 

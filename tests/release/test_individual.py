@@ -10,7 +10,7 @@ import pytest
 from gedp.errors import FaultsError
 from gedp.policy import Query, parse_spec
 from gedp.release import AttributeNoise, Individual
-from gedp.release.answered import AnyAnswered
+from gedp.release.answered import Answered
 from gedp.release.manifest import MANIFEST, Manifest, expected_files, manifest_text, read_manifest
 from tests.policy.test_individual import GOOD
 
@@ -18,9 +18,9 @@ SPEC = parse_spec(GOOD)
 CHOSEN = Individual(Decimal("0.1"), 4.0, {"county": 0.5}, {}, 0.75, {"county": 2.0}, {"county": 3.0})
 
 
-def _answered(query: Query) -> AnyAnswered:
+def _answered(query: Query) -> Answered:
     noise = AttributeNoise(0.5) if query.is_identity else AttributeNoise(None, {"psi": 1, "pnc": 1})
-    return AnyAnswered(query, 2, dict.fromkeys(query.attributes, noise))
+    return Answered(query, 2, dict.fromkeys(query.attributes, noise))
 
 
 @pytest.fixture

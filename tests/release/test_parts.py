@@ -1,7 +1,7 @@
 """A release whose establishments are in parts, as Spark writes them, is read like any other."""
 
 import json
-from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 
@@ -10,13 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.completing import complete
-from gedp.confidential.engines import Drawing, RowWriter
+from gedp.confidential.engines import Draw, Results
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
 from gedp.microdata import fit_microdata
-from gedp.noise.entropy import Entropy, SeededEntropy
-from gedp.passes import PartialResults, Pass
+from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness, Data, Policy, Query
 from gedp.release import ReleaseFolder, TamperedReleaseError, read_release
 from gedp.release.manifest import part_name
@@ -37,18 +36,10 @@ TABLE = pa.table(
 class InParts(LocalEngine):
     """Leaves rows in two parts, as Spark does."""
 
-    def draw(
-        self,
-        drawing: Drawing,
-        entropy: Entropy,
-        of_rows: Pass,
-        of_drawn: Pass,
-        writer: RowWriter,
-        progress: Callable[[int], None],
-    ) -> tuple[PartialResults, PartialResults]:
+    def draw(self, asked: Draw) -> Results:
         kept = Kept("rows")
-        results = super().draw(drawing, entropy, of_rows, of_drawn, kept, progress)
-        folder, rows = writer.identity_parts(), pa.concat_tables(kept.batches)
+        results = super().draw(replace(asked, writer=kept))
+        folder, rows = asked.writer.identity_parts(), pa.concat_tables(kept.batches)
         folder.mkdir()
         for number, start in enumerate((0, 10)):
             pq.write_table(rows.slice(start, (10, 20)[number]), folder / part_name(number))

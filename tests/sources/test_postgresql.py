@@ -13,6 +13,7 @@ from gedp.confidential.engines.choice import engine_of, held_note
 from gedp.confidential.engines.sources import streams
 from gedp.errors import FaultsError, Refused
 from gedp.ledger import Ledger
+from gedp.passes import Reads
 from tests.helpers.runs import gedp as command
 from tests.sources.test_same import TABLE, UNITS, release, spec_for
 
@@ -82,7 +83,7 @@ def test_all_passes_see_one_state(
     assert isinstance(engine, OrderedRows)
     seen = []
     for change in ("UPDATE raw SET emp = 1", "UPDATE business.establishments SET emp = emp + 1", "TRUNCATE raw"):
-        batches = list(engine.scan(amounts=UNITS, plain=["key"]))
+        batches = list(engine.batches(Reads(amounts=UNITS, plain=["key"])))
         seen.append([pair for b in batches for pair in zip(b.plain[0].to_pylist(), b.amounts["emp"], strict=True)])
         filled(change)
     assert seen[0] == seen[1] == seen[2]
@@ -96,7 +97,7 @@ def test_a_pass_that_was_not_read_to_its_end_does_not_hinder_the_next(
     monkeypatch.setattr(streams, "HELD_BYTES", 0)
     engine = engine_of(gedp.read_spec(asked(tmp_path, table="business.establishments")))
     assert isinstance(engine, OrderedRows)
-    next(iter(engine.scan(plain=["key"])))
+    next(iter(engine.batches(Reads(plain=["key"]))))
     assert engine.rows() == TABLE.num_rows
 
 
@@ -199,7 +200,7 @@ def test_money_is_not_taken_for_its_cents(filled: Callable[[str], None], tmp_pat
     query = "SELECT key, cnty, naics, emp, wage::numeric FROM priced"
     engine = engine_of(gedp.read_spec(asked(tmp_path, query=query)))
     expected = sum(round(100 * wage) for wage in TABLE["wage"].to_pylist())
-    assert engine.count_faults(UNITS)["wage"].total == expected
+    assert engine.count_faults(UNITS).faults["wage"].total == expected
 
 
 def test_nothing_of_the_connection_is_published(

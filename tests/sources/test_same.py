@@ -18,6 +18,7 @@ from gedp.confidential.engines import in_order
 from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.engines.sources import streams
 from gedp.errors import TableChangedError
+from gedp.passes import Reads
 from gedp.release import MANIFEST
 from tests.helpers.runs import SPEC, SYNTHETIC, changed, small_table
 from tests.helpers.sources import CASES, Case, text_of
@@ -74,7 +75,7 @@ def test_what_is_read_anew_for_every_pass_is_the_same(
     engine = engine_of(gedp.read_spec(spec_for(tmp_path, case.source, case.keys)))
     wages = [round(100 * wage) for wage in TABLE["wage"].to_pylist()]
     for _ in "12":
-        batches = list(in_order(engine).scan(amounts=UNITS, plain=["key", "naics"]))
+        batches = list(in_order(engine).batches(Reads(amounts=UNITS, plain=["key", "naics"])))
         for column in ("key", "naics"):
             assert [text for batch in batches for text in batch.plain[column].to_pylist()] == TABLE[column].to_pylist()
         assert [n for batch in batches for n in batch.amounts["emp"].tolist()] == TABLE["emp"].to_pylist()
@@ -108,7 +109,7 @@ def test_a_file_that_changes_between_two_passes_is_noticed(
     case.write(small_table(90), tmp_path / f"new-{case.source}")
     (tmp_path / f"new-{case.source}").replace(tmp_path / case.source)
     with pytest.raises(TableChangedError):
-        list(in_order(engine).scan(amounts=UNITS))
+        list(in_order(engine).batches(Reads(amounts=UNITS)))
 
 
 @pytest.mark.parametrize("source", ["t.sqlite", "t.duckdb"])
@@ -120,7 +121,7 @@ def test_rows_of_a_query_come_in_one_order_whatever_the_database_does(
     keys = {"query": "SELECT * FROM establishments ORDER BY random()"}
     engine = in_order(engine_of(gedp.read_spec(spec_for(tmp_path, source, keys))))
     for _ in "12":
-        found = [key for batch in engine.scan(plain=["key"]) for key in batch.plain[0].to_pylist()]
+        found = [key for batch in engine.batches(Reads(plain=["key"])) for key in batch.plain[0].to_pylist()]
         assert found == TABLE["key"].to_pylist()
 
 
@@ -130,7 +131,7 @@ def test_the_order_of_rows_does_not_say_who_has_more(source: str, tmp_path: Path
     CASES["SQLite table" if source == "t.sqlite" else "DuckDB table"].write(small_table(), tmp_path / source)
     keys = {"query": "SELECT wage, emp, cnty, naics, key FROM establishments ORDER BY wage"}
     engine = in_order(engine_of(gedp.read_spec(spec_for(tmp_path, source, keys))))
-    (batch,) = engine.scan(plain=["key"])
+    (batch,) = engine.batches(Reads(plain=["key"]))
     assert batch.plain[0].to_pylist() == small_table()["key"].to_pylist()
 
 
@@ -151,6 +152,6 @@ def test_rows_of_a_file_keep_their_order_in_every_piece(tmp_path: Path, monkeypa
     for source, keys in (("part*.arrow", {}), ("part*.csv", {"encoding": "cp1252"})):
         engine = in_order(engine_of(gedp.read_spec(spec_for(tmp_path, source, keys))))
         for _ in "12":
-            batches = list(engine.scan(plain=["key"], amounts=UNITS))
+            batches = list(engine.batches(Reads(plain=["key"], amounts=UNITS)))
             assert [key for batch in batches for key in batch.plain[0].to_pylist()] == TABLE["key"].to_pylist()
             assert [n for batch in batches for n in batch.amounts["emp"].tolist()] == TABLE["emp"].to_pylist()

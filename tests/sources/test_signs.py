@@ -13,6 +13,7 @@ import gedp
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError
+from gedp.passes import Reads
 from gedp.policy import Attribute, Closeness, Data, parse_spec, write_spec
 from gedp.policy.keys import THOUSANDS
 from gedp.policy.reading import Reading
@@ -48,7 +49,7 @@ def test_numbers_with_other_signs_are_read_as_by_hand(rows: list[str], decimal: 
     if decimal == thousands:
         return
     engine = LocalEngine(pa.table({"x": rows}), Reading(decimal=decimal, thousands=thousands))
-    found = engine.count_faults({"x": UNIT})["x"]
+    found = engine.count_faults({"x": UNIT}).faults["x"]
     numbers = [oracle(text, decimal, thousands) for text in rows]
     known = [number for number in numbers if number is not None]
     in_units = [number / UNIT for number in known if (number / UNIT).denominator == 1]
@@ -85,9 +86,9 @@ def test_a_null_counts_as_the_number_that_the_spec_says(column: pa.Array) -> Non
         open_table(LocalEngine(table, signs), DATA, {"emp": EMP})
     filled = LocalEngine(table, Reading(decimal=",", missing={"emp": Decimal("1.5")}))
     open_table(filled, DATA, {"emp": EMP})
-    (batch,) = filled.scan(amounts={"emp": Fraction(1, 2)})
+    (batch,) = filled.batches(Reads(amounts={"emp": Fraction(1, 2)}))
     assert batch.amounts["emp"].tolist() == [6, 3, 10]
-    counts = filled.count_faults({"emp": Fraction(1, 2)})["emp"]
+    counts = filled.count_faults({"emp": Fraction(1, 2)}).faults["emp"]
     assert (counts.nulls, counts.zeros, counts.total) == (0, 0, 19)
 
 

@@ -30,6 +30,7 @@ from gedp.confidential.engines.sources.kinds import require_readable
 from gedp.confidential.engines.sources.streams import text_of as as_text
 from gedp.confidential.table import open_table
 from gedp.errors import FaultsError, GedpError
+from gedp.passes import Reads
 from gedp.policy.reading import make_reading
 from tests.helpers.runs import gedp as command
 from tests.helpers.runs import small_table
@@ -398,7 +399,9 @@ def test_values_of_a_workbook_are_read_as_people_see_them(require: Require, tmp_
     ]
     write_workbook(tmp_path / "t.xlsx", {"only": rows})
     engine = in_order(engine_of(gedp.read_spec(spec_for(tmp_path, "t.xlsx", {}))))
-    (batch,) = engine.scan(amounts={"emp": Fraction(1), "wage": Fraction(1, 100)}, plain=["key", "cnty", "naics"])
+    (batch,) = engine.batches(
+        Reads(amounts={"emp": Fraction(1), "wage": Fraction(1, 100)}, plain=["key", "cnty", "naics"])
+    )
     assert batch.plain.to_pydict() == {"key": ["a", "b"], "cnty": ["1", "2.5"], "naics": ["01.11", "x"]}
     assert [batch.amounts[name].tolist() for name in ("emp", "wage")] == [[5, 7], [25, 100_000]]
     assert "t.xlsx is held in memory as a whole" in command("run", "spec.toml", "--dry-run", folder=tmp_path).out
@@ -412,10 +415,11 @@ def test_single_precision_has_its_own_digits_and_missing_values_are_null(require
     )
     table.to_pandas().to_stata(tmp_path / "t.dta", write_index=False)  # pyreadstat would write doubles
     spec = gedp.read_spec(spec_for(tmp_path, "t.dta", {}))
-    counts = engine_of(spec).count_faults({"emp": Fraction(1), "wage": Fraction(1, 100)})
-    assert (counts["wage"].not_whole, counts["wage"].total, counts["wage"].nulls) == (0, 135, 1)
+    counts = engine_of(spec).count_faults({"emp": Fraction(1), "wage": Fraction(1, 100)}, ["naics"])
+    wage = counts.faults["wage"]
+    assert (wage.not_whole, wage.total, wage.nulls) == (0, 135, 1)
+    assert counts.blanks == {"naics": 1}
     assert engine_of(spec).distinct("cnty") == ["1", "2"]
-    assert engine_of(spec).blanks(["naics"]) == {"naics": 1}
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from gedp.errors import Refused, TableChangedError
 from gedp.ledger import Ledger
 from gedp.neighbors.estimates import ZETA
 from gedp.noise.entropy import SeededEntropy
+from gedp.passes import Reads
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.policy import Spec
 from gedp.progress import silent
@@ -62,7 +63,7 @@ def test_whatever_befalls_workers_rows_have_two_answers_as_planned(
     prepared = prepare(open_table(LocalEngine(table), spec.data, spec.policy.attributes), spec)
     cells, pools = prepared.cells, prepared.pools
     job = IndividualJob(prepared, SeededEntropy(1), ZETA, Kept(), silent)  # type: ignore[arg-type]
-    (batch,) = LocalEngine(table).scan(cells=cells.lookup)
+    (batch,) = LocalEngine(table).batches(Reads(cells=cells.lookup))
     for name, values in {"emp": np.sqrt(table["emp"].to_numpy()), "profit": _signed(table["profit"])}.items():
         omega, second, sigma = (identity[f"{name}__{end}"].to_numpy() for end in ("psi", "psi2", "sigma2"))
         plan = job._plan(name, NumbersInMemory(batch.cells, {f"{name}__psi": omega}))

@@ -47,7 +47,7 @@ def test_a_text_is_to_spark_what_it_is_to_the_local_engine(session: Any, tmp_pat
     spark, local = SparkEngine(tmp_path / "t.csv", session), LocalEngine(tmp_path / "t.csv")
     assert spark.columns() == local.columns()
     assert spark.rows() == local.rows()
-    assert spark.blanks(spark.columns()) == local.blanks(local.columns())
+    assert spark.count_faults({}, spark.columns()) == local.count_faults({}, local.columns())
     seen = []
     for engine in (spark, local):
         texts, rows = engine.combinations(engine.columns())

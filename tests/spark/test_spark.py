@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from scipy.stats import chi2
 
 import gedp
 from gedp.confidential import priced
-from gedp.confidential.engines import Drawing, Engine
+from gedp.confidential.engines import Draw, Engine, Results
 from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.engines.session import _started, new_session
 from gedp.confidential.engines.spark import SparkEngine
@@ -27,8 +28,7 @@ from gedp.confidential.table import open_table, open_table_of
 from gedp.confidential.tally import CellSums, DrawnCells
 from gedp.errors import FaultsError, GedpError, Refused, TableChangedError
 from gedp.ledger import Ledger
-from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
-from gedp.passes import PartialResults
+from gedp.noise.entropy import SeededEntropy, SystemEntropy
 from gedp.policy import Data, Spec
 from tests.helpers import builder
 from tests.helpers.passes import (
@@ -82,7 +82,8 @@ def test_spark_reads_parquet_and_csv(session: Any, tmp_path: Path) -> None:
         assert engine.has_schema == (source == glob)
         assert len(engine.files()) == (4 if source == glob else 1)
         assert engine.combinations(["cnty"])[1].sum() == len(ROWS)
-        assert engine.count_faults({"profit": Fraction(1, 2)})["profit"].total == sum(abs(row[3]) for row in ROWS)
+        counts = engine.count_faults({"profit": Fraction(1, 2)}).faults["profit"]
+        assert counts.total == sum(abs(row[3]) for row in ROWS)
 
 
 def test_lines_and_names_that_spark_would_bend_are_refused(session: Any, tmp_path: Path) -> None:
@@ -127,8 +128,8 @@ def large_table(rows: int) -> pa.Table:
 class RowsFromElsewhere(LocalEngine):
     """Draws rows from the source that workers have, as Spark does."""
 
-    def draw(self, drawing: Drawing, entropy: Entropy, *others: Any) -> tuple[PartialResults, PartialResults]:
-        return super().draw(drawing, entropy.for_worker()(), *others)
+    def draw(self, asked: Draw) -> Results:
+        return super().draw(replace(asked, entropy=asked.entropy.for_worker()()))
 
 
 @pytest.mark.parametrize("id_column", ["key", None])
@@ -147,7 +148,7 @@ def test_with_the_same_noise_both_engines_release_the_same(session: Any, tmp_pat
         assert one.answers(query).equals(two.answers(query))
     order = [(name, "ascending") for name in ("cnty", "naics", "emp__psi")]
     assert one.identity().sort_by(order).equals(two.identity().sort_by(order))
-    assert one.manifest.queries == two.manifest.queries
+    assert one.manifest.answered == two.manifest.answered
 
 
 def is_noise(errors: Any, part: float = 1.0) -> bool:
@@ -214,8 +215,9 @@ def test_what_is_known_of_drawn_rows_is_what_was_published_of_them(session: Any,
     failing = Failed(drawing.data, drawing.mechanisms, drawing.units, tmp_path / "marks")
     engine = SparkEngine(session.createDataFrame(table_of(ROWS)).repartition(4), session)
     _, cells = opened(engine)
-    passes = CellSums(cells.lookup, UNIT), DrawnCells(cells.lookup, UNIT)
-    _, found = engine.draw(failing, SystemEntropy(), *passes, Parts(tmp_path), lambda rows: None)
+    of_rows, of_drawn = CellSums(cells.lookup, UNIT), DrawnCells(cells.lookup, UNIT)
+    asked = Draw(failing, SystemEntropy(), Parts(tmp_path), of_rows, lambda rows: None, of_drawn)
+    found = engine.draw(asked).of_drawn
     assert list((tmp_path / "marks").iterdir())
     agrees_with_drawn(pq.read_table(tmp_path / "identity.parquet"), cells, found)
     assert {path.name for path in tmp_path.iterdir()} == {"identity.parquet", "marks"}

@@ -34,8 +34,9 @@ def command(protect: tuple[str, ...], p_percent: float | None) -> None:
       gedp choose --protect 50000:10% --p 10             10% more or less is close, beside the p% rule
     """
     from gedp.cli.console import make_console
-    from gedp.explain.choosing import print_candidates
+    from gedp.documents.terminal import to_terminal
+    from gedp.explain.choosing import candidates_document
     from gedp.neighbors.choosing import choose, parse_demands
 
     demands = parse_demands(protect)
-    print_candidates(make_console(), demands, choose(demands), p_percent)
+    to_terminal(make_console(), candidates_document(demands, choose(demands), p_percent))

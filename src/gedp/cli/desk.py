@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gedp.cli.options import PATH, release_argument
+
 if TYPE_CHECKING:
     from gedp.desk.source import DeskSource
     from gedp.progress import NextStep
@@ -13,7 +15,7 @@ HOST, PORT = "127.0.0.1", 8350
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@release_argument
 @click.option("--host", default=HOST, show_default=True, help="Address to listen at; 0.0.0.0 is for everybody.")
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=PORT, show_default=True, help="Port to listen at; 0 for any."
@@ -23,7 +25,7 @@ HOST, PORT = "127.0.0.1", 8350
 )
 @click.option(
     "--against",
-    type=click.Path(path_type=Path),
+    type=PATH,
     metavar="OLD",
     help="Earlier release to compare with: the page can also show what changed since then.",
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp.cli.series_options import period_option
+from gedp.cli.options import FILE, numbers_by_name, period_option
 
 
 def _sizes(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> dict[str, list[float]]:
@@ -25,24 +25,13 @@ def _sizes(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -
 
 
 def _record(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, float] | None:
-    if value is None:
-        return None
-    pairs = [part.rpartition("=") for part in value.split(",")]
-    try:
-        record = {name.strip(): float(number) for name, _, number in pairs}
-    except ValueError:
-        record = {}
-    if len(record) != len(pairs):
-        raise click.BadParameter("give one number for each attribute, like emp=36,wage=500000")
-    return record
+    return None if value is None else numbers_by_name(value, "emp=36,wage=500000")
 
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
 @period_option
-@click.option(
-    "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write an interactive page to this file."
-)
+@click.option("--html", type=FILE, help="Also write an interactive page to this file.")
 @click.option(
     "--sizes",
     callback=_sizes,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gedp.cli.options import PATH, names_in
+
 if TYPE_CHECKING:
     from gedp.neighbors.choosing import Candidate
-
-_PATH = click.Path(path_type=Path)
 
 
 @click.command()
@@ -34,7 +34,7 @@ _PATH = click.Path(path_type=Path)
 @click.option("--thousands", metavar="SIGN", help="What stands between thousands.")
 @click.option("--sheet", metavar="NAME", help="Of a workbook.")
 @click.option("--table", "of_database", metavar="NAME", help="Of a DuckDB or SQLite file.")
-@click.option("--out", type=_PATH, default=Path("spec.toml"), help="File to write. Default: spec.toml.")
+@click.option("--out", type=PATH, default=Path("spec.toml"), help="File to write. Default: spec.toml.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
 def command(
     table: str,
@@ -77,12 +77,12 @@ def command(
             id = id or click.prompt("The id, if there is one", default="", show_default=False) or None  # noqa: A001
         shape = read_shape(
             source,
-            _names(public),
+            names_in(public),
             id=id,
-            attributes=None if attributes is None else _names(attributes),
+            attributes=None if attributes is None else names_in(attributes),
             protect=_chosen(protect),
             reading=said,
-            yes_no=_names(yes_no),
+            yes_no=names_in(yes_no),
         )
     text = draft_spec(shape, _source_from(source, out))
     write_text(out, text)
@@ -128,10 +128,6 @@ def _asked_for(columns: Mapping[str, str]) -> str:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty()
-
-
-def _names(text: str) -> list[str]:
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
 
 def _chosen(protect: tuple[str, ...]) -> "dict[str, Candidate]":

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gedp.cli import NamingGroup
+from gedp.cli.options import FILE, PATH
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from gedp.ledger import Entry, Ledger, LedgerState
     from gedp.policy import PriceLine
 
-_LEDGER = click.argument("path", metavar="LEDGER", type=click.Path(path_type=Path))
+_LEDGER = click.argument("path", metavar="LEDGER", type=PATH)
 
 
 @click.group(cls=NamingGroup)
@@ -79,7 +80,7 @@ def show(path: Path) -> None:
     "--release",
     "folder",
     metavar="PATH",
-    type=click.Path(path_type=Path),
+    type=PATH,
     help="Folder of a release, or file with an answer, to check against its seal in the ledger.",
 )
 def verify(path: Path, head: str | None, folder: Path | None) -> None:
@@ -149,9 +150,7 @@ def remaining(path: Path, budget: str | None) -> None:
 
 @command.command()
 @_LEDGER
-@click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="File to write, .jsonl or .csv."
-)
+@click.option("--out", required=True, type=FILE, help="File to write, .jsonl or .csv.")
 @click.option("--series", is_flag=True, help="Write what every period, every year and all periods cost instead (CSV).")
 def export(path: Path, out: Path, series: bool) -> None:
     """Write every entry to a file.
@@ -189,7 +188,7 @@ def export(path: Path, out: Path, series: bool) -> None:
 
 @command.command()
 @_LEDGER
-@click.argument("folder", metavar="[FOLDER]", required=False, type=click.Path(path_type=Path))
+@click.argument("folder", metavar="[FOLDER]", required=False, type=PATH)
 def finish(path: Path, folder: Path | None) -> None:
     """Finish releases that were interrupted, or record that they are lost.
 
@@ -288,21 +287,19 @@ def _mu(option: str, text: str) -> "PrivacyLoss":
 
 
 def _print_releases(console: "Console", state: "LedgerState") -> None:
-    from rich.table import Table
-
+    from gedp.documents import PrintedTable
+    from gedp.documents.terminal import print_table
     from gedp.ledger.amounts import mu_up
 
-    table = Table(title="Releases", title_justify="left")
-    of = ["of"] if state.series is not None else []
-    for heading in ("when (UTC)", "who", "release", *of, "queries", "mu", "state"):
-        table.add_column(heading, justify="right" if heading == "mu" else "left", no_wrap=heading != "queries")
+    of, rows = ["of"] if state.series is not None else [], []
     for release in state.releases:
         reserve = release.reserve
         queries = ", ".join(dict.fromkeys(_asked(line) for line in reserve.prices))
         when, mu = _minute(release.time), mu_up(reserve.loss, 4)
         period = [str(reserve.series.period) if reserve.series else ""] if of else []
-        table.add_row(when, release.who, reserve.release[:8], *period, queries, mu, release.outcome)
-    console.print(table)
+        rows.append((when, release.who, reserve.release[:8], *period, queries, mu, release.outcome))
+    headings = ("when (UTC)", "who", "release", *of, "queries", "mu", "state")
+    print_table(console, PrintedTable("Releases", headings, rows, texts={*headings} - {"mu"}))
     for reserve in (release.reserve for release in state.releases):
         if reserve.series and reserve.series.charged:
             counts = "; ".join(map(str, reserve.series.charged))

@@ -13,26 +13,22 @@ if TYPE_CHECKING:
 
 def print_statement(console: "Console", state: "LedgerState") -> None:
     """Prints what is spent on every period, every year and all periods; nothing where there is no series."""
-    from rich.table import Table
-
+    from gedp.documents import PrintedTable
+    from gedp.documents.terminal import print_table
     from gedp.ledger.amounts import mu_down, mu_up
     from gedp.ledger.statement import statement
     from gedp.numbers import chance
 
     if state.series is None:
         return
-    table = Table(title="Periods", title_justify="left", caption=_CAPTION, caption_justify="left")
-    for place, heading in enumerate(("tables of", "mu", "told apart", "budget", "mu remains")):
-        table.add_column(heading, justify="right" if place else "left", no_wrap=True)
+    rows = []
     for stated in statement(state):
         span = stated.span
         name = span.name if stated.what != "all" else f"all: {span.name}"
         limits = ("" if loss is None else mu_down(loss, 4) for loss in (stated.budget, stated.left))
-        table.add_row(name, mu_up(span.loss, 4), chance(stated.chance), *limits)
-    console.print(table)
-
-
-_CAPTION = "told apart: the chance of telling the true values of these periods from others, at 5% false alarms"
+        rows.append((name, mu_up(span.loss, 4), chance(stated.chance), *limits))
+    note = "told apart: the chance of telling the true values of these periods from others, at 5% false alarms"
+    print_table(console, PrintedTable("Periods", ("tables of", "mu", "told apart", "budget", "mu remains"), rows, note))
 
 
 def echo_remaining(state: "LedgerState", budget: "PrivacyLoss") -> None:

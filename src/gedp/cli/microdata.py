@@ -8,16 +8,15 @@ import click
 
 from gedp.cli.constraints import constraint_options, sentences
 from gedp.cli.engines import engine_options
-
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH, release_argument
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
+@release_argument
 @click.option(
     "--weights", type=click.Choice(["quasi", "plug-in"]), help="Weights of the answers. Default: as in the spec."
 )
-@click.option("--out", type=_PATH, help="File to write. Default: microdata.parquet in the release.")
+@click.option("--out", type=PATH, help="File to write. Default: microdata.parquet in the release.")
 @click.option(
     "--share-by", metavar="COLUMN", help="Public column to divide cells by, where establishments have no answers."
 )
@@ -44,13 +43,13 @@ def command(
       gedp microdata out --nonnegative --whole --out plausible.parquet
       gedp microdata out --engine spark
     """
-    from rich.table import Table
-
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.output import require_other
     from gedp.cli.progress import steps
     from gedp.completing import replace_microdata
     from gedp.confidential.engines.choice import on_file
+    from gedp.documents import PrintedTable
+    from gedp.documents.terminal import print_table
     from gedp.microdata.fit import fit_microdata
     from gedp.microdata.weights import TOLERANCE
     from gedp.release import read_release
@@ -74,13 +73,12 @@ def command(
             path, report = replace_microdata(microdata)
         else:
             path, report = microdata.write(out), None
-    table = Table(title=f"Fitted with {microdata.weights} weights", title_justify="left")
-    for heading in ("attribute", "total", "finest cells", "rounds", "change left"):
-        table.add_column(heading, justify="left" if heading == "attribute" else "right")
-    for name, fit in microdata.fits.items():
-        cells = [f"{fit.totals.sum():,.0f}", f"{len(fit.totals):,}", str(fit.rounds), f"{fit.change:.0e}"]
-        table.add_row(name, *cells)
-    make_console().print(table)
+    rows = [
+        (name, f"{fit.totals.sum():,.0f}", f"{len(fit.totals):,}", str(fit.rounds), f"{fit.change:.0e}")
+        for name, fit in microdata.fits.items()
+    ]
+    headings = ("attribute", "total", "finest cells", "rounds", "change left")
+    print_table(make_console(), PrintedTable(f"Fitted with {microdata.weights} weights", headings, rows))
     for name, fit in microdata.fits.items():
         if fit.detail != "identity":
             click.echo(f"{name}: {microdata.meaning(name)}.")
@@ -92,9 +90,9 @@ def command(
             click.echo(f"{name}: {sentence}")
     for name in microdata.measured:
         click.echo(f"{name}: {microdata.meaning(name)}.")
-    rows = "establishments" if microdata.public_rows.lists_establishments else "cells"
+    listed = "establishments" if microdata.public_rows.lists_establishments else "cells"
     click.echo(
-        f"Wrote {microdata.public_rows.listed:,} {rows} to {path}, and the record of the fit to {path.stem}.json."
+        f"Wrote {microdata.public_rows.listed:,} {listed} to {path}, and the record of the fit to {path.stem}.json."
     )
     if report:
         click.echo(f"Rewrote {report} for these microdata.")

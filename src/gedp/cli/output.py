@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,9 +11,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from gedp.policy import Spec
+    from gedp.publication.formats import AsFile
 
 STDOUT = Path("-")
-SHOWN_LINES, GAP = 20, 3  # lines; characters between columns and around them
+SHOWN_LINES = 20
 
 
 def require_other(out: Path, *inputs: str | Path, option: str = "--out") -> None:
@@ -37,10 +38,15 @@ def files_of(spec: "Spec") -> list[Path]:
     return [spec.folder / name for name in named if name]
 
 
-def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> None:
-    """Writes the table to a file or to standard output; a terminal shows only its first lines."""
-    import pyarrow.parquet
+def require_format(out: Path | None) -> Path | None:
+    """The name of a file; rejects one that is in no format of tables."""
+    if out not in (None, STDOUT) and out.suffix not in (suffixes := _suffixes()):
+        raise click.UsageError(f"--out needs a name that ends in {', '.join(suffixes)}, or -")
+    return out
 
+
+def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str], notes: Sequence[str]) -> None:
+    """Writes the table to a file or to standard output; a terminal shows only its first lines."""
     from gedp.csvfiles import write_csv
     from gedp.files import replacing
 
@@ -50,41 +56,33 @@ def write_table(table: "pa.Table", out: Path | None, shown: Sequence[str]) -> No
         write_csv(table, sys.stdout.buffer)
         sys.stdout.buffer.flush()  # a reader that has gone away is noticed here
     else:
-        with replacing(out) as temporary:
-            write = write_csv if out.suffix == ".csv" else pyarrow.parquet.write_table
-            write(table, temporary)
+        with replacing(out) as temporary, temporary.open("wb") as file:
+            _suffixes()[out.suffix].write(table, file, notes)
         click.echo(f"Wrote {table.num_rows:,} lines to {out}.")
+
+
+def _suffixes() -> "dict[str, AsFile]":
+    from gedp.publication.formats import AS_FILES
+
+    return {form.suffix: form for form in AS_FILES.values()}
 
 
 def show_table(table: "pa.Table", shown: Sequence[str]) -> None:
     """Shows the first lines, and as many columns as there is room for; formulas stand below."""
-    from rich import box
-    from rich.table import Table
-
     from gedp.cli.console import make_console
+    from gedp.documents import PrintedTable
+    from gedp.documents.terminal import print_first_columns
     from gedp.release.estimated import FORMULA, formulas_of, with_formula
 
-    console = make_console()
     columns = [name for name in shown if name != FORMULA and table[name].null_count < table.num_rows]
-    texts = [list(map(_readable, table[name].slice(0, SHOWN_LINES).to_pylist())) for name in columns]
-    widths = [max(map(len, cells), default=0) for cells in texts]
-    while (spare := console.width - sum(widths[: len(columns)]) - GAP * len(columns)) < 0 and len(columns) > 1:
-        columns.pop()  # a number is shown whole or not at all
-    view = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, width in zip(columns, widths, strict=False):
-        for_heading = min(max(len(name) - width, 0), max(spare, 0))
-        spare -= for_heading
-        justify: Literal["left", "right"] = "left" if table.schema.field(name).type == "string" else "right"
-        view.add_column(name, justify=justify, overflow="fold", width=width + for_heading)
-    for line in zip(*texts[: len(columns)], strict=True):
-        view.add_row(*line)
-    console.print(view)
+    first = table.select(columns).slice(0, SHOWN_LINES)
+    rows = [[_readable(value) for value in row.values()] for row in first.to_pylist()]
+    texts = [name for name in columns if table.schema.field(name).type == "string"]
+    printed = print_first_columns(make_console(), PrintedTable("", columns, rows, texts=texts))
     for name, formula in formulas_of(table).items():
         click.echo(with_formula(name, formula))
     lines = f"{min(SHOWN_LINES, table.num_rows)} of {table.num_rows:,} lines, "
-    click.echo(
-        f"{lines}{len(columns)} of {table.num_columns} columns. For all of them: --out FILE.csv, FILE.parquet or -."
-    )
+    click.echo(f"{lines}{printed} of {table.num_columns} columns. For all of them: --out FILE.csv, FILE.parquet or -.")
 
 
 def _readable(value: str | bool | int | float | None) -> str:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import FILE, PATH, numbers_by_name
 
 
 def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[float, ...]:
@@ -15,18 +15,14 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> t
 
 
 def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> dict[str, float]:
-    pairs = [part.rpartition("=") for part in value.split(",")] if value else []
-    try:
-        return {name.strip(): float(number) for name, _, number in pairs}
-    except ValueError:
-        raise click.BadParameter("give totals like emp=400000,wage=5e9") from None
+    return numbers_by_name(value, "emp=400000,wage=5e9") if value else {}
 
 
 @click.command()
 @click.argument("spec", metavar="SPEC")
 @click.option(
     "--like",
-    type=_PATH,
+    type=PATH,
     metavar="DIR|FILE",
     help="An earlier release, or a public or synthetic table (Parquet or CSV), to take sizes from.",
 )
@@ -37,7 +33,7 @@ def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> di
 @click.option(
     "--gamma-times", callback=_numbers, metavar="X,Y,…", help="Also the errors with so many times every gamma."
 )
-@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Also draw the plan on a page.")
+@click.option("--html", type=FILE, help="Also draw the plan on a page.")
 def command(
     spec: str,
     like: Path | None,

@@ -8,13 +8,12 @@ import click
 
 from gedp.cli.constraints import constraint_options
 from gedp.cli.engines import engine_options
-
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH, confidence_option, names_in, release_argument
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
-@click.option("--to", type=_PATH, required=True, help="Folder to create for the package.")
+@release_argument
+@click.option("--to", type=PATH, required=True, help="Folder to create for the package.")
 @click.option(
     "--table", "tables", multiple=True, help="Add a table by these columns, such as cnty,naics3; may be repeated."
 )
@@ -42,21 +41,17 @@ _PATH = click.Path(path_type=Path)
     "--quality", default="A=5%,B=10%,C=25%,D", show_default=True, help="Quality classes by coefficient of variation."
 )
 @click.option("--withhold-above", metavar="CV", help="Leave figures empty above this coefficient of variation, as 50%.")
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Confidence of the intervals. Default: as in the spec.",
-)
+@confidence_option
 @click.option(
     "--rows",
     type=click.Choice(["keep", "none", "random"]),
     help="Also publish a row for each establishment, and keep its id, leave it out, or replace it by a random one.",
 )
 @click.option(
-    "--against", type=_PATH, metavar="OLD", help="Earlier release: also publish tables of what changed since then."
+    "--against", type=PATH, metavar="OLD", help="Earlier release: also publish tables of what changed since then."
 )
-@click.option("--key", type=_PATH, help="Private Ed25519 key to sign the package with; see `gedp sign`.")
-@click.option("--passphrase-file", type=_PATH, help="File whose first line is the passphrase of the key.")
+@click.option("--key", type=PATH, help="Private Ed25519 key to sign the package with; see `gedp sign`.")
+@click.option("--passphrase-file", type=PATH, help="File whose first line is the passphrase of the key.")
 @click.option("--force", is_flag=True, help="Replace an earlier package in that folder, if nobody has changed it.")
 @constraint_options
 @engine_options
@@ -98,15 +93,15 @@ def command(
     from gedp.confidential.engines.choice import on_file
     from gedp.microdata.on_file import find_microdata
     from gedp.numbers import counted
-    from gedp.publication import FORMATS, PackageOptions, Presentation, parse_quality, write_package
+    from gedp.publication import IN_PACKAGES, PackageOptions, Presentation, parse_quality, write_package
     from gedp.release import read_release
     from gedp.release.signing import read_passphrase
 
     limit = None if withhold_above is None else _share(withhold_above)
     options = PackageOptions(
-        tuple(tuple(name.strip() for name in text.split(",") if name.strip()) for text in tables),
+        tuple(tuple(names_in(text)) for text in tables),
         only or None,
-        formats or tuple(FORMATS),
+        formats or tuple(IN_PACKAGES),
         Presentation(rounding, parse_quality(quality, limit), confidence),
         ratios,
         rows,

@@ -6,16 +6,15 @@ from typing import Any
 import click
 
 from gedp.cli.engines import engine_options
-
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH, release_argument
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
-@click.option("--out", type=_PATH, help="File to write. Default: report.html in the release.")
+@release_argument
+@click.option("--out", type=PATH, help="File to write. Default: report.html in the release.")
 @click.option("--title", help="Heading of the page, instead of the number of establishments.")
 @click.option(
-    "--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to; may be repeated."
+    "--fixed", multiple=True, type=PATH, help="Public totals that the microdata were fitted to; may be repeated."
 )
 @engine_options
 def command(folder: Path, out: Path | None, title: str | None, fixed: tuple[Path, ...], session: Any) -> None:

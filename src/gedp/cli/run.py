@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gedp.cli.engines import engine_options
-from gedp.cli.series_options import assumed, series_options
+from gedp.cli.options import PATH, series_options
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from gedp.confidential.run import RunPlan
+    from gedp.policy import Spec
     from gedp.release import CumulativePromise, Individual, ReleaseFolder
-
-_PATH = click.Path(path_type=Path)
 
 
 def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> Decimal | None:
@@ -32,8 +31,8 @@ def _chance(ctx: click.Context, param: click.Parameter, value: str | None) -> De
 @click.command()
 @click.argument("spec", metavar="SPEC")
 @series_options
-@click.option("--out", type=_PATH, help="Folder for the release. Default: output.dir in the spec.")
-@click.option("--ledger", type=_PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
+@click.option("--out", type=PATH, help="Folder for the release. Default: output.dir in the spec.")
+@click.option("--ledger", type=PATH, help="Ledger file. Default: beside the data; none for synthetic data.")
 @click.option("--force", is_flag=True, help="Replace a release that is in the folder; the new one spends budget again.")
 @click.option("--decided-by", metavar="NAME", help="Who decided that this release may promise less than earlier ones.")
 @click.option(
@@ -176,7 +175,18 @@ def _released(release: "ReleaseFolder", plan: "RunPlan") -> str:
             f"\nEverything released from these data has spent mu = {manifest.together.mu} together"
             f"{_most_in_a_year(manifest.together)}. What that promises: gedp ledger show {plan.ledger}"
         )
-    return said + assumed(manifest.spec)
+    return said + _assumed(manifest.spec)
+
+
+def _assumed(spec: "Spec") -> str:
+    """A line that says of which period all columns are taken to be, until the spec says it of any."""
+    period = spec.data.period
+    if period is None or any(attribute.of_period for attribute in spec.policy.attributes.values()):
+        return ""
+    return (
+        f"\ngedp assumes that every confidential column holds values of {period} only. Declare others with of_period; "
+        "of_period = 0 says that there are none"
+    )
 
 
 def _of(plan: "RunPlan") -> str:
@@ -240,4 +250,4 @@ def _dry_sentence(plan: "RunPlan") -> str:
         if plan.ledger_is_new
         else f"recorded in {plan.ledger}"
     )
-    return f"The table is sound. A release would leave {left} ({where}). Nothing was spent.{assumed(spec)}"
+    return f"The table is sound. A release would leave {left} ({where}). Nothing was spent.{_assumed(spec)}"

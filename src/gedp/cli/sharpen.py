@@ -4,49 +4,44 @@ from pathlib import Path
 
 import click
 
+from gedp.cli.options import (
+    PATH,
+    attribute_option,
+    by_option,
+    confidence_option,
+    names_in,
+    release_argument,
+    table_option,
+)
 from gedp.cli.output import STDOUT, require_other, write_table
-
-_PATH = click.Path(path_type=Path)
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
+@release_argument
 @click.option(
     "--with-earlier",
     "earlier",
     metavar="OLD",
     multiple=True,
     required=True,
-    type=_PATH,
+    type=PATH,
     help="Release of an earlier quarter; may be repeated, the newest first.",
 )
-@click.option(
-    "--by",
-    multiple=True,
-    required=True,
-    help="Public columns and groupings, separated by commas; naics3 is naics to 3 digits; may be repeated.",
-)
+@by_option(required=True)
 @click.option(
     "--within",
     multiple=True,
+    callback=lambda ctx, param, value: names_in(*value),
     help="Keys whose groups share a growth and keep their totals, such as naics3. Default: all groups together.",
 )
-@click.option("--attribute", "attributes", multiple=True, help="Attribute to tabulate; may be repeated. Default: all.")
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Confidence of the intervals. Default: as in the spec.",
-)
-@click.option(
-    "--out",
-    type=_PATH,
-    help="File to write, .csv or .parquet, or - for CSV on standard output. Default: the first lines on a terminal.",
-)
+@attribute_option
+@confidence_option
+@table_option
 def command(
     folder: Path,
     earlier: tuple[Path, ...],
-    by: tuple[str, ...],
-    within: tuple[str, ...],
+    by: list[str],
+    within: list[str],
     attributes: tuple[str, ...],
     confidence: float | None,
     out: Path | None,
@@ -70,8 +65,6 @@ def command(
     from gedp.sharpening import require_outside_releases, sharpen
     from gedp.sharpening.words import describe_steps
 
-    if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
-        raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
     with steps() as at:
         at.step("checking the releases")
         releases = [read_release(place) for place in (folder, *earlier)]
@@ -81,14 +74,9 @@ def command(
         at.step("fitting")
         newest, *others = (find_microdata(release, attributes=list(attributes) or None) for release in releases)
         at.step("tabulating")
-        found = sharpen(
-            newest, others, _keys(by), list(attributes) or None, within=_keys(within), confidence=confidence
-        )
-    write_table(found.table.arrow, out, found.table.columns)
-    for line in (*describe_steps(found), found.note):
+        found = sharpen(newest, others, by, list(attributes) or None, within=within, confidence=confidence)
+    notes = [*describe_steps(found), found.note]
+    write_table(found.table.arrow, out, found.table.columns, notes)
+    for line in notes:
         click.echo(line, err=True)
     warn_if_seeded(releases[0].manifest, err=True)
-
-
-def _keys(texts: tuple[str, ...]) -> list[str]:
-    return list(dict.fromkeys(key.strip() for text in texts for key in text.split(",") if key.strip()))

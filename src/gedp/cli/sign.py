@@ -4,14 +4,14 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH
 
 
 @click.command()
-@click.argument("folder", metavar="[DIR]", type=_PATH, required=False)
-@click.option("--key", type=_PATH, help="Private Ed25519 key (PEM or OpenSSH).")
-@click.option("--new-key", type=_PATH, help="Create a private key in this file, and its public key beside it.")
-@click.option("--passphrase-file", type=_PATH, help="File whose first line is the passphrase of the private key.")
+@click.argument("folder", metavar="[DIR]", type=PATH, required=False)
+@click.option("--key", type=PATH, help="Private Ed25519 key (PEM or OpenSSH).")
+@click.option("--new-key", type=PATH, help="Create a private key in this file, and its public key beside it.")
+@click.option("--passphrase-file", type=PATH, help="File whose first line is the passphrase of the private key.")
 def command(folder: Path | None, key: Path | None, new_key: Path | None, passphrase_file: Path | None) -> None:
     """Sign every file of the release in DIR, including its microdata and report.
 

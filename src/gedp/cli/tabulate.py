@@ -8,9 +8,9 @@ import click
 
 from gedp.cli.constraints import constraint_options
 from gedp.cli.engines import engine_options
+from gedp.cli.options import PATH, attribute_option, by_option, confidence_option, table_option
 from gedp.cli.output import STDOUT, require_other, write_table
 
-_PATH = click.Path(path_type=Path)
 #: Of the QCEW layout, on a terminal.
 SHOWN_COLUMNS = [
     *("area_fips", "own_code", "industry_code", "qtrly_estabs"),
@@ -24,16 +24,12 @@ SHOWN_CHANGES = [
 
 
 @click.command()
-@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=_PATH)
+@click.argument("folders", metavar="DIR...", nargs=-1, required=True, type=PATH)
 @click.option(
-    "--against", type=_PATH, metavar="OLD", help="Earlier release to compare with: adds what changed since then."
+    "--against", type=PATH, metavar="OLD", help="Earlier release to compare with: adds what changed since then."
 )
-@click.option(
-    "--by",
-    multiple=True,
-    help="Public columns and groupings, separated by commas; naics3 is naics to 3 digits; may be repeated.",
-)
-@click.option("--attribute", "attributes", multiple=True, help="Attribute to tabulate; may be repeated. Default: all.")
+@by_option()
+@attribute_option
 @click.option(
     "--ratio", "ratios", multiple=True, help="Ratio by name, such as weekly-wage, or NAME=FORMULA; may be repeated."
 )
@@ -54,28 +50,20 @@ SHOWN_CHANGES = [
     multiple=True,
     help="What the release calls an attribute or column, as in m1emp=COLUMN; may be repeated.",
 )
-@click.option(
-    "--confidence",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Confidence of the intervals. Default: as in the spec.",
-)
+@confidence_option
 @click.option(
     "--weights",
     type=click.Choice(["quasi", "plug-in"]),
     help="Weights of the answers. Default: those of the microdata on file.",
 )
 @click.option("--share-by", metavar="COLUMN", help="Public column to divide cells by, as for `gedp microdata`.")
-@click.option(
-    "--out",
-    type=_PATH,
-    help="File to write, .csv or .parquet, or - for CSV on standard output. Default: the first lines on a terminal.",
-)
+@table_option
 @constraint_options
 @engine_options
 def command(
     folders: tuple[Path, ...],
     against: Path | None,
-    by: tuple[str, ...],
+    by: list[str],
     attributes: tuple[str, ...],
     ratios: tuple[str, ...],
     where: tuple[str, ...],
@@ -122,11 +110,8 @@ def command(
     from gedp.release import read_release
     from gedp.release.derived import DERIVED
 
-    if out not in (None, STDOUT) and out.suffix not in (".csv", ".parquet"):
-        raise click.UsageError("--out needs a name that ends in .csv or .parquet, or -")
-    keys = list(dict.fromkeys(key.strip() for text in by for key in text.split(",") if key.strip()))
     is_compared = against is not None or len(folders) > 1
-    if agglvl is not None and (keys or attributes or ratios or where or is_compared):
+    if agglvl is not None and (by or attributes or ratios or where or is_compared):
         others = "--by, --attribute, --ratio, --where, --against and further releases"
         raise click.UsageError(f"--agglvl is a table of its own: leave out {others}")
     if len(folders) > 1 and (against is not None or constraints["fixed"]):
@@ -144,14 +129,15 @@ def command(
                 require_other(out, *constraints["fixed"])
         passing = parse_where(where, known_keys(releases[0]))
         options = {"weights": weights, "share_by": share_by, **constraints}
-        choices = keys, attributes, asked, passing, agglvl, renamed, confidence
+        choices = by, attributes, asked, passing, agglvl, renamed, confidence
         wanted = TableRequest(*choices, options, on_file(session), at.step)
         if len(folders) > 1:
             table = wanted.of_series(releases)
         else:
             table = wanted.of_two(*releases) if is_compared else wanted.of_one(*releases)
-    changes = [*keys, *(name for name in SHOWN_CHANGES if name in table.column_names)]
-    write_table(table, out, changes if is_compared else SHOWN_COLUMNS if agglvl else table.column_names)
+    changes = [*by, *(name for name in SHOWN_CHANGES if name in table.column_names)]
+    shown = changes if is_compared else SHOWN_COLUMNS if agglvl else table.column_names
+    write_table(table, out, shown, wanted.remarks)
     for remark in wanted.remarks:
         click.echo(remark, err=True)
     warn_of_seeds([release.manifest for release in releases], err=True)

@@ -86,7 +86,7 @@ class TableRequest:
         self.step("fitting")
         manifest = release.manifest
         are_many = stay_on_file(manifest.spec, manifest.establishments, self.reading)
-        counted = {COUNT} if manifest.spec.class_queries else set()  # which takes no fit of its own
+        counted = {COUNT} if manifest.spec.by_classes else set()  # which takes no fit of its own
         used = [*self.attributes, *(name for ratio in self.ratios for name in ratio.attributes)]
         needed = parts_of(manifest.spec, [name for name in used if name not in counted])
         if self.agglvl is None:

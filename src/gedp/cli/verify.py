@@ -4,12 +4,12 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
-@click.option("--key", type=_PATH, help="The publisher's public key. Without it only the checksums are checked.")
+@click.argument("folder", metavar="DIR", type=PATH)
+@click.option("--key", type=PATH, help="The publisher's public key. Without it only the checksums are checked.")
 def command(folder: Path, key: Path | None) -> None:
     """Check that a release or package is as it was made, with no other files; with a key, that its owner signed it.
 

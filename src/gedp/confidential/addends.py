@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, FloatArray, IntArray
 from gedp.confidential.answers import Answers
 from gedp.confidential.mechanisms import BITS, pnc_range
@@ -24,8 +25,8 @@ from gedp.noise.entropy import Entropy
 from gedp.noise.gaussian import LARGEST_SCALE
 from gedp.noise.grid import MOST_STEPS
 from gedp.noise.sums import SumGrid, sum_grid_for
-from gedp.policy import COUNT, Attribute, Weights
-from gedp.release.answered import mechanism_of
+from gedp.policy import Attribute, Measure, Weights
+from gedp.policy.measures import COUNTED
 
 #: Of a combination: squares of much smaller ones, or much larger ones times a sum, are beyond floating point.
 SMALLEST_UNIT = Fraction(1, 10**30)
@@ -50,6 +51,7 @@ class Addend(ABC):
     mu: Fraction
     #: Bound on what it adds up to in any entry, in units of its own.
     largest: ClassVar[int] = MOST_UNITS
+    mechanism: ClassVar[str] = "pnc"
 
     @property
     @abstractmethod
@@ -102,12 +104,12 @@ class Addend(ABC):
         if moving.any():
             grid = self.grid(reach[moving])
             noisy = grid.noisy(totals[moving], entropy)
-            is_count = self.name == COUNT  # rounded to whole numbers, which is post-processing
+            is_count = self.mechanism == COUNTED  # rounded to whole numbers, which is post-processing
             estimate[moving] = np.rint(noisy) + 0.0 if is_count else noisy  # no -0
             variance[moving] = whole_variance(grid.sigma) if is_count else grid.variance
         answers, everywhere = Answers.empty(len(estimate)), np.ones(len(estimate), dtype=bool)
         found = estimate * self.unit, variance * self.unit**2
-        answers.put_sums(everywhere, *found, confidence, mechanism_of(self.name))
+        answers.put_sums(everywhere, *found, confidence, self.mechanism)
         return answers
 
 
@@ -117,6 +119,7 @@ class Count(Addend):
 
     table: ClassTable
     unit: ClassVar[float] = 1.0
+    mechanism: ClassVar[str] = COUNTED
     attributes: ClassVar[tuple[str, ...]] = ()
 
     def limits(self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None) -> Limits:
@@ -221,6 +224,18 @@ class CombinedSum(Addend):
         if not self.mu or self.weights.total > self.most:
             problem = "there is no grid for its noise, since its coefficients and units are too far apart"
             raise DomainError(f"{self.name} in query {query!r}: {problem}. Take rounder coefficients, or a larger mu")
+
+
+def addend_of(
+    measure: Measure, mu: Fraction, table: ClassTable, attributes: Mapping[str, Attribute], rows: int
+) -> Addend:
+    """What adds up a measure at this price, in a table of so many establishments."""
+    if not measure.weights:
+        return Count(measure.name, mu, table)
+    if measure.classes:
+        return ClassSum(measure.name, mu, table, attributes[measure.name])
+    units = {name: exact(attributes[name].unit) for name in measure.weights}
+    return CombinedSum(measure.name, mu, measure.whole_weights(units), attributes, rows)
 
 
 def _require_price(addend: Addend, query: str) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from gedp.arrays import BoolArray, FloatArray
 from gedp.confidential.engines import RowWriter
 from gedp.normal import normal_reach
-from gedp.policy import ClassQuery, CombinationQuery, Query
+from gedp.policy import Query
 from gedp.release import VARIANCE_KINDS, answer_schema
 from gedp.release.answered import ALL_MECHANISMS
 from gedp.release.reader import NOISE
@@ -80,7 +80,7 @@ class Answers:
 
 
 def answer_table(
-    query: Query | ClassQuery | CombinationQuery,
+    query: Query,
     keys_of_groups: Mapping[str, list[str] | pa.Array],
     answers: Mapping[str, Answers],
 ) -> pa.Table:

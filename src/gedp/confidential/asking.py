@@ -39,6 +39,7 @@ from gedp.ledger import DecidedBy, Ledger, Request
 from gedp.ledger.finishing import release_in, require_nothing_left
 from gedp.noise.entropy import Entropy
 from gedp.noise.grid import Grid
+from gedp.passes import Reads
 from gedp.policy import Attribute, PriceLine, PriceList, Spec
 from gedp.policy.pricing import charges_of
 from gedp.policy.section import Faults, Section, did_you_mean
@@ -178,7 +179,7 @@ class _PublicColumns:
     @classmethod
     def of(cls, table: ConfidentialTable) -> "_PublicColumns":
         names, rows = list(table.data.public), table.engine.rows()
-        batches = list(in_order(table.engine).scan(coded=names, plain=names)) if names else []
+        batches = list(in_order(table.engine).batches(Reads(coded=names, plain=names))) if names else []
         if names and sum(batch.plain.num_rows for batch in batches) != rows:
             raise TableChangedError
         columns = {
@@ -276,7 +277,7 @@ def _true_answer(
 ) -> FloatArray:
     """The answer from the confidential table, cut off at the stated bound, which never spreads two answers apart."""
     units = {name: exact(attribute.unit) for name, attribute in attributes.items()}
-    batches = list(in_order(table.engine).scan(amounts=units))
+    batches = list(in_order(table.engine).batches(Reads(amounts=units)))
     amounts = {name: np.concatenate([batch.amounts[name] for batch in batches]) for name in attributes}
     if any(len(column) != public.rows for column in amounts.values()):
         raise TableChangedError

@@ -4,7 +4,7 @@ They follow from the extremes of the identity answers, as those of pnc (probably
 for neighboring tables.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -13,10 +13,10 @@ import numpy as np
 from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.confidential.addends import Addend, ClassSum
 from gedp.confidential.answers import AnswerWriter
-from gedp.confidential.measures import Measure, MeasureTotals, by_entry, class_intervals, units_of
+from gedp.confidential.measures import MeasuredQuery, MeasureTotals, by_entry, class_intervals, units_of
 from gedp.confidential.mechanisms import PsiMechanism, upper_bounds
 from gedp.confidential.preparing import Prepared
-from gedp.confidential.tally import ROWS, CellSums, CellTally
+from gedp.confidential.tally import CELLS, ROWS, CellSums, CellTally
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import in_units
 from gedp.individual.classes import ClassInterval, Possible
@@ -26,7 +26,7 @@ from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, Joined, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.policy.model import PSI_SUFFIX
-from gedp.release.answered import AnyAnswered
+from gedp.release.answered import Answered
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,7 +42,7 @@ class GroupRule:
         return {
             measure.query.name: Extremes(self.prepared.cells.lookup, measure, self._intervals(measure))
             for measure in self.prepared.measures
-            if measure.classed and measure.summed
+            if measure.query.classed and measure.query.summed
         }
 
     def answer(
@@ -51,35 +51,38 @@ class GroupRule:
         drawn: Mapping[str, PartialResults],
         writer: AnswerWriter,
         entropy: Entropy,
-    ) -> list[AnyAnswered]:
+    ) -> list[Answered]:
         """Every measure: limits from the identity answers, one more pass over the rows, then noise."""
         if not self.prepared.measures:
             return []
-        limits = [
-            self._limits(each, tallies, drawn.get(each.query.name, PartialResults())) for each in self.prepared.measures
-        ]
-        confidence = float(self.prepared.spec.output.confidence)
+        limits = {
+            each.query.name: self._limits(each, tallies, drawn.get(each.query.name, PartialResults()))
+            for each in self.prepared.measures
+        }
+        totals, confidence = self._totals(limits, tallies), float(self.prepared.spec.output.confidence)
         return [
-            each.measure.write(totals, each.reach, confidence, writer, entropy)
-            for each, totals in zip(limits, self._totals(limits, tallies), strict=True)
+            each.measure.write(totals[query], each.reach, confidence, writer, entropy) for query, each in limits.items()
         ]
 
-    def _totals(self, limits: Sequence["GroupLimits"], tallies: Mapping[str, CellTally]) -> list[PartialResults]:
+    def _totals(
+        self, limits: Mapping[str, "GroupLimits"], tallies: Mapping[str, CellTally]
+    ) -> dict[str, PartialResults]:
         """What the rows come to; refused if they are not those of which the first pass saw the sums."""
         lookup = self.prepared.cells.lookup
-        names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.attributes)
-        of_measures = [
-            MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.attributes)) for each in limits
-        ]
-        passes = Joined([CellSums(lookup, units_of(self.prepared.spec, names)), *of_measures])
-        again, *found = passes.split(self.prepared.table.engine.reduce(passes))
+        names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.query.attributes)
+        of_measures = {
+            query: MeasureTotals(lookup, each, units_of(self.prepared.spec, each.measure.query.attributes))
+            for query, each in limits.items()
+        }
+        passes = Joined({CELLS: CellSums(lookup, units_of(self.prepared.spec, names)), **of_measures})
+        found = passes.split(self.prepared.table.engine.reduce(passes))
         before: dict[Key, IntArray] = {name: tallies[name].sums for name in names}
         before[ROWS] = self.prepared.cells.counts
-        if any(not np.array_equal(again.added[key], sums) for key, sums in before.items()):
+        if any(not np.array_equal(found[CELLS].added[key], sums) for key, sums in before.items()):
             raise TableChangedError
         return found
 
-    def _limits(self, measure: Measure, tallies: Mapping[str, CellTally], drawn: PartialResults) -> "GroupLimits":
+    def _limits(self, measure: MeasuredQuery, tallies: Mapping[str, CellTally], drawn: PartialResults) -> "GroupLimits":
         """Possible classes, bounds and reaches of every entry, from public identity answers alone."""
         groups, intervals = measure.groups, self._intervals(measure)
         lowest = {name: -max_by(groups.of_cell, -tallies[name].lowest, groups.count) for name in intervals}
@@ -106,7 +109,7 @@ class GroupRule:
 
     def _upper(
         self,
-        measure: Measure,
+        measure: MeasuredQuery,
         addend: Addend,
         tallies: Mapping[str, CellTally],
         drawn: PartialResults,
@@ -124,7 +127,7 @@ class GroupRule:
             upper[name] = in_units(attribute, found)
         return upper
 
-    def _intervals(self, measure: Measure) -> dict[str, ClassInterval]:
+    def _intervals(self, measure: MeasuredQuery) -> dict[str, ClassInterval]:
         return class_intervals(measure.table, self.identity, self.prepared.cells.rows, self.zeta)
 
 
@@ -132,7 +135,7 @@ class GroupRule:
 class GroupLimits:
     """What follows from the identity answers for one measure: all that its noise depends on."""
 
-    measure: Measure
+    measure: MeasuredQuery
     of_group: Possible
     of_entry: Mapping[str, Mapping[str, IntArray]]  # bounds, by what is added up and by attribute
     reach: Mapping[str, FloatArray]  # by entry, for everything that is added up
@@ -152,7 +155,7 @@ class Extremes:
     """The pass over identity answers that finds the extremes of ω among those who can be in an entry."""
 
     cells: Lookup
-    measure: Measure
+    measure: MeasuredQuery
     intervals: Mapping[str, ClassInterval]  # by attribute
 
     @property
@@ -172,13 +175,13 @@ class Extremes:
             return by_entry(max_by(group[where], values[where], groups.count) for where in inside)
 
         return PartialResults(
-            highest={name: highest(omega[name]) for name in measure.summed},
-            lowest={name: -highest(-omega[name]) for name in measure.summed},
+            highest={name: highest(omega[name]) for name in measure.query.summed},
+            lowest={name: -highest(-omega[name]) for name in measure.query.summed},
         )
 
     @property
     def _names(self) -> list[str]:
-        return list(dict.fromkeys((*self.measure.summed, *self.intervals)))
+        return list(dict.fromkeys((*self.measure.query.summed, *self.intervals)))
 
 
 def drawn_bounds(identity: PsiMechanism, drawn: PartialResults, name: str, entries: slice, tau: float) -> FloatArray:

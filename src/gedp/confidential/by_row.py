@@ -13,7 +13,7 @@ import numpy as np
 from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.confidential.addends import Addend, Limits
 from gedp.confidential.individual_rows import CHARGED, PlannedRows
-from gedp.confidential.measures import Measure, by_entry
+from gedp.confidential.measures import MeasuredQuery, by_entry
 from gedp.individual.bounds import For
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.classes import ClassInterval, Possible
@@ -27,14 +27,14 @@ class RowLimits:
     """How rows are read for one measure, from their first answers."""
 
     cells: Lookup
-    measure: Measure
+    measure: MeasuredQuery
     intervals: Mapping[str, ClassInterval]  # by attribute
     planned: Mapping[str, PlannedRows]  # by attribute; they have the bounds
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The first answers about sums and classes."""
-        return tuple(f"{name}{PSI_SUFFIX}" for name in self.measure.attributes)
+        return tuple(f"{name}{PSI_SUFFIX}" for name in self.measure.query.attributes)
 
     def possible(self, batch: Batch, group: CodeArray) -> Possible:
         """The classes that each of these rows can be counted in."""
@@ -60,7 +60,7 @@ class RowLimits:
         return (addend.limits(upper, possible, each, crowd) for each in self.combinations)
 
     def _possible(self, batch: Batch, use: For) -> Possible:
-        omega = {name: _omega(batch, name) for name in self.measure.classed}
+        omega = {name: _omega(batch, name) for name in self.measure.query.classed}
         return self.measure.table.possible(self.intervals, omega, omega, batch.rows, use)
 
     def _upper(self, addend: Addend, batch: Batch, use: For) -> dict[str, FloatArray]:

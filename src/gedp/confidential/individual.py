@@ -4,24 +4,24 @@ Whatever the first answers were, everything about the noise of the others follow
 no establishment pays more than its pool is checked on the noise itself, before any of it is drawn.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from gedp.arrays import MOST_UNITS, FloatArray, IntArray
+from gedp.arrays import MOST_UNITS, FloatArray
 from gedp.confidential.by_row import PlannedMeasure, RowLimits
 from gedp.confidential.drawings import FirstDrawing, SecondDrawing
-from gedp.confidential.engines import Second
+from gedp.confidential.engines import Draw, Drawing
 from gedp.confidential.group_sums import SumNoise
 from gedp.confidential.individual_rows import CHARGED, CLIPPED, Charges, OwnClipping, PlannedRows
 from gedp.confidential.job import Described, Job
-from gedp.confidential.measures import Measure, MeasureTotals, class_intervals, units_of
+from gedp.confidential.measures import MeasuredQuery, MeasureTotals, class_intervals, units_of
 from gedp.confidential.mechanisms import BITS
 from gedp.confidential.pools import AttributePool
-from gedp.confidential.tally import CellSums
+from gedp.confidential.tally import CELLS, CellSums
 from gedp.confidential.varied import VariedPsi, clipping_range
 from gedp.errors import TableChangedError
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, Partition
@@ -29,12 +29,12 @@ from gedp.individual.charges import charge, largest_share
 from gedp.neighbors import Signed
 from gedp.neighbors.estimates import no_clipping_tau
 from gedp.noise.sums import sum_grid_for
-from gedp.passes import Joined, PartialResults, Reducible
+from gedp.passes import Joined, Pass, Reducible
 from gedp.planning.choice import Choice, choose, set_aside
 from gedp.policy import whole_pools
 from gedp.policy.model import PSI_SUFFIX
 from gedp.release import Individual
-from gedp.release.answered import AnyAnswered, AttributeNoise
+from gedp.release.answered import Answered, AttributeNoise
 
 PLANNERS = 2  # attributes planned at a time
 
@@ -50,60 +50,59 @@ class IndividualJob(Job):
 
     def draw(self) -> Described:
         """Draws and writes everything."""
-        plans: dict[str, _Plan] = {}
-        sums: dict[str, IntArray] = {}
-        measured: list[PlannedMeasure] = []
-
-        def plan_second_pass(answered: Reducible, found: PartialResults) -> Second:
-            self.require_same(found)
-            sums.update({name: found.added[name] for name in self.spec.asked})
-            plans.update(self._plans(answered))
-            rows = {name: plan.rows for name, plan in plans.items()}
-            measured.extend(self._limits(each, rows).planned_noise(answered) for each in self.prepared.measures)
-            drawing = SecondDrawing(self.spec.data, self.cells.lookup, rows, mechanisms, units)
-            return Second(drawing, self._clipping(rows, measured))
-
-        units = units_of(self.spec, self.spec.asked)
+        units, engine = units_of(self.spec, self.spec.asked), self.prepared.table.engine
         mechanisms = {name: self.pools[name].first for name in self.spec.asked}
         first = FirstDrawing(mechanisms, units, keys=[self.spec.data.id] if self.spec.data.id else [])
-        of_rows, engine = CellSums(self.cells.lookup, units), self.prepared.table.engine
-        done = partial(self.report, "establishments"), partial(self.report, "second answers")
-        every = engine.draw_two_pass(first, of_rows, plan_second_pass, self.entropy, self.writer, done)
+        of_cells = CellSums(self.cells.lookup, units)
+        answered = engine.draw_first(self._draw(first, of_cells, "establishments"))
+        self.require_same(answered.of_rows)
+        sums = {name: answered.of_rows.added[name] for name in self.spec.asked}
+        plans = self._plans(answered)
         rows = {name: plan.rows for name, plan in plans.items()}
-        found, *others = self._clipping(rows, measured).split(every)
-        self.require_same(found)
-        if any(not np.array_equal(found.added[name], sums[name]) for name in sums):
+        measured = {
+            measure.query.name: self._limits(measure, rows).planned_noise(answered)
+            for measure in self.prepared.measures
+        }
+        second = SecondDrawing(self.spec.data, self.cells.lookup, rows, mechanisms, units)
+        clipping = self._clipping(rows, measured)
+        found = clipping.split(answered.draw(self._draw(second, clipping, "second answers")).of_rows)
+        self.require_same(found[CELLS])
+        if any(not np.array_equal(found[CELLS].added[name], sums[name]) for name in sums):
             raise TableChangedError
         noise = {(query, name): each for name, plan in plans.items() for query, each in plan.noise.items()}
-        clipped = {(query, name): found.added[name, CLIPPED] for query, name in noise}
-        answered = [self._identity_answered(), *self.write_sums(noise, sums, clipped)]
+        clipped = {(query, name): found[CELLS].added[name, CLIPPED] for query, name in noise}
+        answered_sums = [self._identity_answered(), *self.write_sums(noise, sums, clipped)]
         of_measures = [
-            each.limits.measure.write(totals, each.reach, self.confidence, self.writer, self.entropy)
-            for each, totals in zip(measured, others, strict=True)
+            each.limits.measure.write(found[query], each.reach, self.confidence, self.writer, self.entropy)
+            for query, each in measured.items()
         ]
         individual = {name: self._with_set_aside(name, plans[name].described, measured) for name in sums}
-        return Described([*answered, *of_measures], individual=individual)
+        return Described([*answered_sums, *of_measures], individual=individual)
 
-    def _limits(self, measure: Measure, planned: Mapping[str, PlannedRows]) -> RowLimits:
+    def _draw(self, drawing: Drawing, of_rows: Pass, step: str) -> Draw:
+        return Draw(drawing, self.entropy, self.writer, of_rows, partial(self.report, step))
+
+    def _limits(self, measure: MeasuredQuery, planned: Mapping[str, PlannedRows]) -> RowLimits:
         """What the first answers make of a measure."""
         firsts = {name: pool.first for name, pool in self.pools.items()}
         intervals = class_intervals(measure.table, firsts, self.cells.rows, self.zeta)
         return RowLimits(self.cells.lookup, measure, intervals, planned)
 
-    def _clipping(self, planned: Mapping[str, PlannedRows], measured: Sequence[PlannedMeasure]) -> Joined:
+    def _clipping(self, planned: Mapping[str, PlannedRows], measured: Mapping[str, PlannedMeasure]) -> Joined:
         """Everything that is added up of values cut off at bounds of their own."""
         lookup = self.cells.lookup
-        of_measures = [
-            MeasureTotals(lookup, each.limits, units_of(self.spec, each.limits.measure.attributes)) for each in measured
-        ]
-        return Joined([OwnClipping(lookup, units_of(self.spec, self.spec.asked), planned), *of_measures])
+        of_measures = {
+            query: MeasureTotals(lookup, each.limits, units_of(self.spec, each.limits.measure.query.attributes))
+            for query, each in measured.items()
+        }
+        return Joined({CELLS: OwnClipping(lookup, units_of(self.spec, self.spec.asked), planned), **of_measures})
 
-    def _with_set_aside(self, name: str, said: Individual, measured: Sequence[PlannedMeasure]) -> Individual:
+    def _with_set_aside(self, name: str, said: Individual, measured: Mapping[str, PlannedMeasure]) -> Individual:
         """What was chosen for an attribute; measures draw on its pool too."""
         if not measured:
             return said
         paid = said.largest_share * float(self.pools[name].pool)
-        for each in measured:
+        for each in measured.values():
             for bill in each.bills(name):
                 paid += bill
         return replace(said, largest_share=min(paid / float(whole_pools(self.spec)[name].mu_squared), 1.0))
@@ -112,10 +111,10 @@ class IndividualJob(Job):
         """What the first answers make of all further noise, for every attribute; nothing is drawn here."""
         result = {}
         with ThreadPoolExecutor(PLANNERS) as pool:
-            plans = pool.map(lambda name: self._plan(name, answered), self.spec.asked)
-            for done, (name, plan) in enumerate(zip(self.spec.asked, plans, strict=True), 1):
-                result[name] = plan
-                self.progress("plans", done, len(self.spec.asked))
+            plans = {name: pool.submit(self._plan, name, answered) for name in self.spec.asked}
+            for done, (name, plan) in enumerate(plans.items(), 1):
+                result[name] = plan.result()
+                self.progress("plans", done, len(plans))
         return result
 
     def _plan(self, name: str, answered: Reducible) -> "_Plan":
@@ -152,7 +151,7 @@ class IndividualJob(Job):
 
     def _importance(self, name: str) -> dict[str, float]:
         """Of the tables of an attribute."""
-        return {query.name: float(query.importance[name]) for query in self.tables if name in query.importance}
+        return {query.name: float(query.importance[name]) for query in self.spec.group_sums if name in query.importance}
 
     def _choose(self, answers: CondensedAnswers) -> Choice:
         name = answers.each.attribute.name
@@ -162,10 +161,10 @@ class IndividualJob(Job):
         tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau, self.prepared.shares.get(name))
 
-    def _identity_answered(self) -> AnyAnswered:
-        query = next(query for query in self.spec.queries if query.is_identity)
+    def _identity_answered(self) -> Answered:
+        (query,) = self.spec.identities
         noise = {name: AttributeNoise(self.pools[name].first.sigma) for name in query.attributes}
-        return AnyAnswered(query, self.cells.rows, noise)
+        return Answered(query, self.cells.rows, noise)
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,17 +16,17 @@ from gedp.confidential.tally import ROWS
 from gedp.errors import TableChangedError
 from gedp.noise.entropy import Entropy
 from gedp.passes import PartialResults
-from gedp.policy import Query, Spec
+from gedp.policy import Spec
 from gedp.progress import Progress
 from gedp.release import Individual
-from gedp.release.answered import AnyAnswered
+from gedp.release.answered import Answered
 
 
 @dataclass(frozen=True)
 class Described:
     """What the manifest says of all answers."""
 
-    answered: Sequence[AnyAnswered]
+    answered: Sequence[Answered]
     zeta: Fraction | None = None  # None where nothing can be clipped, and under individual accounting
     individual: Mapping[str, Individual] = field(default_factory=dict)
 
@@ -57,14 +57,9 @@ class Job:
         return float(self.spec.output.confidence)
 
     @cached_property
-    def tables(self) -> list[Query]:
-        """The queries for sums by public groups."""
-        return [query for query in self.spec.queries if not query.is_identity]
-
-    @cached_property
     def groups(self) -> dict[str, Groups]:
-        """The groups of these queries, by name."""
-        return {query.name: self.cells.groups(query.by) for query in self.tables}
+        """The groups of the queries for sums by public groups, by name."""
+        return {query.name: self.cells.groups(query.by) for query in self.spec.group_sums}
 
     def report(self, step: str, rows: int) -> None:
         """Reports how many establishments a step has done."""
@@ -80,10 +75,10 @@ class Job:
         noise: Mapping[tuple[str, str], SumNoise],
         sums: Mapping[str, IntArray],
         clipped: Mapping[tuple[str, str], IntArray],
-    ) -> list[AnyAnswered]:
+    ) -> list[Answered]:
         """Draws and writes every query for sums by groups; noise and clipped sums are by query and attribute."""
-        answered = list[AnyAnswered]()
-        for done, query in enumerate(self.tables, 1):
+        answered = list[Answered]()
+        for done, query in enumerate(self.spec.group_sums, 1):
             groups, answers, said = self.groups[query.name], {}, {}
             for name in query.attributes:
                 totals = groups.total(sums[name]), groups.total(clipped[query.name, name])
@@ -91,6 +86,6 @@ class Job:
                 answers[name] = of_groups.answer(*totals, unit, self.confidence, self.entropy)
                 said[name] = of_groups.described
             self.writer.write_answers(query.name, answer_table(query, groups.keys, answers))
-            answered.append(AnyAnswered(query, groups.count, said))
-            self.progress("queries", done, len(self.tables))
+            answered.append(Answered(query, groups.count, said))
+            self.progress("queries", done, len(self.spec.group_sums))
         return answered

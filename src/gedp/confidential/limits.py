@@ -24,7 +24,7 @@ _POWERS = [Decimal(10) ** (sign * power) for power in range(1, 31) for sign in (
 def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
     """For every query and attribute its ψ-mechanism; refuses settings without one, before anything is spent."""
     asked: dict[tuple[str, Decimal], list[str]] = {}
-    for query in spec.queries:
+    for query in spec.plain:
         for name, mu in query.mu.items():
             asked.setdefault((name, mu), []).append(query.name)
     found: dict[tuple[str, str], PsiMechanism] = {}
@@ -47,9 +47,8 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
 def require_noise(spec: Spec) -> None:
     """Refuses a spec whose noise for groups and establishments no grid carries."""
     psi_mechanisms(spec)
-    for name, pool in pools(spec).items() if spec.is_individual else ():
-        asked = sum(not query.is_identity and name in query.attributes for query in spec.queries)
-        require_pool(spec, spec.policy.attributes[name], pool.mu_squared, asked, None)
+    for name, pool in pools(spec).items():
+        require_pool(spec, spec.policy.attributes[name], pool.mu_squared, len(spec.sums_of(name)), None)
 
 
 def require_pool(

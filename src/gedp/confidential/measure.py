@@ -51,10 +51,10 @@ def answer(
     if ledger is None and not spec.data.synthetic:
         raise Refused("a confidential table needs a ledger. Give one, or say in the spec that the data is synthetic")
     engine.require_unchanged()
-    known = known_by(engine, spec)
-    require_own_ledger(ledger, **known)
+    data = known_by(engine, spec)
+    require_own_ledger(ledger, data)
     if ledger is not None:
-        require_one_series(ledger.path, known["files"], spec)
+        require_one_series(ledger.path, data.files, spec)
     entropy, zeta = noise_for(spec, entropy), _chance(zeta, spec)
     code_lists = read_code_lists(spec)
     keep = [*keep, *engine.files(), *([ledger.path] if ledger else [])]
@@ -62,7 +62,7 @@ def answer(
         write_maps(prepared.table, writer)
         for codes in code_lists.values():
             writer.write_code_list(codes)
-        if any(query.is_identity for query in spec.queries):
+        if spec.identities:
             require_space(writer.folder, _bytes_of_rows(prepared))
             engine.require_place(writer)
         request = Request.of(spec, seeded=entropy.kind != "system")

@@ -19,12 +19,11 @@ import pyarrow as pa
 
 from gedp.accounting.composition import exact
 from gedp.arrays import CodeArray, FloatArray, IntArray
-from gedp.confidential.addends import Addend, ClassSum, CombinedSum, Count
+from gedp.confidential.addends import Addend, addend_of
 from gedp.confidential.answers import AnswerWriter, answer_table
 from gedp.confidential.mechanisms import PsiMechanism
 from gedp.confidential.table import FinestCells, Groups
 from gedp.individual.classes import (
-    NO_CLASSES,
     ClassInterval,
     ClassTable,
     Possible,
@@ -36,8 +35,8 @@ from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
-from gedp.policy import COUNT, ClassQuery, CombinationQuery, Spec, Weights, set_aside
-from gedp.release.answered import AnyAnswered, AttributeNoise, mechanism_of
+from gedp.policy import Query, Spec, set_aside
+from gedp.release.answered import Answered, AttributeNoise
 
 #: What noise is drawn for is less than was set aside by this part, so that rounding up the noise is never too much.
 MARGIN = Fraction(1, 10**8)
@@ -45,11 +44,11 @@ _BITS_OF_ROOT = 64
 
 
 @dataclass(frozen=True, repr=False)
-class Measure:
-    """A query for counts or sums by classes, or for combinations: its entries, and what is added up in them."""
+class MeasuredQuery:
+    """A query for more than plain sums, as it is measured: its entries, and what is added up in them."""
 
-    query: ClassQuery | CombinationQuery
-    table: ClassTable  # without classes, where it is about combinations
+    query: Query
+    table: ClassTable
     groups: Groups
     addends: tuple[Addend, ...]
     #: Of pools, in μ²: by what is asked, and by attribute. Empty under the paper's rule.
@@ -60,21 +59,6 @@ class Measure:
         """Every combination of classes in every public group."""
         return self.groups.count * self.table.combinations
 
-    @property
-    def summed(self) -> tuple[str, ...]:
-        """The attributes whose values are added up."""
-        return tuple(dict.fromkeys(name for addend in self.addends for name in addend.attributes))
-
-    @property
-    def classed(self) -> tuple[str, ...]:
-        """The attributes that decide about classes."""
-        return tuple(dict.fromkeys(each.attribute for each in self.table.classes))
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """All that its entries depend on."""
-        return tuple(dict.fromkeys((*self.summed, *self.classed)))
-
     def write(
         self,
         totals: PartialResults,
@@ -82,7 +66,7 @@ class Measure:
         confidence: float,
         writer: AnswerWriter,
         entropy: Entropy,
-    ) -> AnyAnswered:
+    ) -> Answered:
         """Draws the noise of all entries and writes the answers; returns what the manifest says of them."""
         answers = {
             addend.name: addend.answer(totals.added[addend.name], reach[addend.name], confidence, entropy)
@@ -90,10 +74,10 @@ class Measure:
         }
         writer.write_answers(self.query.name, answer_table(self.query, self._keys, answers))
         noise = {
-            name: AttributeNoise(None, {mechanism_of(name): self.entries}, int((of_entry == 0).sum()))
-            for name, of_entry in reach.items()
+            addend.name: AttributeNoise(None, {addend.mechanism: self.entries}, int((reach[addend.name] == 0).sum()))
+            for addend in self.addends
         }
-        return AnyAnswered(self.query, self.entries, noise)
+        return Answered(self.query, self.entries, noise)
 
     @property
     def _keys(self) -> dict[str, pa.Array]:
@@ -111,7 +95,7 @@ class Placing(Protocol):
     """How rows are read for a measure: the entries that they are in, and the bounds of their values."""
 
     @property
-    def measure(self) -> Measure:
+    def measure(self) -> MeasuredQuery:
         """What is measured."""
 
     @property
@@ -156,29 +140,18 @@ class MeasureTotals:
         return PartialResults(added)
 
 
-def measures_of(spec: Spec, cells: FinestCells) -> list[Measure]:
-    """All that a spec asks for besides sums by group, in the order in which it is answered."""
-    return [_by_classes(spec, query, cells) for query in spec.class_queries] + [
-        _of_combinations(spec, query, cells) for query in spec.combination_queries
-    ]
+def measures_of(spec: Spec, cells: FinestCells) -> list[MeasuredQuery]:
+    """All that a spec asks for besides plain sums, in the order in which it is answered."""
+    return [_measured(spec, query, cells) for query in spec.queries if not query.is_plain]
 
 
-def _by_classes(spec: Spec, query: ClassQuery, cells: FinestCells) -> Measure:
-    table = class_table(query.classes, spec.classes, spec.policy.attributes)
-    prices = _prices(spec, query)
+def _measured(spec: Spec, query: Query, cells: FinestCells) -> MeasuredQuery:
+    table, prices = class_table(query.classes, spec.policy.attributes), _prices(spec, query)
     addends = (
-        Count(asked, mu, table) if asked == COUNT else ClassSum(asked, mu, table, spec.policy.attributes[asked])
-        for asked, mu in prices.items()
+        addend_of(measure, prices[name], table, spec.policy.attributes, cells.rows)
+        for name, measure in query.measures.items()
     )
-    return Measure(query, table, cells.groups(query.public), tuple(addends), _parts(spec, query))
-
-
-def _of_combinations(spec: Spec, query: CombinationQuery, cells: FinestCells) -> Measure:
-    addends = (
-        CombinedSum(asked, mu, combination_weights(spec, asked), spec.policy.attributes, cells.rows)
-        for asked, mu in _prices(spec, query).items()
-    )
-    return Measure(query, NO_CLASSES, cells.groups(query.by), tuple(addends), _parts(spec, query))
+    return MeasuredQuery(query, table, cells.groups(query.public), tuple(addends), _parts(spec, query))
 
 
 def class_intervals(
@@ -195,12 +168,6 @@ def class_intervals(
     }
 
 
-def combination_weights(spec: Spec, asked: str) -> Weights:
-    """A combination of a spec in whole numbers."""
-    combination = spec.combinations[asked]
-    return combination.weights(units_of(spec, combination.coefficients))
-
-
 def by_entry(combinations: Iterable[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     """Numbers for every group, given combination by combination, in the order of the entries."""
     return np.stack(list(combinations), axis=1).ravel()
@@ -211,17 +178,15 @@ def units_of(spec: Spec, names: Iterable[str]) -> dict[str, Fraction]:
     return {name: exact(spec.policy.attributes[name].unit) for name in names}
 
 
-def _prices(spec: Spec, query: ClassQuery | CombinationQuery) -> dict[str, Fraction]:
+def _prices(spec: Spec, query: Query) -> dict[str, Fraction]:
     """The μ that noise is drawn with, for everything that is asked for."""
-    if not query.is_individual:
+    if not spec.is_individual:
         return {asked: exact(mu) for asked, mu in query.mu.items()}
     parts = _parts(spec, query)
     return {asked: _mu_within(sum(parts[asked].values(), Fraction(0))) for asked in query.asked}
 
 
-def _parts(spec: Spec, query: ClassQuery | CombinationQuery) -> dict[str, dict[str, Fraction]]:
-    if not query.is_individual:
-        return {}
+def _parts(spec: Spec, query: Query) -> dict[str, dict[str, Fraction]]:
     return {
         asked: {name: part.mu_squared for name, part in parts.items()}
         for asked, parts in set_aside(query, spec).items()

@@ -50,9 +50,7 @@ class AttributePool:
 
 def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> dict[str, AttributePool]:
     """For individual accounting what the first answers cost, from public counts, and mechanisms for all answers."""
-    if not spec.is_individual:
-        return {}
-    tables = [query for query in spec.queries if not query.is_identity]
+    tables = spec.group_sums
     groups = {query.name: cells.groups(query.by) for query in tables}
     tau = no_clipping_tau(cells.rows, len(spec.asked), ZETA)
     result, chosen = {}, dict[tuple[object, ...], Decimal]()

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gedp.confidential.limits import psi_mechanisms
-from gedp.confidential.measures import Measure, measures_of
+from gedp.confidential.measures import MeasuredQuery, measures_of
 from gedp.confidential.mechanisms import PsiMechanism
 from gedp.confidential.pools import AttributePool, Shares, open_pools
 from gedp.confidential.sealing import sealed
@@ -28,7 +28,7 @@ class Prepared:
     prices: PriceList
     mechanisms: Mapping[tuple[str, str], PsiMechanism]  # by query and attribute; empty under individual accounting
     cells: FinestCells
-    measures: Sequence[Measure]  # besides sums by group
+    measures: Sequence[MeasuredQuery]  # besides sums by group
     pools: Mapping[str, AttributePool] = field(default_factory=dict)  # by attribute; empty under the paper's rule
     shares: Shares = field(default_factory=dict)  # set aside by individual accounting; empty: as it chooses
 
@@ -45,7 +45,7 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
-    cells = find_cells(table, spec.queries, spec.class_queries, spec.combination_queries)
+    cells = find_cells(table, spec.tables)
     measures = measures_of(spec, cells)
     for measure in measures:
         _require_noise_and_room(measure)
@@ -53,7 +53,7 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     return Prepared(table, spec, prices, psi_mechanisms(spec), cells, measures, open_pools(spec, cells, shares), shares)
 
 
-def _require_noise_and_room(measure: Measure) -> None:
+def _require_noise_and_room(measure: MeasuredQuery) -> None:
     """Refuses noise that no grid carries, and tables that would not fit into memory once others are paid for."""
     query, entries = measure.query.name, measure.entries
     for addend in measure.addends:

@@ -10,18 +10,19 @@ from gedp.accounting.composition import exact
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.by_group import GroupRule
 from gedp.confidential.drawings import IdentityAnswers
+from gedp.confidential.engines import Draw
 from gedp.confidential.group_sums import SumNoise
 from gedp.confidential.job import Described, Job
 from gedp.confidential.measures import units_of
 from gedp.confidential.mechanisms import PsiMechanism, pnc_grid, pnc_range, upper_bounds
 from gedp.confidential.table import ConfidentialTable, FinestCells
-from gedp.confidential.tally import CellSums, CellTally, ClippedCells, Clipping, DrawnCells
+from gedp.confidential.tally import CELLS, CellSums, CellTally, ClippedCells, Clipping, DrawnCells
 from gedp.errors import TableChangedError
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.neighbors.estimates import psi_variance
 from gedp.passes import Joined, Key, PartialResults
 from gedp.policy import Query
-from gedp.release.answered import AnyAnswered, AttributeNoise
+from gedp.release.answered import Answered, AttributeNoise
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,12 +33,7 @@ class PricedJob(Job):
     def identity(self) -> dict[str, PsiMechanism]:
         """The mechanisms of identity answers, by attribute."""
         mechanisms = self.prepared.mechanisms
-        return {
-            name: mechanisms[query.name, name]
-            for query in self.spec.queries
-            if query.is_identity
-            for name in query.attributes
-        }
+        return {name: mechanisms[query.name, name] for query in self.spec.identities for name in query.asked}
 
     @cached_property
     def rule(self) -> GroupRule:
@@ -52,29 +48,27 @@ class PricedJob(Job):
         return Described([*of_sums, *of_measures], self.zeta if self.identity else None)
 
     def draw_identity(self) -> tuple[dict[str, CellTally], dict[str, PartialResults]]:
-        """Sums over the finest cells, the identity answers, drawn and written, and what they say by class."""
+        """Sums over the finest cells; and what the identity answers, drawn and written, say of cells and measures."""
         engine, lookup, units = self.prepared.table.engine, self.cells.lookup, units_of(self.spec, self.spec.concerned)
         mechanisms = {name: self.identity[name] for name in self.spec.asked if name in self.identity}
-        sums, drawn, by_class = CellSums(lookup, units), PartialResults(), dict[str, PartialResults]()
+        sums, drawn = CellSums(lookup, units), {CELLS: PartialResults()}
         if mechanisms:
             drawing = IdentityAnswers(self.spec.data, mechanisms, units)
-            of_classes = self.rule.of_drawn()
-            of_drawn = Joined([DrawnCells(lookup, units_of(self.spec, mechanisms)), *of_classes.values()])
+            of_drawn = Joined({CELLS: DrawnCells(lookup, units_of(self.spec, mechanisms)), **self.rule.of_drawn()})
             done = partial(self.report, "establishments")
-            rows, found = engine.draw(drawing, self.entropy, sums, of_drawn, self.writer, done)
-            drawn, *others = of_drawn.split(found)
-            by_class = dict(zip(of_classes, others, strict=True))
-            self.require_same(drawn)
+            rows, found = engine.draw(Draw(drawing, self.entropy, self.writer, sums, done, of_drawn))
+            drawn = of_drawn.split(found)
+            self.require_same(drawn[CELLS])
         else:
             rows = engine.reduce(sums)
         self.require_same(rows)
-        return {name: CellTally.of(name, rows, drawn) for name in self.spec.concerned}, by_class
+        return {name: CellTally.of(name, rows, drawn[CELLS]) for name in self.spec.concerned}, drawn
 
-    def _answer_groups(self, tallies: Mapping[str, CellTally]) -> list[AnyAnswered]:
+    def _answer_groups(self, tallies: Mapping[str, CellTally]) -> list[Answered]:
         """Every query but the identity: choose, clip, draw, write."""
         plans = {
             (query.name, name): self._plan(query, name, tallies[name])
-            for query in self.tables
+            for query in self.spec.group_sums
             for name in query.attributes
         }
         excess = self._excess(plans, tallies)
@@ -123,19 +117,18 @@ class PricedJob(Job):
     def _noise(self, asked: tuple[str, str], plan: "_Plan") -> SumNoise:
         """The noise of every group, as it will be drawn."""
         mechanism, (query, name) = self.prepared.mechanisms[asked], asked
-        mu = next(exact(each.mu[name]) for each in self.tables if each.name == query)
+        mu = next(exact(each.mu[name]) for each in self.spec.group_sums if each.name == query)
         grid = None
         if plan.bounds is not None and plan.clip.any():
             grid = pnc_grid(plan.bounds.sensitivity[plan.clip], mu)
         return SumNoise(~plan.clip, mechanism.answer, grid, mechanism.sigma)
 
-    def _identity_answered(self) -> list[AnyAnswered]:
+    def _identity_answered(self) -> list[Answered]:
         return [
-            AnyAnswered(
+            Answered(
                 query, self.cells.rows, {name: AttributeNoise(self.identity[name].sigma) for name in query.attributes}
             )
-            for query in self.spec.queries
-            if query.is_identity
+            for query in self.spec.identities
         ]
 
 

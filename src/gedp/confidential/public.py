@@ -10,6 +10,7 @@ from gedp.confidential.engines import ArrowStream, Engine, in_order
 from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import open_table
+from gedp.passes import Reads
 from gedp.planning.establishments import Keys
 from gedp.policy import Spec
 
@@ -26,7 +27,9 @@ def keys_of(spec: Spec, engine: Engine) -> Keys:
     public = [*dict.fromkeys(spec.data.public), *spec.data.reading.joined]
     labels = {name: engine.distinct(name) for name in public}
     parts: dict[str, list[CodeArray]] = {name: [] for name in public}
-    for batch in in_order(engine).scan(coded=public):
+    rows = 0
+    for batch in in_order(engine).batches(Reads(coded=public)):
+        rows += batch.rows
         for name in public:
             parts[name].append(batch.codes[name])
     columns = {name: (np.concatenate(parts[name]), labels[name]) for name in public}
@@ -34,4 +37,4 @@ def keys_of(spec: Spec, engine: Engine) -> Keys:
         codes, texts = columns[column]
         names, of_text = label_codes([groups[text] for text in texts])
         columns[name] = (of_text[codes], names)
-    return Keys(engine.rows(), columns)
+    return Keys(rows, columns)

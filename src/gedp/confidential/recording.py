@@ -5,7 +5,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypedDict
 
 from gedp.confidential.content import content_of
 from gedp.confidential.engines import Engine
@@ -16,6 +15,7 @@ from gedp.ledger import (
     DecidedBy,
     Decision,
     Entry,
+    KnownBy,
     Ledger,
     LedgerState,
     Permit,
@@ -25,7 +25,6 @@ from gedp.ledger import (
     spec_digest,
 )
 from gedp.ledger.amounts import mu_up
-from gedp.ledger.contents import Contents
 from gedp.ledger.finding import doubts_about, leave_pointer
 from gedp.ledger.finishing import release_in, seal, unfinished
 from gedp.ledger.running import hold_place
@@ -155,18 +154,9 @@ def files_meant(engine: Engine, spec: Spec) -> list[Path]:
     return list(dict.fromkeys([*engine.origins(), *named]))
 
 
-class KnownBy(TypedDict):
-    """What the table of a release is known again by."""
-
-    files: list[Path]
-    tables: list[str]
-    content: Contents
-
-
 def known_by(engine: Engine, spec: Spec) -> KnownBy:
     """By what a ledger knows a sound table again. One in memory also takes the name of the spec's file."""
-    files, tables = files_meant(engine, spec), engine.identities()
-    return KnownBy(files=files, tables=tables, content=lambda: content_of(engine, spec))
+    return KnownBy(files_meant(engine, spec), engine.identities(), lambda: content_of(engine, spec))
 
 
 def record(
@@ -179,18 +169,15 @@ def record(
     note: str = "",
 ) -> Record:
     """What records the price of a release that goes to `place`, or a refusal. Nothing is set aside yet."""
-    known = known_by(engine, spec)
-    files = known["files"]
+    data = known_by(engine, spec)
 
     def point() -> None:
         # Beside the files of a DataFrame nothing is left: Spark would take it for a part of the table.
-        if engine.files() or (files and not engine.origins()):
-            leave_pointer(ledger, files)
+        if engine.files() or (data.files and not engine.origins()):
+            leave_pointer(ledger, data.files)
 
-    doubts = doubts_about(ledger.path, request, **known)
-    prepared = ledger.prepare(
-        request, **known, spec_digest=spec_digest(spec), note=note, decided_by=decided_by, doubts=doubts
-    )
+    doubts, digest = doubts_about(ledger.path, request, data), spec_digest(spec)
+    prepared = ledger.prepare(request, data, spec_digest=digest, note=note, decided_by=decided_by, doubts=doubts)
     return Record(prepared, place, point)
 
 

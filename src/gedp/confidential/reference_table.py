@@ -13,6 +13,7 @@ from gedp.confidential.public import keys_of, read_keys
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.ledger import Ledger, ledgers_of
+from gedp.passes import Reads
 from gedp.planning.earlier import from_release
 from gedp.planning.establishments import Establishments, Sizes, SizesFrom, assumed, resembling
 from gedp.policy import Spec
@@ -53,7 +54,7 @@ def read_like(spec: Spec, source: Path | ArrowStream) -> Establishments:
         hint = "Give a table with the public columns and the attributes of the spec"
         raise FaultsError(engine.name, [Fault(f"column {name}", "there is no such column", hint) for name in missing])
     keys = keys_of(spec, engine)
-    batches = [batch.plain for batch in in_order(engine).scan(plain=spec.asked)]
+    batches = [batch.plain for batch in in_order(engine).batches(Reads(plain=spec.asked))]
     table = pa.Table.from_batches(batches)
     sizes, faults = {}, []
     for name in spec.asked:

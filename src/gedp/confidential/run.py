@@ -12,7 +12,7 @@ from gedp.confidential.engines import ArrowStream, Engine
 from gedp.confidential.engines.choice import engine_of
 from gedp.confidential.measure import answer
 from gedp.confidential.preparing import Prepared, noise_for, prepare
-from gedp.confidential.recording import KnownBy, known_by
+from gedp.confidential.recording import known_by
 from gedp.confidential.table import open_table_of
 from gedp.errors import Refused
 from gedp.files import real
@@ -20,6 +20,7 @@ from gedp.folders import private_folder
 from gedp.ledger import (
     EMPTY,
     DecidedBy,
+    KnownBy,
     Ledger,
     Request,
     doubts_about,
@@ -60,8 +61,8 @@ def plan_run(
     spec: Spec,
     *,
     table: ArrowStream | None = None,
-    out: Path | None = None,
-    ledger: Path | None = None,
+    out: str | Path | None = None,
+    ledger: str | Path | None = None,
     replace: bool = False,
     keep: tuple[Path, ...] = (),
     decided_by: DecidedBy | None = None,
@@ -78,12 +79,12 @@ def plan_run(
     prices = price(spec)
     require_within_budget(prices)
     read_code_lists(spec)
-    out = out or spec.folder / spec.output.dir
+    out = Path(out) if out else spec.folder / spec.output.dir
     engine = engine_of(spec, table, session)
     keep = (*keep, *engine.files())
     require_free(out, replace=replace, keep=keep)
     prepared = prepare(open_table_of(spec, engine), spec)
-    found = ledger_for(engine, spec, ledger)
+    found = ledger_for(engine, spec, Path(ledger) if ledger else None)
     is_new = found is not None and not found.exists()
     keep = (*keep, *([found] if found else []))
     require_free(out, replace=replace, keep=keep)
@@ -113,8 +114,8 @@ def ledger_for(engine: Engine, spec: Spec, named: Path | None) -> Path | None:
     own = spec.ledger_path()
     if named and own and real(named) != real(own):
         raise Refused(f"the spec names another ledger: {own}. Name this one, or none")
-    known = known_by(engine, spec)
-    found = find_ledger(named=named or own, **known)
+    data = known_by(engine, spec)
+    found = find_ledger(data, named or own)
     if found is None and not spec.data.synthetic:
         if spec.data.period is not None:
             raise Refused(
@@ -125,13 +126,13 @@ def ledger_for(engine: Engine, spec: Spec, named: Path | None) -> Path | None:
             raise Refused("a confidential table in memory needs a ledger. Name the one that belongs to its data")
         found = new_ledger(engine.files())
     if found is not None:
-        require_one_series(found, known["files"], spec)
+        require_one_series(found, data.files, spec)
     return found
 
 
-def left_in(ledger: Path | None, request: Request, known: KnownBy, decided_by: DecidedBy | None) -> PrivacyLoss:
+def left_in(ledger: Path | None, request: Request, data: KnownBy, decided_by: DecidedBy | None) -> PrivacyLoss:
     """What will remain of the budget; refuses what the ledger would refuse."""
-    doubts = () if ledger is None else doubts_about(ledger, request, **known)
+    doubts = () if ledger is None else doubts_about(ledger, request, data)
     if ledger is None or not ledger.exists():
         return left_after(request, EMPTY, decided_by, doubts)
-    return Ledger.open(ledger, create=False).require_possible(request, decided_by, **known, doubts=doubts)
+    return Ledger.open(ledger, create=False).require_possible(request, data, decided_by=decided_by, doubts=doubts)

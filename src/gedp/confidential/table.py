@@ -5,7 +5,8 @@ union of such cells, so a row needs to know nothing but its cell, which follows 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError
 from gedp.passes.lookup import Lookup, make_lookup, numbered
-from gedp.policy import Attribute, ClassQuery, CombinationQuery, Data, Grouper, Query, Spec
+from gedp.passes.sums import sums_of_whole
+from gedp.policy import Attribute, Data, Grouper, Query, Spec
 from gedp.policy.model import JOINT
 from gedp.policy.places import Path as Place
 from gedp.policy.places import line_of
@@ -37,10 +39,63 @@ class ConfidentialTable:
     attributes: Mapping[str, Attribute]
     groupers: Mapping[str, Grouper]
     lookups: Mapping[str, tuple[str, dict[str, str]]]  # grouping -> (public column, code -> group)
-    maps: Mapping[str, dict[str, str]] = field(default_factory=dict)  # grouping -> its map file, as it is
+    maps: Mapping[str, dict[str, str]]  # grouping -> its map file, as it is
+    codes: "PublicCodes"
 
     def __repr__(self) -> str:
         return f"ConfidentialTable({self.engine!r})"
+
+
+@dataclass(frozen=True, repr=False)
+class Combinations:
+    """The combinations of codes that occur: texts by column, in order; the position of each combination's; its rows."""
+
+    texts: Mapping[str, list[str]]
+    codes: Mapping[str, CodeArray]
+    rows: IntArray
+
+    @classmethod
+    def of(cls, engine: Engine, columns: Sequence[str]) -> "Combinations":
+        """Those of some columns, in one pass over the rows. A null stands as an empty text; both are faults."""
+        found, rows = engine.combinations(columns)
+        coded = {column: label_codes([text or "" for text in texts]) for column, texts in found.items()}
+        texts = {column: labels for column, (labels, _) in coded.items()}
+        return cls(texts, {column: codes for column, (_, codes) in coded.items()}, rows)
+
+    def among(self, columns: Sequence[str]) -> "Combinations":
+        """Those of fewer columns."""
+        sizes = [len(self.texts[column]) for column in columns]
+        first, number = numbered([self.codes[column] for column in columns], sizes, len(self.rows))
+        texts = {column: self.texts[column] for column in columns}
+        codes = {column: self.codes[column][first] for column in columns}
+        return Combinations(texts, codes, sums_of_whole(number, self.rows, len(first)))
+
+    def named(self, columns: Sequence[str]) -> Iterator[tuple[str, ...]]:
+        """Each of them, as texts in the order of these columns."""
+        texts = ([self.texts[column][code] for code in self.codes[column]] for column in columns)
+        return zip(*texts, strict=True)
+
+
+@dataclass(frozen=True, repr=False)
+class PublicCodes:
+    """The codes of public columns that occur. Those of a workload are found together, in one pass over the rows."""
+
+    engine: Engine
+    workload: Sequence[str] = ()
+
+    @cached_property
+    def _together(self) -> Combinations:
+        return Combinations.of(self.engine, self.workload)
+
+    def combinations(self, columns: Sequence[str]) -> Combinations:
+        """The combinations of codes of these columns."""
+        is_known = set(columns) <= set(self.workload)
+        return self._together.among(columns) if is_known else Combinations.of(self.engine, columns)
+
+    def distinct(self, column: str) -> list[str]:
+        """The codes of one column, in order."""
+        found = self._together.texts[column] if column in self.workload else self.engine.distinct(column)
+        return [text for text in found if text]
 
 
 @dataclass(frozen=True)
@@ -53,9 +108,7 @@ class Groups:
 
     def total(self, by_cell: IntArray) -> IntArray:
         """The sums of every group, from those of the finest cells."""
-        sums = np.zeros(self.count, dtype=np.int64)
-        np.add.at(sums, self.of_cell, by_cell)
-        return sums
+        return sums_of_whole(self.of_cell, by_cell, self.count)
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,8 +146,12 @@ def open_table(
     folder: Path = Path(),
     hierarchies: Mapping[str, Sequence[str]] | None = None,
     lines: Mapping[Place, int] | None = None,
+    workload: Sequence[str] = (),
 ) -> ConfidentialTable:
-    """A validated table; every fault in one error. Map files are looked up from `folder`, columns in `lines`."""
+    """A validated table; every fault in one error. Map files are looked up from `folder`, columns in `lines`.
+
+    `workload` are the keys of queries to come, whose codes are found in one pass.
+    """
     faults: list[Fault] = []
     columns = engine.columns()
     amounts = {attribute.column: attribute for attribute in attributes.values()}  # of parts the last stands for both
@@ -116,55 +173,75 @@ def open_table(
             faults.append(Fault(f"column {name}", problem, "Give texts, numbers, or dates and times without a zone"))
         if name in amounts and name not in numbers:
             faults.append(Fault(f"column {name}", "its type does not hold numbers", "Give numbers"))
-    if not engine.rows():
+    counted = engine.count_faults({name: exact(amounts[name].unit) for name in numbers}, plain)
+    if not counted.rows:
         faults.append(Fault("the table", "it has no rows", "Check the file"))
-    for name, blanks in engine.blanks(plain).items():
+    for name, blanks in counted.blanks.items():
         if blanks:
             problem = f"{_rows(blanks)} null or an empty text"
             faults.append(Fault(f"column {name}", problem, "Fill in a code; public columns are never empty"))
-    if data.id in plain and (repeated := engine.duplicates(data.id)):
+    if data.id in plain and (repeated := engine.duplicates(data.id, counted.rows)):
         faults.append(Fault(f"column {data.id}", f"{_rows(repeated)} an id that appeared before", "Ids must be unique"))
-    for name, counts in engine.count_faults({name: exact(amounts[name].unit) for name in numbers}).items():
+    for name, counts in counted.faults.items():
         faults += _attribute_faults(counts, amounts[name], data)
+    codes = PublicCodes(engine, _columns_of(workload, groupers or {}, plain))
     lookups, maps = dict[str, tuple[str, dict[str, str]]](), dict[str, dict[str, str]]()
     for grouper in (groupers or {}).values():  # each after the one that it is derived from
         if grouper.columns:
             if set(grouper.columns) <= set(plain):
-                lookups[grouper.name] = grouper.name, _joined(grouper, engine, faults)
+                lookups[grouper.name] = grouper.name, _joined(grouper, codes, faults)
             continue
         column, before = lookups.get(grouper.column, (grouper.column, None))
         if column not in plain and before is None:
             continue
-        codes = engine.distinct(column)
-        values = codes if before is None else sorted({before[code] for code in codes if code in before})
+        found = codes.distinct(column)
+        values = found if before is None else sorted({before[code] for code in found if code in before})
         known = _lookup(grouper, values, folder, faults)
         if grouper.map is not None:
             maps[grouper.name] = known
         follow = known if before is None else {code: known[g] for code, g in before.items() if g in known}
         lookups[grouper.name] = column, follow
     if not faults:
-        faults += _not_nested(engine, hierarchies or {}, lookups)
+        faults += _not_nested(codes, hierarchies or {}, lookups)
     if faults:
         raise FaultsError(engine.name, faults)
-    return ConfidentialTable(engine, data, dict(attributes), dict(groupers or {}), lookups, maps)
+    return ConfidentialTable(engine, data, dict(attributes), dict(groupers or {}), lookups, maps, codes)
 
 
 def open_table_of(spec: Spec, engine: Engine, folder: Path | None = None) -> ConfidentialTable:
     """The table of a spec, validated."""
     folder = spec.folder if folder is None else folder
-    return open_table(engine, spec.data, spec.policy.attributes, spec.groupers, folder, spec.hierarchies, spec.lines)
+    keys = grouping_keys(spec.tables)
+    attributes, groupers = spec.policy.attributes, spec.groupers
+    return open_table(engine, spec.data, attributes, groupers, folder, spec.hierarchies, spec.lines, keys)
+
+
+def grouping_keys(tables: Sequence[Query]) -> list[str]:
+    """All grouping keys of these queries, each once."""
+    return list(dict.fromkeys(key for query in tables for key in query.public))
+
+
+def _columns_of(keys: Sequence[str], groupers: Mapping[str, Grouper], plain: Sequence[str]) -> list[str]:
+    """The public columns that decide about these keys; of joined ones also each alone."""
+    columns: dict[str, None] = {}
+    for key in keys:
+        while key in groupers and not groupers[key].columns:
+            key = groupers[key].column
+        alone = groupers[key].columns if key in groupers else (key,)
+        if set(alone) <= set(plain):
+            columns |= dict.fromkeys((*alone, key))
+    return list(columns)
 
 
 def _not_nested(
-    engine: Engine, hierarchies: Mapping[str, Sequence[str]], lookups: Mapping[str, tuple[str, dict[str, str]]]
+    codes: PublicCodes, hierarchies: Mapping[str, Sequence[str]], lookups: Mapping[str, tuple[str, dict[str, str]]]
 ) -> Iterator[Fault]:
     """Groups that lie in several of the level above. Only public columns are read, and the numbers are of groups."""
     for name, levels in hierarchies.items():
         for coarse, fine in pairwise(levels):
             columns = {level: lookups[level][0] if level in lookups else level for level in (coarse, fine)}
-            texts, _ = engine.combinations(list(dict.fromkeys(columns.values())))
-            above: dict[str, set[str]] = {}
-            for code, parent in zip(texts[columns[fine]], texts[columns[coarse]], strict=True):
+            found, above = codes.combinations(list(dict.fromkeys(columns.values()))), dict[str, set[str]]()
+            for code, parent in found.named([columns[fine], columns[coarse]]):
                 group = lookups[fine][1][code] if fine in lookups else code
                 above.setdefault(group, set()).add(lookups[coarse][1][parent] if coarse in lookups else parent)
             if split := sum(len(parents) > 1 for parents in above.values()):
@@ -173,31 +250,19 @@ def _not_nested(
 
 
 @sealed
-def find_cells(
-    table: ConfidentialTable,
-    queries: Sequence[Query],
-    by_class: Sequence[ClassQuery] = (),
-    combined: Sequence[CombinationQuery] = (),
-) -> FinestCells:
-    """The finest cells of the workload, from the combinations of public columns that occur."""
-    keys = list(dict.fromkeys(key for query in queries if not query.is_identity for key in query.by))
-    others = (*(query.public for query in by_class), *(query.by for query in combined))
-    keys = list(dict.fromkeys([*keys, *(key for by in others for key in by)]))
+def find_cells(table: ConfidentialTable, tables: Sequence[Query]) -> FinestCells:
+    """The finest cells of the tables that are asked for, from the combinations of public columns that occur."""
+    keys = grouping_keys(tables)
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
-    used = list(dict.fromkeys(columns.values()))
-    values, rows = table.engine.combinations(used)
-    texts, combinations = {}, {}
-    for column in used:
-        texts[column], combinations[column] = label_codes(values[column])
+    found = table.codes.combinations(list(dict.fromkeys(columns.values())))
     labels, codes = {}, {}
     for key, column in columns.items():
-        groups = table.lookups[key][1] if key in table.lookups else None
-        labels[key], of_text = label_codes([groups[text] for text in texts[column]] if groups else texts[column])
-        codes[key] = of_text[combinations[column]]
-    first, cell_of = numbered(list(codes.values()), [len(labels[key]) for key in keys], len(rows))
-    counts = np.zeros(len(first), dtype=np.int64)
-    np.add.at(counts, cell_of, rows)
-    lookup = make_lookup(texts, combinations, cell_of, len(counts))
+        groups, texts = table.lookups[key][1] if key in table.lookups else None, found.texts[column]
+        labels[key], of_text = label_codes([groups[text] for text in texts] if groups else texts)
+        codes[key] = of_text[found.codes[column]]
+    first, cell_of = numbered(list(codes.values()), [len(labels[key]) for key in keys], len(found.rows))
+    counts = sums_of_whole(cell_of, found.rows, len(first))
+    lookup = make_lookup(found.texts, found.codes, cell_of, len(counts))
     return FinestCells(counts, lookup, {key: code[first] for key, code in codes.items()}, labels)
 
 
@@ -256,11 +321,12 @@ def _attribute_faults(counts: ColumnCounts, attribute: Attribute, data: Data) ->
         yield Fault(place, "its sum is above 2^53 units, the range of exact sums", "Set a larger unit")
 
 
-def _joined(grouper: Grouper, engine: Engine, faults: list[Fault]) -> dict[str, str]:
+def _joined(grouper: Grouper, codes: PublicCodes, faults: list[Fault]) -> dict[str, str]:
     """The combinations of joined columns; two of them must not read the same."""
-    found, combinations = engine.distinct(grouper.name), len(engine.combinations(grouper.columns)[1])
-    if len(found) < combinations:
-        problem = f"{combinations:,} combinations of codes have {len(found):,} names between them"
+    combinations = [each for each in codes.combinations(grouper.columns).named(grouper.columns) if all(each)]
+    found = sorted({JOINT.join(each) for each in combinations})
+    if len(found) < len(combinations):
+        problem = f"{len(combinations):,} combinations of codes have {len(found):,} names between them"
         hint = (
             f"Codes that end or begin with {JOINT!r} can be confused: rename them, or list both columns in the queries"
         )

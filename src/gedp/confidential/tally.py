@@ -12,6 +12,7 @@ from gedp.passes.lookup import Lookup
 from gedp.passes.sums import exact_halves, from_halves, sums_of_whole
 from gedp.policy.model import PSI_SUFFIX
 
+CELLS = ""  # what passes over the finest cells are called, beside those that have the names of queries
 ROWS: Key = ("", "rows")  # the number of rows of every cell, beside the results for attributes
 Units = Mapping[str, Fraction]  # of every attribute
 

@@ -9,7 +9,6 @@ tables     the tables, each made once by few workers
 shown      a table as people see it: rows by columns, sorted, in parts
 levels     how errors change from level to level
 command    the `gedp tabulate` that makes the same table
-downloads  CSV, Arrow, Excel
 guard      what is refused before anybody looks at it, and what every answer carries
 openapi    the description of the API
 page       what of the page does not change

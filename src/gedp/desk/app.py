@@ -1,6 +1,7 @@
 """The routes of the desk: a page, what it is made of, and the API that it uses itself."""
 
 import asyncio
+import io
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +15,6 @@ from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
-from gedp.desk.downloads import as_arrow, as_csv, as_excel
 from gedp.desk.guard import refused
 from gedp.desk.levels import errors_by_level
 from gedp.desk.openapi import description
@@ -32,15 +32,15 @@ from gedp.desk.question import (
     read_question,
 )
 from gedp.desk.shown import ShownTable
-from gedp.desk.source import DeskSource, MadeTable, described, found_codes
+from gedp.desk.source import DeskSource, described, found_codes
 from gedp.desk.tables import Tables
 from gedp.errors import FaultsError, GedpError
+from gedp.publication.formats import AS_FILES, AsFile
 from gedp.web import asset
 
 THREADS = 8
 MOST_WAITING = 400  # requests that are worked on or wait for it
-JSON, ARROW, CSV = "application/json", "application/vnd.apache.arrow.stream", "text/csv; charset=utf-8"
-EXCEL = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+JSON = "application/json"
 #: What a page loads, and nothing else: no path of a request ever becomes one of a file.
 ASSETS = {
     "page.css": "text/css; charset=utf-8",
@@ -98,28 +98,19 @@ class Desk:
         confidence = question.confidence or self.source.facts.confidence
         return _json({**part, "confidence": confidence, "command": self.source.command(question)})
 
-    def arrow(self, request: GivenParameters) -> Content:
-        """A whole table, as Arrow."""
-        return Content(as_arrow(self._made(request).lines), ARROW, "table.arrows")
-
-    def csv(self, request: GivenParameters) -> Content:
-        """A whole table, of a release as `gedp tabulate` writes it."""
-        return Content(as_csv(self._made(request).lines), CSV, "table.csv")
-
-    def excel(self, request: GivenParameters) -> Content:
-        """A whole table in a workbook, with notes."""
+    def download(self, form: AsFile, request: GivenParameters) -> Content:
+        """A whole table in one of the formats, of a release as `gedp tabulate` writes it."""
         question = self.question(request)
         command, facts = self.source.command(question), self.source.facts
         made_by = [f"The same table: {command}"] if command else []
         notes = [facts.title, *facts.warnings, *facts.protection, facts.made, *made_by]
-        return Content(as_excel(self.tables.get(question).lines, notes), EXCEL, "table.xlsx")
+        file = io.BytesIO()
+        form.write(self.tables.get(question).lines, file, notes)
+        return Content(file.getvalue(), form.media_type, f"table{form.suffix}")
 
     def question(self, request: GivenParameters) -> Question:
         """The table that a request asks for."""
         return read_question(request, self.source.knows)
-
-    def _made(self, request: GivenParameters) -> MadeTable:
-        return self.tables.get(self.question(request))
 
 
 def routes(desk: Desk) -> list[Route]:
@@ -134,9 +125,10 @@ def routes(desk: Desk) -> list[Route]:
         Route("/api/codes", workers.route(CODES, desk.codes)),
         Route("/api/levels", workers.route(LEVELS, desk.levels)),
         Route("/api/table", workers.route((*table, *PART), desk.shown)),
-        Route("/api/table.arrow", workers.route(table, desk.arrow)),
-        Route("/api/table.csv", workers.route(table, desk.csv)),
-        Route("/api/table.xlsx", workers.route(table, desk.excel)),
+        *(
+            Route(f"/api/table.{name}", workers.route(table, partial(desk.download, form)))
+            for name, form in AS_FILES.items()
+        ),
     ]
 
 

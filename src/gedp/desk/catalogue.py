@@ -87,7 +87,7 @@ class Catalogue:
     def attributes(self) -> list[str]:
         """Those of the release, one that was split after its gain and its loss; combinations; what classes count."""
         spec = self.public_rows.spec
-        counted = [COUNT] * any(COUNT in query.asked for query in spec.class_queries)
+        counted = [COUNT] * any(COUNT in query.asked for query in spec.by_classes)
         return [*figures_of(self.microdata.attributes, spec), *counted]
 
     @cached_property
@@ -100,7 +100,7 @@ class Catalogue:
     def classes(self) -> dict[str, list[str]]:
         """The classes that queries group by."""
         spec = self.public_rows.spec
-        return {name: class_names(spec, name) for query in spec.class_queries for name in query.classes}
+        return {name: class_names(spec, name) for query in spec.by_classes for name in query.classes}
 
     @property
     def finished(self) -> tuple[FinishedTable, ...]:

@@ -81,7 +81,7 @@ def _groups(microdata: Microdata, question: Question) -> Cells | None:
 def _require_classes(microdata: Microdata, question: Question) -> None:
     """Refuses numbers of establishments of public groups as a figure with an error: they have none."""
     spec = microdata.public_rows.spec
-    if COUNT in question.attributes and spec.class_queries and not has_classes(spec, [*question.by, *question.filter]):
+    if COUNT in question.attributes and spec.by_classes and not has_classes(spec, [*question.by, *question.filter]):
         problem = "establishments are a figure by classes alone; those of public groups stand beside every line"
         raise FaultsError("request", [Fault("attribute", problem, "Choose classes as rows, columns or filter")])
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from gedp._version import __version__
 from gedp.desk.question import CODES, LEVELS, PART, TABLE, Parameter
+from gedp.publication.formats import AS_FILES
 
 _TEXT, _TEXTS = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
 _WHOLE = {"type": "integer"}
@@ -89,11 +90,7 @@ def description(table: Sequence[Parameter] = TABLE) -> dict[str, Any]:
             "/api/codes": _get("The codes of a key", CODES, _json(FOUND_CODES)),
             "/api/levels": _get("Relative errors by level of a dimension", LEVELS, _json(ERRORS_BY_LEVEL)),
             "/api/table": _get("A part of a table, rows by columns", (*table, *PART), _json(SHOWN)),
-            "/api/table.arrow": _get(whole, table, _file("application/vnd.apache.arrow.stream")),
-            "/api/table.csv": _get(whole, table, _file("text/csv")),
-            "/api/table.xlsx": _get(
-                whole, table, _file("application/vnd.openxmlformats-officedocument.spreadsheetml.sheet")
-            ),
+            **{f"/api/table.{name}": _get(whole, table, _file(form.media_type)) for name, form in AS_FILES.items()},
         },
     }
 
@@ -112,5 +109,5 @@ def _json(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def _file(kind: str) -> dict[str, Any]:
-    return {kind: {"schema": {"type": "string", "format": "binary"}}}
+def _file(media_type: str) -> dict[str, Any]:
+    return {media_type.partition(";")[0]: {"schema": {"type": "string", "format": "binary"}}}

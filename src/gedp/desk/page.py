@@ -3,6 +3,7 @@
 from html import escape
 
 from gedp.desk.source import DeskSource
+from gedp.publication.formats import FORMATS
 from gedp.release.notices import SEEDED
 from gedp.web import fill
 
@@ -33,4 +34,7 @@ def desk_page(source: DeskSource) -> str:
         ),
         limits=FINISHED if facts.is_finished else MADE,
         citation=escape(facts.citation),
+        downloads="\n".join(
+            f'<a id="as-{each.name}" href="api/table.{each.name}">{each.title}</a>' for each in FORMATS if each.as_file
+        ),
     )

@@ -1,8 +1,10 @@
 """A document on a terminal. Numbers and words of headings are never broken: a table that is too wide goes on below."""
 
+import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from textwrap import wrap
+from dataclasses import dataclass
+from itertools import count, takewhile
+from typing import Literal
 
 from rich import box
 from rich.cells import cell_len
@@ -46,10 +48,17 @@ def print_table(console: Console, table: PrintedTable) -> None:
     """Prints a table under its caption, in several parts if it is too wide."""
     if table.caption:
         _print_text(console, table.caption, "italic")
-    for number, part in enumerate(_parts(table, console.width)):
-        console.print(*([""] if number else []), _rich(part, console.width), sep="\n")
+    for number, part in enumerate(_parts(_columns(table), console.width)):
+        console.print(*([""] if number else []), _drawn(part, console.width), sep="\n")
     if table.note:
         _print_text(console, table.note)
+
+
+def print_first_columns(console: Console, table: PrintedTable) -> int:
+    """Prints as many columns of a table as there is room for, and returns their number."""
+    part = _parts(_columns(table), console.width)[0]
+    console.print(_drawn(part, console.width))
+    return len(part)
 
 
 def _follows(block: Block) -> bool:
@@ -89,83 +98,89 @@ def _print_text(console: Console, text: str, style: str = "") -> None:
     console.print(Text(text, style=style), soft_wrap=not console.is_terminal)
 
 
-def _parts(table: PrintedTable, room: int) -> list[PrintedTable]:
-    """The table, or tables of some of its columns each, all of which begin with those that name a row."""
-    least, first = _least_widths(table), [*table.are_texts, False].index(False)
-    parts: list[list[int]] = []
-    for place in range(first, len(table.headings)):
-        if not parts or _width([least[each] for each in (*range(first), *parts[-1], place)], NARROW) > room:
-            parts.append([])
-        parts[-1].append(place)
-    return [_columns(table, [*range(first), *part]) for part in parts] if len(parts) > 1 else [table]
+@dataclass(frozen=True)
+class _Column:
+    heading: str
+    cells: Sequence[str]
+    footer: str
+    is_text: bool
+
+    @property
+    def least(self) -> int:
+        """The width that breaks neither numbers nor words."""
+        texts = [*self.cells, self.footer]
+        whole = " ".join(texts).split() if self.is_text else texts
+        return max(map(cell_len, [*map(str.rstrip, self.words), *whole]), default=0)
+
+    @property
+    def wanted(self) -> int:
+        """The width that breaks no cell."""
+        return max(map(cell_len, [*self.cells, self.footer]))
+
+    @property
+    def words(self) -> list[str]:
+        """What a line of the heading may end with: words, also those of a name with underscores."""
+        return re.findall(r"[^\s_]*_+\s*|[^\s_]+\s*", self.heading)
+
+    def lines(self, width: int) -> list[str]:
+        """The heading in lines of at most this width."""
+        made = [""]
+        for word in self.words:
+            made[-1:] = [made[-1] + word] if cell_len((made[-1] + word).rstrip()) <= width else [made[-1], word]
+        return [line.rstrip() for line in made if line]
+
+    def broken(self, lines: int) -> int:
+        """The least width at which the heading has at most so many lines."""
+        return next(width for width in count(self.least) if len(self.lines(width)) <= lines)
 
 
-def _columns(table: PrintedTable, places: Sequence[int]) -> PrintedTable:
-    """Some columns of the table."""
-
-    def taken(cells: Sequence[str]) -> list[str]:
-        return [cells[place] for place in places]
-
-    footer = taken(table.footer) if table.footer else ()
-    return replace(table, headings=taken(table.headings), rows=[*map(taken, table.rows)], footer=footer)
+def _columns(table: PrintedTable) -> list[_Column]:
+    footer = table.footer or [""] * len(table.headings)
+    return [
+        _Column(heading, [row[place] for row in table.rows], footer[place], table.are_texts[place])
+        for place, heading in enumerate(table.headings)
+    ]
 
 
-def _rich(table: PrintedTable, room: int) -> Table:
-    gap = USUAL if _width(_least_widths(table), USUAL) <= room else NARROW
+def _parts(columns: list[_Column], room: int) -> list[list[_Column]]:
+    """The columns as they are printed side by side; each part begins with those that name a row."""
+    naming = list(takewhile(lambda column: column.is_text, columns))
+    parts = [naming]
+    for column in columns[len(naming) :]:
+        if len(parts[-1]) > len(naming) and _width([each.least for each in (*parts[-1], column)], NARROW) > room:
+            parts.append(naming)
+        parts[-1] = [*parts[-1], column]
+    return parts
+
+
+def _drawn(columns: list[_Column], room: int) -> Table:
+    gap = USUAL if _width([column.least for column in columns], USUAL) <= room else NARROW
     between = (0, gap - NARROW, 0, 0)  # the rest is a line of the box, which is not seen
-    drawn = Table(box=box.SIMPLE, padding=between, pad_edge=False, show_edge=False, show_footer=bool(table.footer))
-    for place, width in enumerate(_widths(table, room, gap)):
-        drawn.add_column(
-            Text(table.headings[place]),
-            Text(table.footer[place]) if table.footer else "",
-            justify="left" if table.are_texts[place] else "right",
-            width=width,
-            overflow="fold",
-        )
-    for row in table.rows:
+    has_footer = any(column.footer for column in columns)
+    drawn = Table(box=box.SIMPLE, padding=between, pad_edge=False, show_edge=False, show_footer=has_footer)
+    for column, width in zip(columns, _widths(columns, room, gap), strict=True):
+        justify: Literal["left", "right"] = "left" if column.is_text else "right"
+        heading = Text("\n".join(column.lines(width)))
+        drawn.add_column(heading, Text(column.footer), justify=justify, width=width, overflow="fold")
+    for row in zip(*(column.cells for column in columns), strict=True):
         drawn.add_row(*map(Text, row))
     return drawn
 
 
-def _widths(table: PrintedTable, room: int, gap: int) -> list[int]:
-    """The widths of the columns: what is left over makes cells whole, and then headings of as few lines as can be."""
-    widths = _least_widths(table)
-    wanted = [max(map(cell_len, cells), default=0) for cells in _cells(table)]
-    for _ in range(room - _width(widths, gap)):
-        lacking = [want - width for want, width in zip(wanted, widths, strict=True)]
-        if max(lacking) > 0:
-            widths[lacking.index(max(lacking))] += 1
+def _widths(columns: list[_Column], room: int, gap: int) -> list[int]:
+    """The widths of the columns: what is left over makes cells whole, and then headings of as few lines as can be.
+
+    The cells of the column that lacks least are made whole first.
+    """
+    widths = [column.least for column in columns]
+    lacking = {place: column.wanted - column.least for place, column in enumerate(columns)}
+    for place in sorted(lacking, key=lambda place: lacking[place]):
+        widths[place] += max(0, min(lacking[place], room - _width(widths, gap)))
     for lines in range(1, MOST_LINES):
-        wider = [max(width, _broken(text, lines)) for width, text in zip(widths, table.headings, strict=True)]
+        wider = [max(width, column.broken(lines)) for width, column in zip(widths, columns, strict=True)]
         if _width(wider, gap) <= room:
             return wider
     return widths
-
-
-def _broken(heading: str, lines: int) -> int:
-    """The least width at which a heading has at most so many lines."""
-    return next((width for width in range(1, len(heading)) if len(wrap(heading, width)) <= lines), cell_len(heading))
-
-
-def _least_widths(table: PrintedTable) -> list[int]:
-    """Of each column, the width that breaks neither numbers nor words."""
-    words = zip(table.headings, _cells(table), table.are_texts, strict=True)
-    return [
-        max(
-            map(
-                cell_len,
-                [*heading.split(), *(word for cell in cells for word in (cell.split() if is_text else [cell]))],
-            ),
-            default=0,
-        )
-        for heading, cells, is_text in words
-    ]
-
-
-def _cells(table: PrintedTable) -> list[tuple[str, ...]]:
-    """The texts of each column below its heading."""
-    lines = [*table.rows, *([table.footer] if table.footer else [])]
-    return [*zip(*lines, strict=True)] if lines else [()] * len(table.headings)
 
 
 def _width(widths: Sequence[int], gap: int) -> int:

@@ -4,7 +4,7 @@ import math
 
 from gedp.numbers import short_share
 from gedp.planning.typical import assumed_median
-from gedp.policy import CombinationQuery, Spec, measured_mu
+from gedp.policy import Query, Spec, measured_mu
 from gedp.release.words import AS_WRITTEN, Words
 
 #: Noise that differs by less than this is called equal.
@@ -15,11 +15,12 @@ def combination_error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
     """A line for every query for combinations: what noise alone does, and what it would do to the parts instead."""
     return [
         f"{words.query(query.name)}: " + "; ".join(_line(spec, query, asked, words) for asked in query.asked)
-        for query in spec.combination_queries
+        for query in spec.queries
+        if query.combinations
     ]
 
 
-def _line(spec: Spec, query: CombinationQuery, asked: str, words: Words) -> str:
+def _line(spec: Spec, query: Query, asked: str, words: Words) -> str:
     """The noise of one combination, in units of what one establishment can move."""
     mu = measured_mu(spec, query, asked)
     moved = typical_moves(spec, asked)

@@ -43,8 +43,7 @@ def query_mu(spec: Spec, query: Query, attribute: str) -> float:
     """The price of a query for an attribute, or an equal share of what all answers about it cost."""
     if not spec.is_individual:
         return float(query.mu[attribute])
-    asked = sum(not q.is_identity and attribute in q.attributes for q in spec.queries)
-    return math.sqrt(pools(spec)[attribute].mu_squared / (asked + 1))
+    return math.sqrt(pools(spec)[attribute].mu_squared / (len(spec.sums_of(attribute)) + 1))
 
 
 def typical_error(attribute: Attribute, mu: float, establishments: int = ESTABLISHMENTS) -> TypicalError:
@@ -56,7 +55,7 @@ def typical_error(attribute: Attribute, mu: float, establishments: int = ESTABLI
 def error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
     """A line for every query: the error of a typical cell, attributes that are alike together."""
     lines = []
-    for query in spec.queries:
+    for query in spec.plain:
         count = 1 if query.is_identity else ESTABLISHMENTS
         found: dict[str, list[str]] = {}
         for name in query.attributes:
@@ -70,8 +69,8 @@ def error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
 def class_error_lines(spec: Spec, words: Words = AS_WRITTEN) -> list[str]:
     """A line for every query by classes: what noise alone does to an entry, as far as it is known before any data."""
     lines = []
-    for query in spec.class_queries:
-        table = class_table(query.classes, spec.classes, spec.policy.attributes)
+    for query in spec.by_classes:
+        table = class_table(query.classes, spec.policy.attributes)
         said = []
         for asked in query.asked:
             mu = measured_mu(spec, query, asked)
@@ -103,6 +102,5 @@ def errors_sentence(spec: Spec) -> str:
 
 def table_mu(spec: Spec, attribute: str) -> float:
     """The usual price of a table for an attribute: in the middle of all; 0 where nobody asks for it."""
-    asked = [query for query in spec.queries if attribute in query.attributes]
-    tables = [query for query in asked if not query.is_identity] or asked
+    tables = spec.sums_of(attribute) or [query for query in spec.identities if attribute in query.asked]
     return float(np.median([query_mu(spec, query, attribute) for query in tables])) if tables else 0.0

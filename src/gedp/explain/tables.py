@@ -103,12 +103,11 @@ def price_table(prices: PriceList, words: Words = AS_WRITTEN) -> PrintedTable:
 
 def importance_table(spec: Spec, words: Words = AS_WRITTEN) -> PrintedTable:
     """How much each query and what it asks for counts: attributes, establishments by classes and combinations."""
-    queries = (*spec.queries, *spec.other_queries)
-    asked = dict.fromkeys([*spec.asked, *(each for query in spec.other_queries for each in query.asked)])
-    of = {name: tuple(str(query.importance.get(name, "")) for query in queries) for name in asked}
+    asked = dict.fromkeys([*spec.asked, *(each for query in spec.queries for each in query.asked)])
+    of = {name: tuple(str(query.importance.get(name, "")) for query in spec.queries) for name in asked}
     columns = folded(of, words.attribute)
     rows = [
         (words.query(query.name), *(of[name][place] for name in columns.values()))
-        for place, query in enumerate(queries)
+        for place, query in enumerate(spec.queries)
     ]
     return PrintedTable("Importance of each query and attribute", ("query", *columns), rows)

@@ -75,18 +75,12 @@ class ClassTable:
         return [each.attribute for each in self.classes] == [name]
 
 
-#: Where everything has one entry per group.
-NO_CLASSES = ClassTable((), (), (), ())
-
-
-def class_table(
-    names: Sequence[str], classes: Mapping[str, Classes], attributes: Mapping[str, Attribute]
-) -> ClassTable:
-    """The classes of these names."""
-    own = tuple(classes[name] for name in names)
+def class_table(classes: Mapping[str, Classes], attributes: Mapping[str, Attribute]) -> ClassTable:
+    """The table of these classes. Without any, everything has one entry per group."""
+    own = tuple(classes.values())
     units = [attributes[each.attribute].unit for each in own]
     shape = [each.count for each in own]
-    codes = np.unravel_index(np.arange(int(np.prod(shape))), shape)
+    codes = np.unravel_index(np.arange(int(np.prod(shape))), shape) if shape else ()
     return ClassTable(
         own,
         tuple(each.in_units(unit) for each, unit in zip(own, units, strict=True)),

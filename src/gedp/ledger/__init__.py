@@ -19,6 +19,7 @@ drawn.
 """
 
 from gedp.ledger.chain import Verification
+from gedp.ledger.contents import KnownBy
 from gedp.ledger.digests import fingerprint, spec_digest
 from gedp.ledger.entries import Abandon, Break, Commit, Decision, Entry, InSeries, Permit, Reserve
 from gedp.ledger.finding import (
@@ -44,6 +45,7 @@ __all__ = [
     "Decision",
     "Entry",
     "InSeries",
+    "KnownBy",
     "Ledger",
     "LedgerBrokenError",
     "LedgerError",

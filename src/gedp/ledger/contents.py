@@ -28,6 +28,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from pathlib import Path
 
 PLACES = 256
 TELLING = 8
@@ -67,6 +68,19 @@ class TableContent:
 
 #: Goes over the rows when it is first called.
 Contents = Callable[[], TableContent]
+
+
+@dataclass(frozen=True)
+class KnownBy:
+    """What the data of a release are known again by: files, names of tables in a database, and what they hold."""
+
+    files: Sequence[Path] = ()
+    tables: Sequence[str] = ()
+    content: Contents | None = None
+
+
+#: Of data that nothing tells from others.
+UNKNOWN = KnownBy()
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 from gedp.accounting.series import SeriesLoss
 from gedp.errors import Refused
 from gedp.files import is_ledger, is_mount_point, is_same, real
-from gedp.ledger.contents import MOST_PART, ContentMark, Contents, Doubt, same_rows, share_in_common
+from gedp.ledger.contents import MOST_PART, ContentMark, Contents, Doubt, KnownBy, same_rows, share_in_common
 from gedp.ledger.digests import file_digest
 from gedp.ledger.entries import Reserve
 from gedp.ledger.judging import Request
@@ -29,14 +29,9 @@ SUFFIX = ".ledger"
 ENVIRONMENT = "GEDP_LEDGERS"
 
 
-def find_ledger(
-    files: Sequence[Path], named: Path | None = None, tables: Sequence[str] = (), content: Contents | None = None
-) -> Path | None:
-    """The ledger that knows these data, or `named` if none does; refuses where two would.
-
-    Data are known by their files, as tables of a database, and by their `content`. None means that there is none yet.
-    """
-    known = _ledgers_knowing(files, named, tables, content)
+def find_ledger(data: KnownBy, named: Path | None = None) -> Path | None:
+    """The ledger that knows these data, or `named` if none does; refuses where two would. None: there is none yet."""
+    known = _ledgers_knowing(data, named)
     if named is not None:
         others = [path for path in known if not is_same(path, named)]
         if others:
@@ -80,34 +75,31 @@ def beside(files: Sequence[Path]) -> Path:
     return folder / f"{start or folder.name or 'data'}{SUFFIX}"
 
 
-def require_own_ledger(
-    ledger: Ledger | None, files: Sequence[Path], tables: Sequence[str] = (), content: Contents | None = None
-) -> None:
+def require_own_ledger(ledger: Ledger | None, data: KnownBy) -> None:
     """Refuses a release that another ledger would have to know of."""
-    known = _ledgers_knowing(files, ledger.path if ledger else None, tables, content)
+    known = _ledgers_knowing(data, ledger.path if ledger else None)
     others = [path for path in known if ledger is None or not is_same(path, ledger.path)]
     if others:
         raise Refused(f"these data have a ledger, and a release must be recorded in it: {others[0]}")
 
 
-def doubts_about(
-    ledger: Path, request: Request, files: Sequence[Path], tables: Sequence[str], content: Contents
-) -> tuple[Doubt, ...]:
+def doubts_about(ledger: Path, request: Request, data: KnownBy) -> tuple[Doubt, ...]:
     """What a person has to decide before these data get this ledger, because another one has data that are alike.
 
     Nothing where the ledger has recorded these data before: then it was decided, or it was the first. A file that is
     recorded counts if it held data like these; it may have been overwritten.
     """
     own = Ledger.open(ledger, create=False) if ledger.exists() else None
-    if request.synthetic or (own and _knows_rows(ledger, content)):
+    if request.synthetic or data.content is None or (own and _knows_rows(ledger, data.content)):
         return ()
-    if own and _has_recorded(own, files, tables) and (not own.contents() or _alike(own, request, content)):
+    if own and _has_recorded(own, data) and (not own.contents() or _alike(own, request, data.content)):
         return ()
-    folders = {real(path).parent for path in files}
+    folders = {real(path).parent for path in data.files}
     doubts = {}
-    for candidate in _in_reach([*files, ledger]):
+    for candidate in _in_reach([*data.files, ledger]):
         opened = None if is_same(candidate, ledger) else _opened(candidate)
-        if opened is not None and (why := _alike(opened, request, content, is_beside=candidate.parent in folders)):
+        is_beside = candidate.parent in folders
+        if opened is not None and (why := _alike(opened, request, data.content, is_beside=is_beside)):
             doubts[real(candidate)] = Doubt(
                 f"these count as other data than those of {real(candidate).name}, although {why}",
                 f"If they are data of the same establishments, record the release there: --ledger {near(candidate)}, "
@@ -182,14 +174,12 @@ def ledgers_of(files: Sequence[Path]) -> list[Path]:
     return list(dict.fromkeys(known))
 
 
-def _ledgers_knowing(
-    files: Sequence[Path], named: Path | None, tables: Sequence[str], content: Contents | None
-) -> list[Path]:
+def _ledgers_knowing(data: KnownBy, named: Path | None) -> list[Path]:
     """Every ledger in reach that knows these data: by a file, as a table of a database, or by their rows."""
-    reach = _in_reach([*files, *([named] if named else [])])
-    of_tables = [real(candidate) for candidate in reach if tables and _knows_tables(candidate, tables)]
+    reach, content = _in_reach([*data.files, *([named] if named else [])]), data.content
+    of_tables = [real(candidate) for candidate in reach if data.tables and _knows_tables(candidate, data.tables)]
     of_rows = [real(candidate) for candidate in reach if content is not None and _knows_rows(candidate, content)]
-    return list(dict.fromkeys([*ledgers_of(files), *of_tables, *of_rows]))
+    return list(dict.fromkeys([*ledgers_of(data.files), *of_tables, *of_rows]))
 
 
 def _knows_tables(candidate: Path, tables: Sequence[str]) -> bool:
@@ -247,18 +237,18 @@ def _knows(candidate: Path, files: Sequence[Path]) -> bool:
     if any(candidate == path.with_name(path.name + SUFFIX) for path in files):
         return True
     ledger = _opened(candidate)
-    return ledger is not None and _has_recorded(ledger, files)
+    return ledger is not None and _has_recorded(ledger, KnownBy(files))
 
 
-def _has_recorded(ledger: Ledger, files: Sequence[Path], tables: Sequence[str] = ()) -> bool:
+def _has_recorded(ledger: Ledger, data: KnownBy) -> bool:
     """Whether a release from these files or tables is in the ledger."""
     marks = ledger.marks()
     folder = real(ledger.path).parent
-    if any(mark.path in tables for mark in marks):
+    if any(mark.path in data.tables for mark in marks):
         return True
-    if any(is_same(folder / mark.path, path) for mark in marks for path in files):
+    if any(is_same(folder / mark.path, path) for mark in marks for path in data.files):
         return True
     sizes = {mark.size for mark in marks}
     digests = {mark.digest for mark in marks}
-    alike = [path for path in files if path.stat().st_size in sizes]
+    alike = [path for path in data.files if path.stat().st_size in sizes]
     return any(file_digest(path, ledger.key()) in digests for path in alike)

@@ -3,7 +3,7 @@
 import getpass
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from gedp.errors import DomainError, Refused
 from gedp.ledger import store
 from gedp.ledger.amounts import left_of
 from gedp.ledger.chain import Stored, Verification, verify
-from gedp.ledger.contents import ContentMark, Contents, Doubt
+from gedp.ledger.contents import UNKNOWN, ContentMark, Doubt, KnownBy
 from gedp.ledger.digests import combined_digest, file_digest, text_digest
 from gedp.ledger.entries import (
     Abandon,
@@ -78,54 +78,24 @@ class Ledger:
     def __exit__(self, *exception: object) -> None:
         pass
 
-    def reserve(
-        self,
-        request: Request,
-        *,
-        files: Iterable[Path] = (),
-        tables: Iterable[str] = (),
-        spec_digest: str,
-        note: str = "",
-        decided_by: DecidedBy | None = None,
-        content: Contents | None = None,
-        doubts: Sequence[Doubt] = (),
-    ) -> Reservation:
-        """Records a release before any of its noise is drawn, or refuses it.
-
-        In one transaction: the whole chain is verified, the request is judged by everything counted so far, and the
-        entry is on disk when this returns. A process that dies afterwards leaves its reservation behind, which counts
-        for ever. A release that promises less than those before it is refused unless somebody has decided so, by name;
-        the decision is an entry of its own; `doubts` are more that a person has to decide. In a series, data that were
-        released as one period are refused as another. A table is known again by its files and by its `content`.
-        """
-        prepared = self.prepare(
-            request,
-            files=files,
-            tables=tables,
-            spec_digest=spec_digest,
-            note=note,
-            decided_by=decided_by,
-            content=content,
-            doubts=doubts,
-        )
-        return prepared.reserve()
-
     def prepare(
         self,
         request: Request,
+        data: KnownBy = UNKNOWN,
         *,
-        files: Iterable[Path] = (),
-        tables: Iterable[str] = (),
         spec_digest: str,
         note: str = "",
         decided_by: DecidedBy | None = None,
-        content: Contents | None = None,
         doubts: Sequence[Doubt] = (),
     ) -> "PreparedReservation":
-        """What `reserve` would record, with everything that reads the data done, or a refusal. Nothing is recorded."""
+        """A release that is judged by everything counted so far, with all that reads its data done, or a refusal.
+
+        Nothing is recorded until `reserve`. A release that promises less than those before it is refused unless
+        somebody has decided so, by name; the decision is an entry of its own; `doubts` are more that a person has to
+        decide. In a series, data that were released as one period are refused as another.
+        """
         state = self._sound_state()
-        marks = self._marks([Path(path) for path in files], tables)
-        mark = None if content is None else content().mark(self.key())
+        marks, mark = self._marks(data), self._content_mark(data)
         event = Reserve(
             uuid4().hex,
             combined_digest([mark.digest for mark in marks], self.key()),
@@ -149,19 +119,16 @@ class Ledger:
     def require_possible(
         self,
         request: Request,
-        decided_by: DecidedBy | None = None,
+        data: KnownBy = UNKNOWN,
         *,
-        files: Iterable[Path] = (),
-        tables: Iterable[str] = (),
-        content: Contents | None = None,
+        decided_by: DecidedBy | None = None,
         doubts: Sequence[Doubt] = (),
     ) -> PrivacyLoss:
-        """Refuses what `reserve` would refuse now, and records nothing; returns what would remain of the budget."""
+        """Refuses what `prepare` would refuse now, and returns what would remain of the budget."""
         state = self._sound_state()
         left = left_after(request, state, decided_by, doubts)
         if request.series is not None:
-            mark = None if content is None else content().mark(self.key())
-            self._require_one_period(request, self._marks(list(files), tables), mark, state)
+            self._require_one_period(request, self._marks(data), self._content_mark(data), state)
         return left
 
     def commit(self, release_id: str, manifest_digest: str) -> Entry:
@@ -236,18 +203,14 @@ class Ledger:
         marked = ((release.reserve, state.content_of(release.reserve)) for release in state.releases)
         return [(reserve, mark) for reserve, mark in marked if mark is not None]
 
-    def _marked(self, files: Sequence[Path]) -> list[FileMark]:
+    def _marks(self, data: KnownBy) -> list[FileMark]:
+        """Files, and tables of a database, which are known by their names alone."""
         key, folder = self.key(), self.path.resolve().parent
-        return [FileMark(seen_from(folder, path), path.stat().st_size, file_digest(path, key)) for path in files]
+        files = [FileMark(seen_from(folder, each), each.stat().st_size, file_digest(each, key)) for each in data.files]
+        return [*files, *(FileMark(table, 0, text_digest(table, key)) for table in data.tables)]
 
-    def _marked_tables(self, tables: Iterable[str]) -> list[FileMark]:
-        """Tables of a database, which are known by their names alone."""
-        key = self.key()
-        return [FileMark(table, 0, text_digest(table, key)) for table in tables]
-
-    def _marks(self, files: Sequence[Path], tables: Iterable[str]) -> list[FileMark]:
-        """Files, and tables of a database."""
-        return [*self._marked(files), *self._marked_tables(tables)]
+    def _content_mark(self, data: KnownBy) -> ContentMark | None:
+        return None if data.content is None else data.content().mark(self.key())
 
     def _require_one_period(
         self, request: Request, marks: Sequence[FileMark], content: ContentMark | None, state: LedgerState
@@ -295,7 +258,11 @@ class PreparedReservation:
         return less
 
     def reserve(self) -> Reservation:
-        """Records it, judged again by everything counted by now. From here on it counts."""
+        """Records it before any of its noise is drawn, or refuses it. From here on it counts.
+
+        In one transaction: the whole chain is verified, the request is judged again by everything counted by now, and
+        the entry is on disk when this returns. A process that dies afterwards leaves its reservation behind.
+        """
         event = self.event
         with self.ledger._writing() as book:
             less = self.judge(book.state)

@@ -24,18 +24,11 @@ from gedp.files import LEDGER_MARK
 from gedp.ledger.amounts import loss_text
 from gedp.ledger.chain import Head, Row, Stored
 from gedp.ledger.contents import ContentMark
-from gedp.ledger.entries import Entry, Reserve, canonical, entry_text
+from gedp.ledger.entries import Entry, canonical, entry_text
 from gedp.sql import quoted_name
 
 APPLICATION_ID = LEDGER_MARK
-FORMAT = 3
-#: Once the ledger holds a release with a period, which readers of format 3 do not know.
-FORMAT_OF_SERIES = 4
-#: Once it knows a table by what it holds, in a table of its own.
-FORMAT_OF_CONTENTS = 5
-#: Once it holds a release that is charged to other periods than that of its table.
-FORMAT_OF_CHARGES = 6
-NEWEST = FORMAT_OF_CHARGES
+FORMAT = 6  # the first of a released version; 1 to 5 were never part of one
 SYNCHRONOUS = "EXTRA"
 
 TABLES = {
@@ -43,6 +36,8 @@ TABLES = {
     "entries": "CREATE TABLE entries (sequence INTEGER PRIMARY KEY, hash TEXT NOT NULL, body TEXT NOT NULL)",
     "head": "CREATE TABLE head (sequence INTEGER NOT NULL, hash TEXT NOT NULL, total TEXT NOT NULL)",
 }
+#: What tables are known again by. Without it a ledger can still be read.
+CONTENTS = "CREATE TABLE contents (digest TEXT NOT NULL, body TEXT NOT NULL)"
 
 
 def _forbid(name: str, what: str, when: str = "") -> tuple[str, str]:
@@ -66,17 +61,13 @@ TRIGGERS = dict(
         _forbid("identity_update", "UPDATE ON identity"),
         _forbid("identity_delete", "DELETE ON identity"),
         _forbid("identity_insert", "INSERT ON identity", "(SELECT count(*) FROM identity) > 0"),
-    )
-)
-
-#: What only ledgers of the format for contents have.
-CONTENTS = dict(
-    (
-        ("contents", "CREATE TABLE contents (digest TEXT NOT NULL, body TEXT NOT NULL)"),
         _forbid("contents_update", "UPDATE ON contents"),
         _forbid("contents_delete", "DELETE ON contents"),
     )
 )
+
+
+SCHEMA = {**TABLES, "contents": CONTENTS, **TRIGGERS}
 
 
 class LedgerError(GedpError):
@@ -106,13 +97,11 @@ def create(path: Path) -> None:
             connection.execute("BEGIN IMMEDIATE")
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
-            for statement in TABLES.values():
+            for statement in SCHEMA.values():
                 connection.execute(statement)
             identity = (uuid4().hex, datetime.now(UTC).isoformat(timespec="seconds"), secrets.token_bytes(32))
             connection.execute("INSERT INTO identity VALUES (?, ?, ?)", identity)
             _write_head(connection, 0, _genesis(connection), "0/1")
-            for statement in TRIGGERS.values():
-                connection.execute(statement)
             connection.execute("COMMIT")
         with _explained_file(path), suppress(FileExistsError):
             os.link(temporary, path)  # unlike a rename, never takes the place of a ledger that is there
@@ -174,29 +163,27 @@ def append(connection: sqlite3.Connection, entry: Entry) -> None:
     connection.execute(
         "UPDATE head SET sequence = ?, hash = ?, total = ?", (entry.sequence, entry.hash, loss_text(entry.total))
     )
-    _raise_format(connection, _format_of(entry))
     *others, last = read_stored(connection).rows  # a damaged page may hand out the place of another entry
     if tuple(others) != before or last.body.decode(errors="replace") != entry_text(entry):
         raise LedgerBrokenError("the ledger's file is damaged, so nothing was written. Restore it from a backup")
 
 
 def keep_content(connection: sqlite3.Connection, mark: ContentMark) -> None:
-    """Writes what a table is known again by, once; the first one raises the format of the ledger."""
-    _raise_format(connection, FORMAT_OF_CONTENTS)
+    """Writes what a table is known again by, once."""
     if mark.digest not in _contents(connection):
         connection.execute("INSERT INTO contents (digest, body) VALUES (?, ?)", (mark.digest, mark.text))
 
 
 def repair(connection: sqlite3.Connection, sequence: int, link: str, total: PrivacyLoss) -> None:
-    """After a decision: our triggers again, and a head that fits the last entry as it stands. No entry is touched."""
+    """After a decision: our triggers, and a head that fits the last entry as it stands. No entry is touched."""
     found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall()
     for (name,) in found:
         connection.execute(f"DROP TRIGGER {quoted_name(name)}")
     connection.execute("DELETE FROM head")
     _write_head(connection, sequence, link, loss_text(total))
     kept = {str(name) for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
-    for name, statement in _own_schema(connection).items():
-        if name not in {*kept, *TABLES}:
+    for name, statement in SCHEMA.items():
+        if name not in kept:
             connection.execute(statement)
 
 
@@ -267,21 +254,13 @@ def _require_ledger(connection: sqlite3.Connection, path: Path) -> None:
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         empty = " (the file is empty: was it cut off?)" if not path.stat().st_size else ""
         raise NotALedgerError(f"{path} is not a ledger{empty}")
-    version = _format(connection)
-    if version > NEWEST:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > FORMAT:
         raise LedgerError(
-            f"{path} was written by a newer gedp (format {version}; this one knows {NEWEST}). Upgrade gedp"
+            f"{path} was written by a newer gedp (format {version}; this one knows {FORMAT}). Upgrade gedp"
         )
     if version < FORMAT:
         raise LedgerError(f"{path} has no known format ({version})")
-
-
-def _format_of(entry: Entry) -> int:
-    """The first format that has such an entry."""
-    series = entry.event.series if isinstance(entry.event, Reserve) else None
-    if series is None:
-        return FORMAT
-    return FORMAT_OF_CHARGES if series.charged else FORMAT_OF_SERIES
 
 
 def _identity(connection: sqlite3.Connection) -> tuple[object, object, object]:
@@ -299,34 +278,17 @@ def _write_head(connection: sqlite3.Connection, sequence: int, link: str, total:
     connection.execute("INSERT INTO head (sequence, hash, total) VALUES (?, ?, ?)", (sequence, link, total))
 
 
-def _format(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-def _raise_format(connection: sqlite3.Connection, version: int) -> None:
-    if _format(connection) < FORMAT_OF_CONTENTS <= version:
-        for statement in CONTENTS.values():
-            connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {max(version, _format(connection))}")
-
-
 def _contents(connection: sqlite3.Connection) -> dict[str, bytes]:
-    """What tables are known again by, as it lies in the file."""
+    """What tables are known again by, as it lies in the file; nothing where somebody removed it."""
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'contents'").fetchone():
         return {}
     found = connection.execute("SELECT CAST(digest AS TEXT), CAST(body AS BLOB) FROM contents")
     return {str(digest): body or b"" for digest, body in found}
 
 
-def _own_schema(connection: sqlite3.Connection) -> dict[str, str]:
-    """The tables and triggers that a ledger of this format has."""
-    return {**TABLES, **TRIGGERS, **(CONTENTS if _format(connection) >= FORMAT_OF_CONTENTS else {})}
-
-
 def _schema_changes(connection: sqlite3.Connection) -> str:
     found = {str(name): sql for name, sql in connection.execute("SELECT name, sql FROM sqlite_master").fetchall()}
-    ours = _own_schema(connection)
-    return ", ".join(sorted(name for name in {*found, *ours} if found.get(name) != ours.get(name)))
+    return ", ".join(sorted(name for name in {*found, *SCHEMA} if found.get(name) != SCHEMA.get(name)))
 
 
 def _keep_private(path: Path) -> None:

@@ -20,9 +20,7 @@ def read_kinds(release: ReleaseFolder, on_file: OnFile) -> PublicRows:
     """The establishments of a release, by kind; they themselves stay on file."""
     spec = release.manifest.spec
     named = columns_alone(release)
-    measured = [query.by for query in spec.queries if not query.is_identity]
-    measured += [query.by for query in spec.combination_queries]
-    keys = dict.fromkeys(key for by in measured for key in by)
+    keys = dict.fromkeys(key for query in spec.tables if not query.classes for key in query.by)
     of_keys = (column for key in keys for column in named.columns_of(key) or ())
     columns = list(dict.fromkeys(of_keys)) or list(spec.data.public[:1])
     texts, counts = on_file.open(release.folder / IDENTITY).combinations(columns)

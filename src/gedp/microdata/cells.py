@@ -19,7 +19,7 @@ from gedp.known_codes import TREE_OF_LEVEL, TREES
 from gedp.microdata.combining import combinations, joined
 from gedp.microdata.keys import TOTAL_KEY, encoded, first_characters, possible_cells, unknown_codes
 from gedp.microdata.kinds import Kinds
-from gedp.policy import ClassQuery, CombinationQuery, Grouper, Query, Spec
+from gedp.policy import Grouper, Query, Spec
 from gedp.policy.chosen import chosen_attributes
 from gedp.policy.section import nearest
 from gedp.release import ProtectedAnswers
@@ -250,19 +250,17 @@ class PublicRows:
 
         Only listed establishments get parts of cells. Where rows are cells themselves, parts would be made up.
         """
-        asked = [query for query in self.spec.queries if attribute in query.attributes]
-        if any(query.is_identity for query in asked) or not self.has_rows:
+        if self.spec.identity_of(attribute) or not self.has_rows:
             return self.has_rows
         cells = self.cells_of(attribute)
-        are_determined = any(self.cells(query.by).count == cells.count for query in asked)
+        are_determined = any(self.cells(query.by).count == cells.count for query in self.spec.sums_of(attribute))
         return are_determined and (self.lists_establishments or cells.count == self.count)
 
     def cells_of(self, attribute: str) -> Cells:
         """The finest cells of the queries that ask for an attribute."""
-        asked = [query for query in self.spec.queries if attribute in query.attributes and not query.is_identity]
-        return self.cells(list(dict.fromkeys(key for query in asked for key in query.by)))
+        return self.cells(list(dict.fromkeys(key for query in self.spec.sums_of(attribute) for key in query.by)))
 
-    def answered(self, query: Query | ClassQuery | CombinationQuery, asked: str) -> pa.Table:
+    def answered(self, query: Query, asked: str) -> pa.Table:
         """The answers of a query of any kind about one thing, from a file that is read once."""
         table = self._answers.get(query.name)
         if table is None:
@@ -333,7 +331,7 @@ class PublicRows:
 def read_public_rows(source: ProtectedAnswers) -> PublicRows:
     """The rows of a release with their public columns and grouping keys: its establishments, or else finest cells."""
     spec = source.manifest.spec
-    if any(query.is_identity for query in spec.queries):
+    if spec.identities:
         plain = [*([spec.data.id] if spec.data.id else []), *spec.data.public]
         return PublicRows(source, spec, True, True, [source.identity(plain, coded=spec.data.public)])
     rows = _finest_groups(source, spec)
@@ -353,8 +351,8 @@ def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:
 
 def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
     """The groups of a query from which those of all others follow, with the keys of all; None without such a query."""
-    keys = list(dict.fromkeys(key for query in spec.queries for key in query.by))
-    for query in sorted(spec.queries, key=lambda query: -len(query.by)):
+    keys = list(dict.fromkeys(key for query in spec.group_sums for key in query.by))
+    for query in sorted(spec.group_sums, key=lambda query: -len(query.by)):
         answers = source.answers(query.name)
         groups = keys_of_groups(answers, query).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
         public_rows = PublicRows(source, spec, False, True, [groups])

@@ -27,7 +27,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.measured import INDEPENDENT, Agreement
 from gedp.microdata.variances import ROUNDING
-from gedp.policy import ClassQuery, Spec
+from gedp.policy import Query, Spec
 
 Matrix: TypeAlias = "sparse.csr_array[np.float64]"
 
@@ -36,7 +36,7 @@ Matrix: TypeAlias = "sparse.csr_array[np.float64]"
 class ClassAnswers:
     """The answers of one query by classes about one thing; its public_rows has a row for every entry."""
 
-    query: ClassQuery
+    query: Query
     public_rows: PublicRows
     answers: FloatArray
     variances: FloatArray
@@ -155,7 +155,7 @@ class ClassFit:
         return np.where(found > ROUNDING * plain, found, 0.0)
 
 
-def read_class_answers(public_rows: PublicRows, query: ClassQuery, asked: str) -> ClassAnswers:
+def read_class_answers(public_rows: PublicRows, query: Query, asked: str) -> ClassAnswers:
     """The answers of a query by classes about one thing. `public_rows` is that of the release."""
     table = public_rows.answered(query, asked)
     keys = table.select(list(query.by))

@@ -39,7 +39,7 @@ def has_classes(spec: Spec, by: Sequence[str]) -> bool:
 def asked_by_class(spec: Spec, by: Sequence[str]) -> list[str]:
     """What was asked by all classes of a grouping: the number of establishments, then attributes."""
     wanted = {key for key in by if key in spec.classes}
-    found = {name for query in spec.class_queries if wanted <= set(query.classes) for name in query.asked}
+    found = {name for query in spec.by_classes if wanted <= set(query.classes) for name in query.asked}
     return [name for name in (COUNT, *spec.policy.attributes) if name in found]
 
 
@@ -55,13 +55,13 @@ def possible_by_class(microdata: MicrodataFit, by: Sequence[str]) -> list[str]:
 def require_class_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
     """Refuses names that are neither classes that were asked for nor public keys, all in one error."""
     spec = public_rows.spec
-    asked = {name for query in spec.class_queries for name in query.classes}
+    asked = {name for query in spec.by_classes for name in query.classes}
     faults = [
         Fault("by", f"no query groups by the classes {name!r}", "Name others")
         for name in by
         if name in spec.classes and name not in asked
     ]
-    tables = [read_class_answers(public_rows, query, query.asked[0]).public_rows for query in spec.class_queries]
+    tables = [read_class_answers(public_rows, query, query.asked[0]).public_rows for query in spec.by_classes]
     plain = [name for name in by if name not in spec.classes]
     faults += [public_rows.unknown(n) for n in plain if not any(each.knows(n) for each in (public_rows, *tables))]
     if faults:
@@ -111,7 +111,7 @@ def _fit(microdata: MicrodataFit, name: str) -> ClassFit:
 
 def _answers(public_rows: PublicRows, name: str) -> list[ClassAnswers]:
     """All answers by classes about one thing."""
-    queries = public_rows.spec.class_queries
+    queries = public_rows.spec.by_classes
     return [read_class_answers(public_rows, query, name) for query in queries if name in query.asked]
 
 
@@ -191,7 +191,7 @@ def _not_determined(
 def _instead(microdata: MicrodataFit, by: Sequence[str], name: str, possible: Sequence[str]) -> str:
     """What to ask for in the place of a figure that no answers determine: nothing that would be refused too."""
     spec = microdata.public_rows.spec
-    if made := [" x ".join(query.by) for query in spec.class_queries if name in query.asked]:
+    if made := [" x ".join(query.by) for query in spec.by_classes if name in query.asked]:
         return f"Tables can be made by {', '.join(made)}, and by what these add up to"
     classes, public = ([key for key in by if (key in spec.classes) is classed] for classed in (True, False))
     parts = parts_of(spec, [name])

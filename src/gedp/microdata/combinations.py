@@ -51,10 +51,10 @@ def combination_totals(public_rows: PublicRows, name: str, groups: Cells, of_par
 
 def _answered(public_rows: PublicRows, name: str, groups: Cells) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Sums of answers about a combination, with their variances, where those of a query make up all the groups."""
-    for query in public_rows.spec.combination_queries:
+    for query in (query for query in public_rows.spec.queries if name in query.combinations):
         measured = public_rows.cells(query.by)
         of_measured = measured.inside(groups)
-        if name in query.asked and of_measured is not None:
+        if of_measured is not None:
             table = public_rows.answered(query, name)
             places = public_rows.placed(table, query.name, query.by, measured)
             answers, variances = (

@@ -66,7 +66,7 @@ def possible_cells(source: ProtectedAnswers, spec: Spec) -> pa.Table:
     """The natural join of the keys of all queries: every cell that no table rules out."""
     with duckdb.connect() as connection:
         joined, known = "(SELECT 0 AS one)", set[str]()
-        for place, query in enumerate(sorted(spec.queries, key=lambda query: -len(query.by))):
+        for place, query in enumerate(sorted(spec.group_sums, key=lambda query: -len(query.by))):
             if not query.by:
                 continue
             connection.register(f"keys{place}", source.answers(query.name).select(list(query.by)))

@@ -96,7 +96,7 @@ def stay_on_file(spec: Spec, establishments: int, on_file: OnFile | None) -> boo
 
 def need_all_rows(spec: Spec) -> list[str]:
     """Why the rows of a release cannot stay on file while they are fitted; nothing where they can."""
-    by_row = {name for query in spec.queries if query.is_identity for name in query.attributes}
+    by_row = {name for query in spec.identities for name in query.attributes}
     reasons = []
     if spec.is_individual:
         reasons.append("individual accounting has two answers for every establishment, which are weighed row by row")

@@ -30,7 +30,7 @@ from gedp.microdata.problem import PsiNoise, is_exact, noise_of
 from gedp.microdata.solve import require_variances, rows_times
 from gedp.microdata.variances import BATCH_NUMBERS, ROUNDING
 from gedp.microdata.weights import Weighed, require_weights, settle
-from gedp.policy import ClassQuery, Query
+from gedp.policy import Query
 
 MOST_AGREEMENTS = 2_000  # groups in which queries are made to agree, the coarsest groupings first
 INDEPENDENT = 1e-9  # relative to a line of C: what must be left of it besides the lines before
@@ -117,7 +117,7 @@ class Grouped(Protocol):
     """Answers of one query, by groups that are the rows of its public_rows."""
 
     @property
-    def query(self) -> Query | ClassQuery:
+    def query(self) -> Query:
         """What was asked."""
 
     @property
@@ -215,7 +215,7 @@ def _independent(matrix: "sparse.csr_array[np.float64]") -> "sparse.csr_array[np
 def fit_measured(public_rows: PublicRows, attribute: str, weights: str) -> MeasuredFit:
     """The measured groups of an attribute, fitted to each other. `public_rows` is that of the release."""
     require_weights(weights)
-    asked = [query for query in public_rows.spec.queries if attribute in query.attributes and not query.is_identity]
+    asked = public_rows.spec.sums_of(attribute)
     measurements = tuple(_measurement(public_rows, query, attribute) for query in asked)
     answers, plug_in = [each.answers for each in measurements], [each.variances for each in measurements]
     for each in measurements:

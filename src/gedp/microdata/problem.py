@@ -123,7 +123,7 @@ class AttributeProblem:
 
 def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute, own: FloatArray | None = None) -> PsiNoise:
     """The noise of the answers of a query that the ψ-mechanism gave for an attribute; `own` where each has its own."""
-    answered = next(a for a in source.manifest.queries if a.query.name == query)
+    answered = next(a for a in source.manifest.answered if a.query.name == query)
     psi = attribute.protection.psi
     least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
     return PsiNoise(psi, answered.noise[attribute.name].sigma if own is None else own, least)
@@ -137,7 +137,7 @@ def is_exact(noise: PsiNoise) -> bool:
 def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
     """What the release says about one attribute."""
     source, spec = public_rows.source, public_rows.spec
-    asked = [query for query in spec.queries if name in query.attributes]
+    asked = [query for query in spec.plain if name in query.attributes]
     attribute = spec.policy.attributes[name]
     cells = public_rows.cells_of(name)
     groups = tuple(_group_answers(public_rows, query, attribute, cells) for query in asked if not query.is_identity)
@@ -156,7 +156,7 @@ def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
                 rows = RowsOnFile(public_rows.kinds, name, cells, *line)
                 noise = PooledNoise(noise.psi, sigma, noise.least, rows=rows)
             problem = AttributeProblem(name, cells, groups, estimates, noise)
-            if query.is_individual:
+            if spec.is_individual:
                 return problem.with_second(_second_answers(public_rows, attribute, problem, omega, sigma))
             if attribute.signed or all(group.by_psi.all() for group in groups):
                 return problem
@@ -191,7 +191,7 @@ def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, 
     table, of_cell = public_rows.answers(query, attribute.name, cells)
     by_psi = pa.compute.equal(table["mechanism"], "psi").to_numpy()
     own = None  # the noise on ψ of every sum, where sums have their own; clipped sums have none
-    if query.is_individual:
+    if public_rows.spec.is_individual:
         own = np.where(by_psi, table[NOISE].to_numpy(), attribute.protection.gamma)
     return GroupAnswers(
         query.name,
@@ -206,7 +206,7 @@ def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, 
 def _tau(public_rows: PublicRows) -> float:
     """By how many standard deviations the bounds of clipped sums are above the noisy answers."""
     manifest = public_rows.source.manifest
-    identities = sum(len(query.attributes) for query in public_rows.spec.queries if query.is_identity)
+    identities = sum(len(query.asked) for query in public_rows.spec.identities)
     return no_clipping_tau(public_rows.listed, identities, manifest.zeta or Fraction(0))
 
 

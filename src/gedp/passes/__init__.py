@@ -9,6 +9,8 @@ lookup      the cell of every row, from its public columns
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,16 +23,18 @@ from gedp.passes.lookup import Lookup
 
 @dataclass(frozen=True, repr=False)
 class Reads:
-    """What a pass reads of every row: amounts, with their units; columns as they are; and its cell."""
+    """What is read of every row: amounts, with their units; columns as they are; its cell; codes of public columns."""
 
     amounts: Mapping[str, Fraction] = field(default_factory=dict)
-    plain: tuple[str, ...] = ()
+    plain: Sequence[str] = ()
     cells: Lookup | None = None
+    coded: Sequence[str] = ()
 
     def __or__(self, other: "Reads") -> "Reads":
         """What both read, in one go."""
         plain = tuple(dict.fromkeys((*self.plain, *other.plain)))
-        return Reads({**self.amounts, **other.amounts}, plain, self.cells or other.cells)
+        coded = tuple(dict.fromkeys((*self.coded, *other.coded)))
+        return Reads({**self.amounts, **other.amounts}, plain, self.cells or other.cells, coded)
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,7 +48,7 @@ class Batch:
     cells: CodeArray = field(default_factory=lambda: np.zeros(0, dtype=np.int32))  # where they were asked for
 
 
-Key = str | tuple[str, str] | tuple[int, "Key"]
+Key = str | tuple[str | int, "Key"]
 #: What nothing adds up to, for each way in which results are put together.
 EMPTY = {"added": 0, "highest": -np.inf, "lowest": np.inf, "summed": 0}
 
@@ -85,46 +89,41 @@ class Pass(Protocol):
 
 @dataclass(frozen=True, repr=False)
 class Joined:
-    """Several passes over the same rows as one, which all read the same cells.
+    """Several passes over the same rows as one, by name; all read the same cells.
 
     All arrays of a pass are about the same places, so shorter ones are filled up with what nothing adds up to.
     """
 
-    passes: Sequence[Pass]
+    passes: Mapping[str, Pass]
 
     @property
     def reads(self) -> Reads:
         """What any of them needs."""
-        reads = Reads()
-        for run in self.passes:
-            reads |= run.reads
-        return reads
+        return reduce(or_, (run.reads for run in self.passes.values()), Reads())
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """The results of all, each under the number of its pass."""
-        results = [run(batch) for run in self.passes]
-        places = max(len(array) for found in results for kind in EMPTY for array in getattr(found, kind).values())
+        """The results of all, each under the name of its pass."""
+        results = {name: run(batch) for name, run in self.passes.items()}
+        arrays = [array for found in results.values() for kind in EMPTY for array in getattr(found, kind).values()]
+        places = max(map(len, arrays))
 
         def filled(kind: str) -> dict[Key, Any]:
             return {
-                (number, key): np.pad(array, (0, places - len(array)), constant_values=EMPTY[kind])
-                for number, found in enumerate(results)
+                (name, key): np.pad(array, (0, places - len(array)), constant_values=EMPTY[kind])
+                for name, found in results.items()
                 for key, array in getattr(found, kind).items()
             }
 
         return PartialResults(*map(filled, EMPTY))
 
-    def split(self, found: PartialResults) -> list[PartialResults]:
-        """The results of every pass, under their own names and for its own places."""
-        parts = []
-        for number, run in enumerate(self.passes):
-            own = nothing(run)
-            kinds = (
-                {key: getattr(found, kind)[number, key][: len(array)] for key, array in getattr(own, kind).items()}
-                for kind in EMPTY
-            )
-            parts.append(PartialResults(*kinds))
-        return parts
+    def split(self, found: PartialResults) -> dict[str, PartialResults]:
+        """The results of every pass by its name, for its own places."""
+
+        def own(name: str, kind: str, empty: PartialResults) -> dict[Key, Any]:
+            return {key: getattr(found, kind)[name, key][: len(array)] for key, array in getattr(empty, kind).items()}
+
+        nothings = {name: nothing(run) for name, run in self.passes.items()}
+        return {name: PartialResults(*(own(name, kind, empty) for kind in EMPTY)) for name, empty in nothings.items()}
 
 
 class Rewriting(Protocol):

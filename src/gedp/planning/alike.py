@@ -12,17 +12,12 @@ def alike(spec: Spec, sizes: Mapping[str, Sizes]) -> tuple[tuple[str, ...], ...]
 
     Nothing else of an attribute decides about its errors.
     """
-    pooled = pools(spec) if spec.is_individual else {}
+    pooled = pools(spec)
     found: dict[object, list[list[str]]] = {}
     for name in spec.asked:
         attribute = replace(spec.policy.attributes[name], name="", part=None)
-        asked = (
-            *((query.name, query.mu.get(name), query.importance.get(name)) for query in spec.queries),
-            *(
-                (query.name, query.mu.get(name), query.importance.get(name), name in query.classed(spec.classes))
-                for query in spec.class_queries
-            ),
-            *(query.name for query in spec.combination_queries if name in query.parts(spec.combinations)),
+        asked = tuple(
+            (query.numbers.get(name), name in query.attributes, name in query.classed) for query in spec.queries
         )
         groups = found.setdefault((attribute, pooled.get(name), asked), [])
         group = next((group for group in groups if sizes[group[0]].are(sizes[name])), None)

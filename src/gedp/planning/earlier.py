@@ -9,8 +9,8 @@ from gedp.microdata.combining import joined
 from gedp.microdata.on_file import is_on_file, read_description
 from gedp.neighbors.estimates import combined
 from gedp.planning.establishments import Establishments, Keys, Sizes, SizesFrom
-from gedp.policy import Grouper, Query, Spec
-from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
+from gedp.policy import Grouper, Spec
+from gedp.policy.model import OWN_SUFFIXES, PSI_SUFFIX
 from gedp.release import ReleaseFolder
 from gedp.release.derived import MICRODATA
 from gedp.release.parts import read_columns
@@ -21,11 +21,10 @@ def from_release(spec: Spec, release: ReleaseFolder) -> Establishments:
     rows = read_public_rows(release)
     if not rows.lists_establishments:
         raise Refused(f"{release.name} lists no establishments, so nothing can be planned from it")
-    identity = next(query for query in rows.spec.queries if query.is_identity)
     faults = [
         Fault(f"attribute {name}", "the release says nothing of its establishments", "Name another release")
         for name in spec.asked
-        if name not in identity.attributes
+        if rows.spec.identity_of(name) is None
     ]
     faults += [
         Fault(f"column {name}", "the release does not have it", "Name another release")
@@ -34,7 +33,7 @@ def from_release(spec: Spec, release: ReleaseFolder) -> Establishments:
     ]
     if faults:
         raise FaultsError(release.name, faults)
-    sizes = {name: _sizes(spec, release, identity, name) for name in spec.asked}
+    sizes = {name: _sizes(spec, release, name) for name in spec.asked}
     source = f"those of {release.name}"
     return Establishments(_keys(spec, rows), sizes, source, SizesFrom(source))
 
@@ -48,8 +47,7 @@ def _keys(spec: Spec, rows: PublicRows) -> Keys:
         above = columns.get(grouper.column)
         if above is not None and (found := _grouped(rows, grouper, above)) is not None:
             columns[name] = found
-    needed = [key for query in spec.queries if not query.is_identity for key in query.by]
-    needed += [key for query in spec.other_queries for key in query.by if key not in spec.classes]
+    needed = [key for query in spec.tables for key in query.public]
     if missing := dict.fromkeys(key for key in needed if key not in columns):
         problem, hint = "its map is not that of the release", "Plan where the table is, or from one with this column"
         raise FaultsError(rows.source.name, [Fault(f"grouping {name}", problem, hint) for name in missing])
@@ -66,14 +64,14 @@ def _grouped(
     return of_text[column[0]], labels
 
 
-def _sizes(spec: Spec, release: ReleaseFolder, identity: Query, name: str) -> Sizes:
+def _sizes(spec: Spec, release: ReleaseFolder, name: str) -> Sizes:
     """Values from the microdata, if there are any; and where ψ is the same, what the identity answers say of it."""
     values = _column(release, name)
     psi = spec.policy.attributes[name].protection.psi
     if release.manifest.spec.policy.attributes[name].protection.psi != psi:
         return Sizes(values)
-    sigma = next(a.noise[name].sigma for a in release.manifest.queries if a.query.is_identity)
-    suffixes = (PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX) if identity.is_individual else (PSI_SUFFIX,)
+    sigma = next(a.noise[name].sigma for a in release.manifest.answered if a.is_identity and name in a.noise)
+    suffixes = OWN_SUFFIXES if release.manifest.spec.is_individual else (PSI_SUFFIX,)
     table = release.identity([name + suffix for suffix in suffixes])
     omega, *second = (np.asarray(column.to_numpy(), dtype=np.float64) for column in table.columns)
     if not second:

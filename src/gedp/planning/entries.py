@@ -29,7 +29,7 @@ from gedp.neighbors.estimates import ZETA, PsiAnswers, no_clipping_tau, whole_va
 from gedp.planning.establishments import Establishments, Sizes
 from gedp.planning.expected import IdentityNoise, PartOfEntries, with_gamma
 from gedp.planning.opening import assumed_sizes
-from gedp.policy import COUNT, Attribute, ClassQuery, CombinationQuery, Spec, measured_mu
+from gedp.policy import Attribute, Measure, Query, Spec, measured_mu
 
 ByAsked = dict[tuple[str, str], FloatArray]  # by query and what it asks for: a number for every entry
 
@@ -48,46 +48,44 @@ class Entries:
     def totals(self) -> ByAsked:
         """What every entry has, as far as is known."""
         found: ByAsked = {}
-        for query in self.spec.class_queries:
+        for query in self._queries:
             table, (group, count) = self._table(query), self.establishments.keys.groups(query.public)
             edged = zip(table.classes, table.edges, strict=True)
             place = table.places(group, [class_of(edges, self._units(each.attribute)) for each, edges in edged])
-            for asked in query.asked:
-                values = np.ones(len(group)) if asked == COUNT else self._values(asked)
+            for asked, measure in query.measures.items():
+                values = self._measured(measure)
                 found[query.name, asked] = sum_by(place.astype(np.int32), values, count * table.combinations)
-        for combined in self.spec.combination_queries:
-            group, count = self.establishments.keys.groups(combined.by)
-            for asked in combined.asked:
-                parts = self.spec.combinations[asked].coefficients.items()
-                values = sum((float(c) * self._values(name) for name, c in parts), np.zeros(len(group)))
-                found[combined.name, asked] = sum_by(group, values, count)
         return found
 
     def errors(self) -> ByAsked:
         """The standard error of every entry."""
         found: ByAsked = {}
-        for by_class in self.spec.class_queries:
-            found |= {(by_class.name, asked): error for asked, error in self._of_classes(by_class)}
-        for combined in self.spec.combination_queries:
-            found |= {(combined.name, asked): self._of_combination(combined, asked) for asked in combined.asked}
+        for query in self._queries:
+            errors = self._of_classes(query) if query.classes else self._of_combinations(query)
+            found |= {(query.name, asked): error for asked, error in errors}
         return found
 
-    def _of_classes(self, query: ClassQuery) -> Iterator[tuple[str, FloatArray]]:
+    @property
+    def _queries(self) -> list[Query]:
+        return [query for query in self.spec.queries if not query.is_plain]
+
+    def _of_classes(self, query: Query) -> Iterator[tuple[str, FloatArray]]:
         table, groups, omega = self._table(query), self._groups(query.public), self._omega
         intervals = self._intervals(table)
         of_row = table.possible(intervals, omega, omega, len(groups.of_row))
         lowest = {name: -groups.widest(-omega[name]) for name in intervals}
         highest = {name: groups.widest(omega[name]) for name in intervals}
         possible = table.possible(intervals, lowest, highest, groups.places)
-        for asked in query.asked:
-            if asked == COUNT:
+        for asked, measure in query.measures.items():
+            is_count = not measure.weights
+            if is_count:
                 squared = [squared_reach_of_counts(table, possible, each) for each in range(table.combinations)]
             else:
                 squared = list(self._of_sums(table, asked, groups, possible, of_row))
             reach = np.sqrt(np.stack([groups.furthest(each) for each in squared], axis=1).ravel())
-            unit = 1.0 if asked == COUNT else float(self._attribute(asked).unit)
+            unit = 1.0 if is_count else float(self._attribute(asked).unit)
             error = reach * unit / self._mu(query, asked)
-            if asked == COUNT:
+            if is_count:
                 error[error > 0] = np.sqrt(whole_variance(error[error > 0]))
             yield asked, error
 
@@ -101,22 +99,23 @@ class Entries:
             bounds = bounds_in(table, attribute, inside, each, most=float(MOST_UNITS), least=0.0)
             yield squared_reach_of_sums(table, attribute, possible, bounds, each)
 
-    def _of_combination(self, query: CombinationQuery, asked: str) -> FloatArray:
-        groups, combination = self._groups(query.by), self.spec.combinations[asked]
-        attributes = {name: self._attribute(name) for name in combination.coefficients}
-        weights = combination.weights({name: Fraction(each.unit) for name, each in attributes.items()})
-        upper = {name: groups.widest(self._upper(name)) for name in attributes}
-        moved = combined_bounds(weights, attributes, upper, most=np.inf, least=0.0).sensitivity * float(weights.unit)
-        noise = (groups.furthest(moved) / self._mu(query, asked)) ** 2
-        parts = [float(c) ** 2 * self.parts[name].variances[query.name] for name, c in combination.coefficients.items()]
-        fitted: FloatArray = np.sqrt(1 / (1 / noise + 1 / np.add.reduce(parts)))
-        return fitted
+    def _of_combinations(self, query: Query) -> Iterator[tuple[str, FloatArray]]:
+        groups = self._groups(query.by)
+        for asked, measure in query.measures.items():
+            attributes = {name: self._attribute(name) for name in measure.weights}
+            weights = measure.whole_weights({name: Fraction(each.unit) for name, each in attributes.items()})
+            upper = {name: groups.widest(self._upper(name)) for name in attributes}
+            moved = combined_bounds(weights, attributes, upper, most=np.inf, least=0.0).sensitivity
+            noise = (groups.furthest(moved * float(weights.unit)) / self._mu(query, asked)) ** 2
+            variances = {name: self.parts[name].variances[query.name] for name in attributes}
+            parts = [float(c) ** 2 * variances[name] for name, c in measure.weights.items()]
+            yield asked, np.sqrt(1 / (1 / noise + 1 / np.add.reduce(parts)))
 
     def _groups(self, by: Sequence[str]) -> "_Groups":
         return _Groups(*self.establishments.keys.groups(by), self.spec.is_individual)
 
-    def _table(self, query: ClassQuery) -> ClassTable:
-        return class_table(query.classes, self.spec.classes, self.spec.policy.attributes)
+    def _table(self, query: Query) -> ClassTable:
+        return class_table(query.classes, self.spec.policy.attributes)
 
     def _intervals(self, table: ClassTable) -> dict[str, ClassInterval]:
         """Which classes are possible after identity answers, for the attributes that have them."""
@@ -150,8 +149,15 @@ class Entries:
     def _attribute(self, name: str) -> Attribute:
         return with_gamma(self.spec.policy.attributes[name], self.gamma_times)
 
-    def _mu(self, query: ClassQuery | CombinationQuery, asked: str) -> float:
+    def _mu(self, query: Query, asked: str) -> float:
         return measured_mu(self.spec, query, asked) * self.times
+
+    def _measured(self, measure: Measure) -> FloatArray:
+        """What every establishment contributes."""
+        if not measure.weights:
+            return np.ones(self.establishments.keys.rows)
+        values = [float(weight) * self._values(name) for name, weight in measure.weights.items()]
+        return sum(values, np.zeros(self.establishments.keys.rows))
 
     def _values(self, name: str) -> FloatArray:
         """What establishments have; assumed where nobody asks for the attribute but as classes."""

@@ -135,8 +135,8 @@ class Establishments:
 
         Then the groups of tables of combinations that it is part of.
         """
-        asked = {q.name: q.by for q in spec.queries if not q.is_identity and attribute in q.attributes}
-        combined = {q.name: q.by for q in spec.combination_queries if attribute in q.parts(spec.combinations)}
+        asked = {q.name: q.by for q in spec.sums_of(attribute)}
+        combined = {q.name: q.by for q in spec.queries if q.combinations and attribute in q.attributes}
         cell, count = self.keys.groups(list(dict.fromkeys(key for by in (asked | combined).values() for key in by)))
 
         def partition(query: str, by: Sequence[str]) -> Partition:

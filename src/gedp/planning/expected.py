@@ -97,7 +97,7 @@ class Case:
     def predicted(self, times: float = 1.0, evaluations: int | None = None) -> Predicted:
         """All that is predicted, at so many times the μ."""
         name = self.attribute.name
-        identity = next((q for q in self.spec.queries if q.is_identity and name in q.attributes), None)
+        identity = self.spec.identity_of(name)
         if self.spec.is_individual:
             pool = pools(self.spec)[name].mu_squared * Fraction(times) ** 2
             reading, left, found = self._individual(pool, evaluations)
@@ -175,7 +175,7 @@ class Case:
         by_cell = sum_by(self.cell, values, int(self.cell.max()) + 1)
         found: Mapping[str, FloatArray] = {p.query: p.total(by_cell) for p in self.partitions}
         order = np.lexsort((values, self.cell))
-        return {**found, **{q.name: values[order] for q in self.spec.queries if q.is_identity}}
+        return {**found, **{q.name: values[order] for q in self.spec.identities}}
 
 
 def with_gamma(attribute: Attribute, times: float) -> Attribute:

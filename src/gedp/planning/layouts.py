@@ -44,7 +44,7 @@ def layouts(plan: Plan, words: Words = AS_WRITTEN) -> Iterator[PrintedTable]:
         for each in plan.tables
         if each.attribute in headings
     ]
-    yield errors_table(tables, BY_CLASSES if plan.spec.class_queries else "")
+    yield errors_table(tables, BY_CLASSES if plan.spec.by_classes else "")
     for attribute, heading in headings.items():
         yield _by_size(heading, [(names, each) for names, each in tables if each.attribute == attribute])
     if any(each.others_without for _, each in tables):

@@ -198,7 +198,7 @@ def make_plan(
         mu, gamma_times = [times * total for times in TIMES], TIMES
     other = [(m, 1.0) for m in mu] + [(total, g) for g in gamma_times]
     groups = alike(spec, establishments.sizes)
-    done, work = count(1), sum(1 + len(other) + _tables(spec, names[0]) for names in groups)
+    done, work = count(1), sum(1 + len(other) + len(spec.sums_of(names[0])) for names in groups)
     planned: dict[str, PlannedAttribute] = {}
     tables: list[ExpectedErrors] = []
     for names in groups:
@@ -209,7 +209,7 @@ def make_plan(
         tables += [replace(each, attribute=name) for name in names for each in _expected(case, found)]
     entries = Entries(spec, establishments, {name: each.predicted.part for name, each in planned.items()})
     tables += [ExpectedErrors(*asked, entries.totals[asked], error, {}) for asked, error in entries.errors().items()]
-    queries, figures = [query.name for query in (*spec.queries, *spec.other_queries)], _figures(spec)
+    queries, figures = [query.name for query in spec.queries], _figures(spec)
     tables.sort(key=lambda each: (queries.index(each.query), figures.index(each.attribute)))
     return Plan(
         spec,
@@ -255,8 +255,3 @@ def _require_settings(mu: Sequence[float], gamma_times: Sequence[float]) -> None
         if not all(is_number(number) and LEAST_SETTING < number < MOST_SETTING for number in numbers):
             between = f"between {LEAST_SETTING:g} and {MOST_SETTING:,.0f}"
             raise DomainError(f"{name}: other settings are numbers {between}, such as 0.5, 1 and 2")
-
-
-def _tables(spec: Spec, attribute: str) -> int:
-    """In how many tables an attribute is."""
-    return sum(not query.is_identity and attribute in query.attributes for query in spec.queries)

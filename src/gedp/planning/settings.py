@@ -81,7 +81,7 @@ def _without(case: Case, query: str, base: Mapping[str, float]) -> dict[str, flo
     times = 1.0
     if not case.spec.is_individual:
         name = case.attribute.name
-        prices = {q.name: float(q.mu[name]) ** 2 for q in case.spec.queries if name in q.mu}
+        prices = {q.name: float(q.mu[name]) ** 2 for q in case.spec.plain if name in q.mu}
         times = float(np.sqrt(sum(prices.values()) / (sum(prices.values()) - prices[query])))
     found = case.without(query).predicted(times, EVALUATIONS)
     return {other: found.means[other] / base[other] for other in found.variances}

@@ -1,7 +1,8 @@
 """The policy: what is protected, how strongly, at what price. Read from and written to one TOML spec file."""
 
-from gedp.policy.classes import COUNT, Classes, ClassQuery
-from gedp.policy.combinations import Combination, CombinationQuery, Weights
+from gedp.policy.classes import Classes
+from gedp.policy.combinations import Combination
+from gedp.policy.measures import COUNT, Measure, Query, Weights
 from gedp.policy.model import (
     Attribute,
     Closeness,
@@ -10,7 +11,6 @@ from gedp.policy.model import (
     MicrodataOptions,
     Output,
     Policy,
-    Query,
     Spec,
 )
 from gedp.policy.pricing import (
@@ -30,13 +30,12 @@ from gedp.policy.writer import write_spec
 __all__ = [
     "COUNT",
     "Attribute",
-    "ClassQuery",
     "Classes",
     "Closeness",
     "Combination",
-    "CombinationQuery",
     "Data",
     "Grouper",
+    "Measure",
     "MicrodataOptions",
     "Output",
     "Policy",

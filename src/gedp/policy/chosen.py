@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gedp.errors import Fault, FaultsError
-from gedp.policy.classes import COUNT
+from gedp.policy.measures import COUNT
 from gedp.policy.model import Spec
 from gedp.policy.section import did_you_mean
 

@@ -1,7 +1,7 @@
-"""Classes of confidential attributes, such as sizes of establishments, and the queries that group by them."""
+"""Classes of confidential attributes, such as sizes of establishments."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from math import prod
@@ -14,8 +14,6 @@ from gedp.policy.fields import read_fields
 from gedp.policy.keys import CLASSES
 from gedp.policy.section import Section, did_you_mean
 
-#: What a table calls the number of establishments, in the place of an attribute.
-COUNT = "establishments"
 #: Of one query, over all its classes: every combination is answered for every public group.
 MOST_COMBINATIONS = 1000
 
@@ -49,50 +47,6 @@ class Classes:
         return [*closed, f"{_text(self.edges[-1])}+"]
 
 
-@dataclass(frozen=True)
-class ClassQuery:
-    """Numbers of establishments, or sums of attributes, by public groups and classes of confidential attributes.
-
-    As a `Query`, it has a price or an importance for everything that it asks for; the number of establishments goes
-    by the name of `COUNT`.
-    """
-
-    name: str
-    by: tuple[str, ...]
-    classes: tuple[str, ...]  # those of its keys that are classes
-    mu: Mapping[str, Decimal] = field(default_factory=dict)
-    importance: Mapping[str, Decimal] = field(default_factory=dict)
-    title: str | None = None  # what people call its table
-
-    @property
-    def public(self) -> tuple[str, ...]:
-        """The keys that anybody may know."""
-        return tuple(key for key in self.by if key not in self.classes)
-
-    @property
-    def asked(self) -> tuple[str, ...]:
-        """The attributes whose sums it asks for, and `COUNT`."""
-        return tuple(self.mu or self.importance)
-
-    @property
-    def sums(self) -> tuple[str, ...]:
-        """The attributes whose sums it asks for."""
-        return tuple(name for name in self.asked if name != COUNT)
-
-    @property
-    def is_individual(self) -> bool:
-        """Whether it has no price of its own, but is paid for by individual accounting."""
-        return not self.mu
-
-    def classed(self, classes: Mapping[str, Classes]) -> tuple[str, ...]:
-        """The attributes that decide about the classes of an establishment."""
-        return tuple(classes[name].attribute for name in self.classes)
-
-    def payer(self, asked: str, classes: Mapping[str, Classes]) -> str:
-        """The attribute under which an answer is priced: that of the sums, or for numbers that of the first classes."""
-        return self.classed(classes)[0] if asked == COUNT else asked
-
-
 def read_classes(section: Section, attributes: Mapping[str, Any], names: set[str] | None) -> dict[str, Classes]:
     """The classes of a spec; `names` are those of the attributes, None if unknown."""
     found = {}
@@ -117,13 +71,12 @@ def read_classes(section: Section, attributes: Mapping[str, Any], names: set[str
     return found
 
 
-def check_combinations(section: Section, query: ClassQuery, classes: Mapping[str, Classes]) -> None:
-    """What classes of one query must be: of different attributes, and not too many."""
-    known = [classes[name] for name in query.classes]
-    attributes = [each.attribute for each in known]
+def check_classes(section: Section, classes: Collection[Classes]) -> None:
+    """What the classes of one query must be: of different attributes, and not too many."""
+    attributes = [each.attribute for each in classes]
     if len(set(attributes)) < len(attributes):
         section.fault("by", "two of its classes are of one attribute", "Give one class with the edges of both")
-    if prod(each.count for each in known) > MOST_COMBINATIONS:
+    if prod(each.count for each in classes) > MOST_COMBINATIONS:
         problem = f"its classes have more than {MOST_COMBINATIONS:,} combinations, all of which are answered"
         section.fault("by", problem, "Group by fewer classes")
 

@@ -3,7 +3,7 @@
 Numbers that shape the guarantee are decimals exactly as written in the file.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import reduce
@@ -15,12 +15,13 @@ from gedp.errors import Fault, FaultsError
 from gedp.markup import html_table
 from gedp.neighbors import BUILT_IN, Protection, Signed, widen
 from gedp.periods import Period
-from gedp.policy.classes import Classes, ClassQuery
-from gedp.policy.combinations import Combination, CombinationQuery
+from gedp.policy.classes import Classes
+from gedp.policy.combinations import Combination
 from gedp.policy.labels import Label, Publication
+from gedp.policy.measures import Query
 from gedp.policy.places import Path as Place
 from gedp.policy.reading import AS_WRITTEN, Reading
-from gedp.policy.values import DATABASE, ESTABLISHMENT
+from gedp.policy.values import DATABASE
 
 #: The identity query where the spec implies one.
 IDENTITY = "identity"
@@ -152,45 +153,6 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Query:
-    """Sums of the confidential attributes by groups of public ones.
-
-    It has either a price for each attribute it asks for, `mu`, or, under individual accounting, an `importance`: how
-    much its errors count. Only the identity query has importances of 0. Tables are made with its answers, so it answers
-    every attribute that some query asks for, whether or not its own errors count.
-    """
-
-    name: str
-    by: tuple[str, ...]
-    mu: Mapping[str, Decimal] = field(default_factory=dict)
-    mechanism: str = "auto"
-    importance: Mapping[str, Decimal] = field(default_factory=dict)
-    title: str | None = None  # what people call its table
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """The names of the attributes that it asks for."""
-        return tuple(self.mu or self.importance)
-
-    def asking_only(self, attributes: Container[str]) -> "Query":
-        """The same query for some of its attributes."""
-        mu, importance = (
-            {a: n for a, n in numbers.items() if a in attributes} for numbers in (self.mu, self.importance)
-        )
-        return replace(self, mu=mu, importance=importance)
-
-    @property
-    def is_individual(self) -> bool:
-        """Whether it has no price of its own, but is paid for by individual accounting."""
-        return not self.mu
-
-    @property
-    def is_identity(self) -> bool:
-        """Whether every establishment is a group of its own."""
-        return self.by == (ESTABLISHMENT,)
-
-
-@dataclass(frozen=True)
 class Grouper:
     """A public grouping: derived from a public column or another grouping, by first characters or a file's lookup.
 
@@ -257,7 +219,7 @@ class Spec:
 
     data: Data
     policy: Policy
-    queries: tuple[Query, ...]
+    queries: tuple[Query, ...]  # in the order of their answers: plain ones, those by classes, those for combinations
     groupers: Mapping[str, Grouper] = field(default_factory=dict)
     microdata: MicrodataOptions = MicrodataOptions()
     output: Output = Output()
@@ -265,9 +227,7 @@ class Spec:
     zeta: Decimal | None = None  # the chance that any value is clipped; 1/100 where it is not given
     ledger: str | None = None  # the file; where it is not given, one is found or made beside the data
     classes: Mapping[str, Classes] = field(default_factory=dict)  # of confidential attributes
-    class_queries: tuple[ClassQuery, ...] = ()  # those that group by classes
     combinations: Mapping[str, Combination] = field(default_factory=dict)  # of confidential attributes
-    combination_queries: tuple[CombinationQuery, ...] = ()  # those that ask for combinations
     labels: Mapping[str, Label] = field(default_factory=dict)  # what people call attributes, columns and groupings
     publication: Publication = field(default_factory=Publication)
     folder: Path = field(default=Path(), compare=False, repr=False)  # where its paths start
@@ -275,7 +235,7 @@ class Spec:
 
     def __repr__(self) -> str:
         source = self.data.source or "a table in memory"
-        queries = ", ".join([*(query.name for query in self.queries), *(query.name for query in self.other_queries)])
+        queries = ", ".join(query.name for query in self.queries)
         spend = "" if self.policy.spend is None else f", of which {self.policy.spend} is spent"
         return f"Spec({source}: {', '.join(self.concerned)} by {queries}; budget {self.policy.mu}{spend})"
 
@@ -285,12 +245,7 @@ class Spec:
         queries = [
             [query.name, ", ".join(query.by) or "all together", attribute, str(number)]
             for query in self.queries
-            for attribute, number in (query.mu or query.importance).items()
-        ]
-        queries += [
-            [query.name, ", ".join(query.by), asked, str(number)]
-            for query in self.other_queries
-            for asked, number in (query.mu or query.importance).items()
+            for attribute, number in query.numbers.items()
         ]
         return (
             f"<p>{escape(repr(self))}</p>"
@@ -317,27 +272,56 @@ class Spec:
         return bool(self.queries) and not any(query.mu for query in self.queries)
 
     @property
-    def other_queries(self) -> tuple[ClassQuery | CombinationQuery, ...]:
-        """Those for anything but sums of attributes by public groups."""
-        return self.class_queries + self.combination_queries
+    def plain(self) -> tuple[Query, ...]:
+        """The queries for sums of single attributes, by public groups or by record: what microdata are fitted to."""
+        return tuple(query for query in self.queries if query.is_plain)
+
+    @property
+    def identities(self) -> tuple[Query, ...]:
+        """The queries by record."""
+        return tuple(query for query in self.queries if query.is_identity)
+
+    @property
+    def group_sums(self) -> tuple[Query, ...]:
+        """The queries for sums of single attributes by public groups."""
+        return tuple(query for query in self.plain if not query.is_identity)
+
+    def sums_of(self, attribute: str) -> tuple[Query, ...]:
+        """The queries for sums of an attribute by public groups."""
+        return tuple(query for query in self.group_sums if attribute in query.numbers)
+
+    def identity_of(self, attribute: str) -> Query | None:
+        """The query that asks for an attribute by record."""
+        return next((query for query in self.identities if attribute in query.numbers), None)
+
+    @property
+    def by_classes(self) -> tuple[Query, ...]:
+        """The queries that group by classes."""
+        return tuple(query for query in self.queries if query.classes)
+
+    @property
+    def tables(self) -> tuple[Query, ...]:
+        """All queries but those by record: each has a table of answers."""
+        return tuple(query for query in self.queries if not query.is_identity)
 
     @property
     def asked(self) -> list[str]:
-        """The attributes that some query asks for, in the order of the policy."""
-        names = {name for query in self.queries for name in query.attributes}
-        return [name for name in self.policy.attributes if name in names]
+        """The attributes that some plain query asks for, in the order of the policy."""
+        return self._in_order(self.plain)
 
     @property
     def asked_combinations(self) -> list[str]:
         """The combinations that some query asks for, in the order of the spec."""
-        names = {name for query in self.combination_queries for name in query.asked}
-        return [name for name in self.combinations if name in names]
+        return [name for name in self.combinations if any(name in query.combinations for query in self.queries)]
 
     @property
     def concerned(self) -> list[str]:
-        """The attributes on which some answer depends: those asked for, and those by whose classes it is grouped."""
-        names = {name for query in self.class_queries for name in (*query.sums, *query.classed(self.classes))}
-        return [name for name in self.policy.attributes if name in names.union(self.asked)]
+        """The attributes on which some answer depends, in the order of the policy."""
+        return self._in_order(self.queries)
+
+    def _in_order(self, queries: tuple[Query, ...]) -> list[str]:
+        names = {name for query in queries for name in query.attributes}
+        return [name for name in self.policy.attributes if name in names]
 
     @property
     def missing(self) -> dict[str, Decimal]:

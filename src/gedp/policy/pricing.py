@@ -1,7 +1,7 @@
 """What a workload costs, query by query and attribute by attribute, exactly."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_DOWN, Context, Decimal
 from fractions import Fraction
@@ -13,8 +13,7 @@ from gedp.errors import BudgetExceededError
 from gedp.markup import html_table
 from gedp.numbers import percent
 from gedp.periods import Period
-from gedp.policy.classes import ClassQuery
-from gedp.policy.combinations import CombinationQuery
+from gedp.policy.measures import Query
 from gedp.policy.model import Spec
 
 _EXACT = Context(prec=1000)
@@ -125,13 +124,10 @@ def price(spec: Spec) -> PriceList:
     """
     if spec.is_individual:
         pooled = tuple(PriceLine(ALL_ANSWERS, attribute, pool) for attribute, pool in whole_pools(spec).items())
-        answers = [len(q.attributes) for q in spec.queries]
-        answers += [len(q.asked) for q in spec.other_queries]
-        return PriceList(pooled, spec.policy.budget, sum(answers), charges_of(spec, _answers(spec)))
-    lines = [PriceLine(q.name, attribute, PrivacyLoss.of(mu)) for q in spec.queries for attribute, mu in q.mu.items()]
-    by_class = (line for query in spec.class_queries for line in _by_class(query, spec))
-    combined = (line for query in spec.combination_queries for line in _combined(query, spec))
-    return PriceList((*lines, *by_class, *combined), spec.policy.budget, charges=charges_of(spec, _answers(spec)))
+        answers = sum(len(query.asked) for query in spec.queries)
+        return PriceList(pooled, spec.policy.budget, answers, charges_of(spec, _answers(spec)))
+    lines = tuple(line for query in spec.queries for line in _lines(query))
+    return PriceList(lines, spec.policy.budget, charges=charges_of(spec, _answers(spec)))
 
 
 def charges_of(spec: Spec, answers: Iterable[tuple[Iterable[str], PrivacyLoss]]) -> tuple[Charge, ...]:
@@ -152,40 +148,33 @@ def charges_of(spec: Spec, answers: Iterable[tuple[Iterable[str], PrivacyLoss]])
 
 def _answers(spec: Spec) -> Iterator[tuple[Iterable[str], PrivacyLoss]]:
     """What is paid for the answers of a spec, each part once, with all attributes that these answers depend on."""
-    depends: dict[tuple[str, str], Iterable[str]] = {}
-    for query in spec.class_queries:
-        classed = query.classed(spec.classes)
-        depends |= {(query.name, asked): (query.payer(asked, spec.classes), *classed) for asked in query.asked}
-    for combined in spec.combination_queries:
-        depends |= {(combined.name, asked): spec.combinations[asked].coefficients for asked in combined.asked}
+    depends = {(query.name, name): m.attributes for query in spec.queries for name, m in query.measures.items()}
     if spec.is_individual:
         yield from (((name,), pool) for name, pool in pools(spec).items())
         yield from ((depends[name, asked], part) for (name, asked, _), part in _set_aside(spec).items())
         return
-    yield from (((name,), PrivacyLoss.of(mu)) for sums in spec.queries for name, mu in sums.mu.items())
-    for other in spec.other_queries:
-        yield from ((depends[other.name, asked], PrivacyLoss.of(mu)) for asked, mu in other.mu.items())
+    for query in spec.queries:
+        yield from ((depends[query.name, asked], PrivacyLoss.of(mu)) for asked, mu in query.mu.items())
 
 
-def _by_class(query: ClassQuery, spec: Spec) -> Iterator[PriceLine]:
-    """Whatever it asks for is paid once, though it depends on several attributes: each of these has a line.
+def _lines(query: Query) -> Iterator[PriceLine]:
+    """Every answer is paid once, though it can depend on several attributes: each of these has a line.
 
-    What is priced under one attribute is one line; those that only decide about classes have a price of 0.
+    The price is divided between the attributes that pay; those that only decide about classes have a price of 0.
     """
-    paid = _added((query.payer(name, spec.classes), PrivacyLoss.of(mu)) for name, mu in query.mu.items())
-    for attribute in dict.fromkeys((*paid, *query.classed(spec.classes))):
+    squares = _by_payer(query, lambda mu: PrivacyLoss.of(mu).mu_squared)
+    paid = _added((payer, PrivacyLoss(square)) for (_, payer), square in squares.items())
+    for attribute in dict.fromkeys((*paid, *query.attributes)):
         yield PriceLine(query.name, attribute, paid.get(attribute, NOTHING))
 
 
-def _combined(query: CombinationQuery, spec: Spec) -> Iterator[PriceLine]:
-    """A combination is paid once. Equal parts of its price are listed under the attributes that it is made of."""
-    parts = (
-        (attribute, PrivacyLoss(PrivacyLoss.of(mu).mu_squared / len(spec.combinations[asked].coefficients)))
-        for asked, mu in query.mu.items()
-        for attribute in spec.combinations[asked].coefficients
-    )
-    for attribute, loss in _added(parts).items():
-        yield PriceLine(query.name, attribute, loss)
+def _by_payer(query: Query, amount: Callable[[Decimal], Fraction]) -> dict[tuple[str, str], Fraction]:
+    """What comes of the number of everything that a query asks for, in equal parts for those who pay."""
+    return {
+        (name, payer): amount(query.numbers[name]) / len(measure.payers)
+        for name, measure in query.measures.items()
+        for payer in measure.payers
+    }
 
 
 def pools(spec: Spec) -> dict[str, PrivacyLoss]:
@@ -197,7 +186,7 @@ def pools(spec: Spec) -> dict[str, PrivacyLoss]:
     }
 
 
-def set_aside(query: ClassQuery | CombinationQuery, spec: Spec) -> dict[str, dict[str, PrivacyLoss]]:
+def set_aside(query: Query, spec: Spec) -> dict[str, dict[str, PrivacyLoss]]:
     """What each answer of a query takes of the pools of attributes, by individual accounting, exactly."""
     parts: dict[str, dict[str, PrivacyLoss]] = {}
     for (name, asked, attribute), part in _set_aside(spec).items():
@@ -206,9 +195,9 @@ def set_aside(query: ClassQuery | CombinationQuery, spec: Spec) -> dict[str, dic
     return parts
 
 
-def measured_mu(spec: Spec, query: ClassQuery | CombinationQuery, asked: str) -> float:
+def measured_mu(spec: Spec, query: Query, asked: str) -> float:
     """At which μ an answer by classes or of a combination is drawn."""
-    if not query.is_individual:
+    if not spec.is_individual:
         return float(query.mu[asked])
     return math.sqrt(sum(part.mu_squared for part in set_aside(query, spec)[asked].values()))
 
@@ -221,18 +210,15 @@ def _set_aside(spec: Spec) -> dict[tuple[str, str, str], PrivacyLoss]:
     combination is divided equally between its attributes.
     """
     weights = {
-        (query.name, asked, query.payer(asked, spec.classes)): Fraction(importance)
-        for query in spec.class_queries
-        for asked, importance in query.importance.items()
+        (query.name, *asked): weight
+        for query in spec.queries
+        if query.importance and not query.is_plain
+        for asked, weight in _by_payer(query, Fraction).items()
     }
-    for query in spec.combination_queries:
-        for asked, importance in query.importance.items():
-            of = spec.combinations[asked].coefficients
-            weights |= {(query.name, asked, attribute): Fraction(importance) / len(of) for attribute in of}
-    whole, others = whole_pools(spec), [query for query in spec.queries if not query.is_identity]
+    whole = whole_pools(spec)
     shared = {
         name: 1
-        + sum((Fraction(query.importance.get(name, 0)) for query in others), Fraction(0))
+        + sum((Fraction(query.importance.get(name, 0)) for query in spec.group_sums), Fraction(0))
         + sum((weight for (_, _, attribute), weight in weights.items() if attribute == name), Fraction(0))
         for name in whole
     }
@@ -242,8 +228,10 @@ def _set_aside(spec: Spec) -> dict[tuple[str, str, str], PrivacyLoss]:
 def whole_pools(spec: Spec) -> dict[str, PrivacyLoss]:
     """What every establishment pays at most for all answers about each attribute, by individual accounting.
 
-    The pools are exact, and together exactly what the spec spends.
+    The pools are exact, and together exactly what the spec spends. There are none where queries have prices.
     """
+    if not spec.is_individual:
+        return {}
     shares = {name: Fraction(spec.policy.attributes[name].share) for name in spec.asked}
     each = spec.policy.spent.mu_squared / sum(shares.values())
     return {name: PrivacyLoss(each * share) for name, share in shares.items()}

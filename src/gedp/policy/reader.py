@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from gedp.errors import Fault, FaultsError
-from gedp.policy.classes import COUNT, Classes, read_classes
+from gedp.policy.classes import Classes, read_classes
 from gedp.policy.combinations import read_combinations
 from gedp.policy.fields import part, read_fields
 from gedp.policy.groupings import misspelt_public, read_groupers, read_hierarchies
 from gedp.policy.keys import ATTRIBUTE, CLIPPING, CLOSENESS, DATA, LEDGER, MICRODATA, OUTPUT, PUBLICATION, TABLE
 from gedp.policy.labels import Publication, read_labels
 from gedp.policy.losses import Askable, read_policy
+from gedp.policy.measures import COUNT
 from gedp.policy.model import (
     OWN_SUFFIXES,
     PARTS,
@@ -164,7 +165,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     check_of_period(root.faults, data.period, policy)
     groupings = None if public is None else {*public, *groupers}
     known = Askable(attributes, names, groupings, classes, combinations, individual)
-    queries, by_class, combined = read_queries(asked, known)
+    queries = read_queries(asked, known)
     microdata = MicrodataOptions(**read_fields(root.table("microdata", required=False), MICRODATA))
     _check_microdata(root, microdata, attributes)
     zeta = read_fields(root.table("clipping", required=False), CLIPPING)["zeta"]
@@ -178,9 +179,7 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     publication = Publication(**read_fields(root.table("publication", required=False), PUBLICATION))
     root.finish()
     options = microdata, output, hierarchies, zeta, ledger_file
-    return Spec(
-        data, policy, queries, groupers, *options, classes, by_class, combinations, combined, labels, publication
-    )
+    return Spec(data, policy, queries, groupers, *options, classes, combinations, labels, publication)
 
 
 def _data(section: Section, in_memory: bool) -> Data:

@@ -7,11 +7,10 @@ from typing import Any
 import tomli_w
 
 from gedp.policy import keys
-from gedp.policy.classes import COUNT, ClassQuery
-from gedp.policy.combinations import CombinationQuery
 from gedp.policy.fields import written
 from gedp.policy.labels import label_content
-from gedp.policy.model import PARTS, Attribute, Policy, Query, Spec
+from gedp.policy.measures import Query
+from gedp.policy.model import PARTS, Attribute, Policy, Spec
 from gedp.policy.values import plain_number
 
 
@@ -32,7 +31,7 @@ def spec_content(spec: Spec) -> dict[str, Any]:
         "classes": {name: written(keys.CLASSES, vars(each)) for name, each in spec.classes.items()},
         "combinations": {name: each.formula for name, each in spec.combinations.items()},
         "budget": _budget(spec.policy),
-        "queries": [*(_query(query, spec) for query in spec.queries), *map(_other_query, spec.other_queries)],
+        "queries": [_query(query, spec) for query in spec.queries],
         "clipping": written(keys.CLIPPING, {"zeta": spec.zeta}),
         "ledger": written(keys.LEDGER, {"file": spec.ledger}),
         "microdata": written(keys.MICRODATA, vars(spec.microdata)),
@@ -55,18 +54,14 @@ def _attribute(attribute: Attribute) -> dict[str, Any]:
 def _query(query: Query, spec: Spec) -> dict[str, Any]:
     individual = spec.is_individual
     priced = query.mu or not (individual or query.importance)
+    names = _names(spec) if query.is_plain else None
     asked = {
-        "mu": _numbers(query.mu, spec) if priced else None,
-        "importance": _numbers(query.importance, spec) if query.importance or individual else None,
-        "mechanism": None if individual and query.mechanism == "auto" else query.mechanism,
+        "count": any(not measure.weights for measure in query.measures.values()),
+        "mu": _numbers(query.mu, names) if priced else None,
+        "importance": _numbers(query.importance, names) if query.importance or individual else None,
+        "mechanism": None if query.mechanism == "auto" and (individual or not query.is_plain) else query.mechanism,
     }
     return written(keys.QUERY, {**vars(query), **asked})
-
-
-def _other_query(query: ClassQuery | CombinationQuery) -> dict[str, Any]:
-    numbers = {name: plain_number(number) for name, number in (query.mu or query.importance).items()}
-    asked = {"mu": None, "importance": None, "importance" if query.is_individual else "mu": numbers}
-    return written(keys.QUERY, {**vars(query), **asked, "count": COUNT in numbers})
 
 
 def _names(spec: Spec) -> list[str]:
@@ -75,9 +70,9 @@ def _names(spec: Spec) -> list[str]:
     return list(dict.fromkeys(name for names in of for name in names))
 
 
-def _numbers(numbers: Mapping[str, Decimal], spec: Spec) -> Any:
-    """One number where every attribute has the same, else a table."""
+def _numbers(numbers: Mapping[str, Decimal], names: list[str] | None) -> Any:
+    """One number where all of these names have the same, else a table."""
     first, *others = numbers.values() or [None]
-    if first is not None and list(numbers) == _names(spec) and all(other == first for other in others):
+    if first is not None and list(numbers) == names and all(other == first for other in others):
         return plain_number(first)
     return {name: plain_number(number) for name, number in numbers.items()}

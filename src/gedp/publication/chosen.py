@@ -8,7 +8,7 @@ from gedp.errors import Fault, FaultsError
 from gedp.microdata import Microdata
 from gedp.microdata.ratios import Ratio, parse_ratios
 from gedp.microdata.tabulate import possible_lines, require_keys
-from gedp.policy import ClassQuery, CombinationQuery, Query
+from gedp.policy import Query
 from gedp.policy.names import folded
 from gedp.policy.section import did_you_mean
 from gedp.release import Labels
@@ -19,7 +19,6 @@ COLUMNS = (
     *("quality", "variance_kind"),
 )
 NAME = "_name"
-AnyQuery = Query | ClassQuery | CombinationQuery
 
 
 @dataclass(frozen=True)
@@ -54,12 +53,11 @@ def choose_tables(
     """
     asked = parse_ratios(ratios)
     spec = microdata.public_rows.spec
-    sums = (query for query in spec.queries if not query.is_identity)
-    queries: dict[str, AnyQuery] = {query.name: query for query in (*sums, *spec.other_queries)}
+    queries = {query.name: query for query in spec.tables}
     unknown = [name for name in only or () if name not in queries]
     if faults := [Fault("only", f"there is no table {name!r}", did_you_mean(name, queries)) for name in unknown]:
         raise FaultsError(microdata.public_rows.source.name, faults)
-    tables: dict[tuple[str, ...], list[AnyQuery]] = {}
+    tables: dict[tuple[str, ...], list[Query]] = {}
     for query in (query for name, query in queries.items() if only is None or name in only):
         tables.setdefault(tuple(sorted(query.by)), []).append(query)
     groupings = {keys: alike[0].by for keys, alike in tables.items()}

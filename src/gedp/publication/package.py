@@ -5,7 +5,7 @@ it depends on when or where it was made. (Random ids of establishments are the e
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -23,25 +23,14 @@ from gedp.publication.changes import Changes
 from gedp.publication.chosen import choose_tables
 from gedp.publication.establishments import IDS, rows_of
 from gedp.publication.figures import ROUNDINGS, Presentation, TableOfFigures, table_of
-from gedp.publication.parquet import write_parquet
-from gedp.publication.plain import write_plain_csv
+from gedp.publication.formats import IN_PACKAGES
 from gedp.publication.ratios import with_ratios
-from gedp.publication.sdmx import SdmxIds, write_sdmx_csv, write_structures
-from gedp.publication.workbook import write_workbook
 from gedp.release.derived import SIGNATURE, SUMS
 from gedp.release.signing import sign_sums
 
 DESCRIPTION, README, DICTIONARY, ROWS, CODES = (
     *("publication.json", "README.md", "dictionary.csv", "establishments.parquet", "codes"),
 )
-#: The formats of tables, and what their files are.
-FORMATS = {
-    "csv": "tables as CSV, one line for each group and attribute",
-    "parquet": "the same as Parquet, with titles and notes in the metadata",
-    "xlsx": "all tables in one Excel workbook, one line for each group",
-    "sdmx": "the tables as SDMX-CSV 1.0, and their structures as SDMX-ML 2.1",
-}
-WORKBOOK, STRUCTURES = "tables.xlsx", "sdmx/structure.xml"
 
 
 @dataclass(frozen=True)
@@ -50,15 +39,17 @@ class PackageOptions:
 
     added: tuple[tuple[str, ...], ...] = ()  # tables by these keys, besides those of the release
     only: tuple[str, ...] | None = None  # of the tables of the release; all where it is not given
-    formats: tuple[str, ...] = tuple(FORMATS)
+    formats: tuple[str, ...] = tuple(IN_PACKAGES)
     shown: Presentation = field(default_factory=Presentation)
     ratios: tuple[str, ...] = ()  # by their built-in names, or as NAME = FORMULA
     rows: str | None = None  # of IDS: rows of establishments, and what becomes of their ids
 
     def __post_init__(self) -> None:
-        unknown = [name for name in self.formats if name not in FORMATS]
+        unknown = [name for name in self.formats if name not in IN_PACKAGES]
         if unknown or not self.formats:
-            raise DomainError(f"there is no format {', '.join(unknown) or 'at all'}. Use some of: {', '.join(FORMATS)}")
+            raise DomainError(
+                f"there is no format {', '.join(unknown) or 'at all'}. Use some of: {', '.join(IN_PACKAGES)}"
+            )
         if self.shown.rounding not in ROUNDINGS:
             raise DomainError(f"figures are rounded by one of: {', '.join(ROUNDINGS)}")
         if self.rows not in (None, *IDS):
@@ -124,32 +115,17 @@ def write_package(
 def _write_tables(about: About, folder: Path, formats: Sequence[str]) -> dict[str, dict[str, str]]:
     """Writes every table in every format, and returns the names of its files."""
     files: dict[str, dict[str, str]] = {table.chosen.name: {} for table in about.tables}
-    ids = SdmxIds(about)
-    writers: dict[str, tuple[str, Callable[[TableOfFigures, Path], None]]] = {
-        "csv": ("csv", lambda table, path: write_plain_csv(table.arrow, path)),
-        "parquet": ("parquet", lambda table, path: write_parquet(about, table, path)),
-        "sdmx": ("csv", lambda table, path: write_sdmx_csv(ids, table, path)),
-    }
-    for kind in (name for name in formats if name in writers):
-        ending, write = writers[kind]
-        (folder / kind).mkdir()
-        for table in about.tables:
-            name = f"{kind}/{table.chosen.file}.{ending}"
-            write(table, folder / name)
-            files[table.chosen.name][kind] = name
-    if "sdmx" in formats:
-        write_structures(about, ids, folder / STRUCTURES)
-    if "xlsx" in formats:
-        for name, sheet in write_workbook(about, folder / WORKBOOK).items():
-            files[name]["sheet"] = sheet
-    return files
+    for name in dict.fromkeys(formats):
+        for table, written in IN_PACKAGES[name].write(about, folder).items():
+            files[table] |= written
+    return {table: dict(sorted(written.items())) for table, written in files.items()}
 
 
 def _write_rest(
     about: About, folder: Path, files: Mapping[str, Mapping[str, str]], options: PackageOptions, *, is_signed: bool
 ) -> None:
     """Everything but the tables: what the columns and codes mean, and rows of establishments if asked for."""
-    listed = [(WORKBOOK if kind == "xlsx" else f"{kind}/", FORMATS[kind]) for kind in options.formats]
+    listed = [(IN_PACKAGES[name].place, IN_PACKAGES[name].contents) for name in options.formats]
     _write_csv(folder / DICTIONARY, about.dictionary())
     listed.append((DICTIONARY, "every column, attribute and quality class"))
     lists = {key: codes for key in about.keys if (codes := about.labels.code_list(key)) is not None}

@@ -1,4 +1,4 @@
-"""One Excel workbook: contents, notes, and a sheet for every table with a line per group and real numbers.
+"""Excel workbooks: of a package, with contents, notes and a sheet for every table; of one table, with its notes.
 
 Nothing in the file depends on when it was made: dates are those of the release.
 """
@@ -7,13 +7,16 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import IO, Any
 
+import pyarrow as pa
 import xlsxwriter
 from xlsxwriter.exceptions import FileCreateError
 
+from gedp.errors import Fault, FaultsError
 from gedp.files import WriteError, reason, writing
 from gedp.policy.names import folded
 from gedp.publication.about import DO_NOT, About
@@ -31,14 +34,43 @@ ERRORS = {"std_error": "standard error", "cv": "CV", "quality": "quality"}
 #: The style of the heading of a column, by that of its values, if these are not numbers.
 ABOVE = {"text": "heading", "class": "above classes"}
 FIRST_LINE = 3  # of the headings: a title, a note and an empty line are above them
-CONTENTS, NOTES = "Contents", "Notes"
+CONTENTS, NOTES, WORKBOOK = "Contents", "Notes", "tables.xlsx"
+MOST_OF_ONE = 100_000  # lines of a table by itself, which take about ten seconds
+SAME_FOR_ALL = datetime(2000, 1, 1, tzinfo=UTC)  # so that the same table is the same file
+#: Texts stay texts.
+AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
 
 
-def write_workbook(about: About, path: Path) -> dict[str, str]:
-    """Writes the workbook and returns the sheet of every table; tables that are too long for one have none."""
+def write_sheet(table: pa.Table, file: IO[bytes], notes: Sequence[str]) -> None:
+    """Writes one table with numbers that compute and texts that do not, and notes on what it is."""
+    if table.num_rows > MOST_OF_ONE:
+        problem = f"the table has {table.num_rows:,} lines, and a workbook takes at most {MOST_OF_ONE:,}"
+        raise FaultsError("the table", [Fault("rows", problem, "Take another format, or choose coarser groups")])
+    with xlsxwriter.Workbook(file, {**AS_THEY_ARE, "in_memory": True}) as book:
+        book.set_properties({"created": SAME_FOR_ALL.replace(tzinfo=None)})
+        bold, wrapped = book.add_format({"bold": True}), book.add_format({"text_wrap": True})
+        sheet = book.add_worksheet("Table")
+        for place, name in enumerate(table.column_names):
+            sheet.write_string(0, place, name, bold)
+            writers = {pa.string(): sheet.write_string, pa.bool_(): sheet.write_boolean}
+            write = writers.get(table.schema.field(name).type, sheet.write_number)
+            for line, value in enumerate(table[name].to_pylist(), 1):
+                if value is not None:
+                    write(line, place, value)
+        sheet.freeze_panes(1, 0)
+        sheet.autofilter(0, 0, table.num_rows, table.num_columns - 1)
+        sheet.set_column(0, table.num_columns - 1, 16)
+        sheet = book.add_worksheet(NOTES)
+        sheet.set_column(0, 0, 100, wrapped)
+        for line, note in enumerate(notes):
+            sheet.write_string(line, 0, note)
+
+
+def write_workbook(about: About, folder: Path) -> dict[str, dict[str, str]]:
+    """Writes the workbook of a package. Returns the sheet of every table; those that are too long for one have none."""
     fitting = [table for table in about.tables if table.groups <= MOST_LINES]
     sheets = _sheet_names([table.chosen.name for table in fitting])
-    with _new_book(path) as book:
+    with _new_book(folder / WORKBOOK) as book:
         created = about.microdata.release.manifest.created.replace(tzinfo=None)
         publisher = about.labels.spec.publication.publisher or ""
         book.set_properties({"title": about.title, "author": publisher, "created": created})
@@ -47,18 +79,17 @@ def write_workbook(about: About, path: Path) -> dict[str, str]:
         _notes(book, styles, about)
         for table in fitting:
             _table(book.add_worksheet(sheets[table.chosen.name]), styles, about, table)
-    return sheets
+    return {name: {"sheet": sheet} for name, sheet in sheets.items()}
 
 
 @contextmanager
 def _new_book(path: Path) -> Iterator[Any]:
     """A workbook that keeps its temporary files beside itself, as long as it is written."""
-    options = {"strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False}
     try:
         with (
             writing(path),
             TemporaryDirectory(dir=path.parent, prefix=".") as kept,
-            xlsxwriter.Workbook(str(path), {**options, "tmpdir": kept}) as book,
+            xlsxwriter.Workbook(str(path), {**AS_THEY_ARE, "tmpdir": kept}) as book,
         ):
             yield book
     except FileCreateError as error:

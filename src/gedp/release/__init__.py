@@ -13,7 +13,7 @@ writer     a release in the making; rows: in which order
 """
 
 from gedp.folders import PlaceTakenError
-from gedp.release.answered import IDENTITY, MECHANISMS, Answered, AttributeNoise
+from gedp.release.answered import IDENTITY, Answered, AttributeNoise
 from gedp.release.cumulative import CumulativePromise, DecisionMade
 from gedp.release.individual import Individual
 from gedp.release.labels import Labels
@@ -34,7 +34,6 @@ __all__ = [
     "IDENTITY",
     "MANIFEST",
     "MAPS",
-    "MECHANISMS",
     "VARIANCE_KINDS",
     "Answered",
     "AttributeNoise",

@@ -5,14 +5,12 @@ no other.
 """
 
 import json
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -20,8 +18,9 @@ from gedp.accounting.composition import PrivacyLoss
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import regular, writing
 from gedp.policy.section import Faults, Section
-from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative, texts
-from gedp.release.manifest import ENTROPIES, is_null
+from gedp.release.checks import finite, is_null, positive, positive_decimal, texts
+from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative
+from gedp.release.manifest import ENTROPIES
 from gedp.tables import Table
 
 FORMAT = 4  # the first of a released version; 1 to 3 were never part of one
@@ -132,16 +131,16 @@ def _read(root: Section) -> Answer | None:
     created = root.converted("created", datetime.fromisoformat, "a date and time")
     release = None if is_null(root, "release") else root.text("release")
     attributes = texts(root.table("attributes"))
-    mu = root.converted("mu", _positive, "a number above 0")
+    mu = root.converted("mu", positive_decimal, "a number above 0")
     stated = root.table("stated")
-    sensitivity = stated.converted("sensitivity", _positive, "a number above 0")
-    largest = stated.converted("largest", _positive, "a number above 0")
+    sensitivity = stated.converted("sensitivity", positive_decimal, "a number above 0")
+    largest = stated.converted("largest", positive_decimal, "a number above 0")
     stated.finish()
-    std_error = root.converted("std_error", _positive, "a number above 0")
+    std_error = root.converted("std_error", positive, "a number above 0")
     labels, values = [], []
     for entry in root.tables("entries"):
         labels.append(entry.text("label"))
-        values.append(entry.converted("value", _finite, "a number"))
+        values.append(entry.converted("value", finite, "a number"))
         entry.finish()
     together = None if is_null(root, "together") else read_cumulative(root.table("together"))
     root.finish()
@@ -157,21 +156,8 @@ def _read(root: Section) -> Answer | None:
         mu,
         sensitivity,
         largest,
-        float(std_error),
+        std_error,
         tuple(labels),
         tuple(value for value in values if value is not None),
         together,
     )
-
-
-def _positive(value: Any) -> Decimal:
-    number = Decimal(value if isinstance(value, str) else repr(_finite(value)))
-    if not (number.is_finite() and number > 0):
-        raise ValueError
-    return number
-
-
-def _finite(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError
-    return float(value)

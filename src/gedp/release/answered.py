@@ -2,24 +2,18 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from gedp.errors import DomainError
-from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
-from gedp.policy.keys import MECHANISMS as SPEC_MECHANISMS
+from gedp.policy import Measure, Query, Spec
+from gedp.policy.measures import COUNTED, MECHANISMS
 from gedp.policy.section import Section
+from gedp.release.checks import FRESH, positive, require_stated
 
 IDENTITY = "identity.parquet"  # a file, or a folder of parts
 TABLES = "tables"
-#: What a sum can be answered by; a spec may also leave the choice to "auto".
-MECHANISMS = tuple(name for name in SPEC_MECHANISMS if name != "auto")
-#: What a table calls the mechanism of counts.
-COUNTED = "count"
+#: What a table can name as the mechanism of an answer.
 ALL_MECHANISMS = (*MECHANISMS, COUNTED)
-#: What to do about a manifest with faults.
-FRESH = "Get a fresh copy of the release"
-
-AnyQuery = TypeVar("AnyQuery", bound=Query | ClassQuery | CombinationQuery, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -42,20 +36,20 @@ class AttributeNoise:
 
 
 @dataclass(frozen=True)
-class Answered(Generic[AnyQuery]):
+class Answered:
     """One query, the number of its groups, and the noise of everything that it asks for.
 
     A query by classes has a group for every combination of classes in every public group.
     """
 
-    query: AnyQuery
+    query: Query
     groups: int
     noise: Mapping[str, AttributeNoise]
 
     @property
     def is_identity(self) -> bool:
         """Whether it is about single establishments."""
-        return isinstance(self.query, Query) and self.query.is_identity
+        return self.query.is_identity
 
     @property
     def lines(self) -> dict[str, int]:
@@ -68,10 +62,7 @@ class Answered(Generic[AnyQuery]):
         return IDENTITY if self.is_identity else f"{TABLES}/{self.query.name}.parquet"
 
 
-AnyAnswered = Answered[Query | ClassQuery | CombinationQuery]
-
-
-def query_content(answered: AnyAnswered) -> dict[str, Any]:
+def query_content(answered: Answered) -> dict[str, Any]:
     """As JSON."""
     return {
         "name": answered.query.name,
@@ -90,22 +81,22 @@ def query_content(answered: AnyAnswered) -> dict[str, Any]:
     }
 
 
-def _stated(query: Query | ClassQuery | CombinationQuery, name: str) -> dict[str, str]:
+def _stated(query: Query, name: str) -> dict[str, str]:
     """What the spec says about something that a query asks for: its price, or how much its errors count."""
     stated = {"mu": query.mu.get(name), "importance": query.importance.get(name)}
     return {key: str(number) for key, number in stated.items() if number is not None}
 
 
-def read_queries(root: Section, entries: Sequence[Section], spec: Spec) -> tuple[AnyAnswered, ...]:
+def read_queries(root: Section, entries: Sequence[Section], spec: Spec) -> tuple[Answered, ...]:
     """From JSON; faults are collected."""
-    return tuple(_read(entry, query) for entry, query in _known(root, entries, [*spec.queries, *spec.other_queries]))
+    return tuple(_read(entry, query) for entry, query in _known(root, entries, spec.queries))
 
 
-def _read(entry: Section, query: Query | ClassQuery | CombinationQuery) -> AnyAnswered:
-    asked = entry.table("asked")
-    noise = {name: _read_noise(asked.table(name), query, name) for name in asked.content}
-    found = AnyAnswered(query, entry.whole("groups", low=1), noise)
-    if noise.keys() != set(query.attributes if isinstance(query, Query) else query.asked):
+def _read(entry: Section, query: Query) -> Answered:
+    asked, measures = entry.table("asked"), query.measures
+    noise = {name: _read_noise(asked.table(name), query, measures[name]) for name in asked.content if name in measures}
+    found = Answered(query, entry.whole("groups", low=1), noise)
+    if asked.content.keys() != measures.keys():
         entry.fault("asked", "it is not that of the spec", FRESH)
     for name in ("by", "file"):
         require_stated(entry, name, query_content(found)[name])
@@ -116,18 +107,18 @@ def _read(entry: Section, query: Query | ClassQuery | CombinationQuery) -> AnyAn
     return found
 
 
-def _read_noise(section: Section, query: Query | ClassQuery | CombinationQuery, name: str) -> AttributeNoise:
-    for key, number in _stated(query, name).items():
+def _read_noise(section: Section, query: Query, measure: Measure) -> AttributeNoise:
+    for key, number in _stated(query, measure.name).items():
         require_stated(section, key, number)
-    has_one_size = isinstance(query, Query) and (query.is_identity or not query.is_individual)
+    has_one_size = measure.is_plain and (measure.is_by_record or query.mu)
     if has_one_size:
-        sigma = section.converted("sigma_psi", _positive, "a number above 0") or 1.0
+        sigma = section.converted("sigma_psi", positive, "a number above 0") or 1.0
     else:
         require_stated(section, "sigma_psi", None)
         sigma = None
     mechanisms = section.table("mechanisms")
     groups = {each: mechanisms.whole(each, 0) for each in mechanisms.content}
-    if not groups.keys() <= set(_possible(query, name)):
+    if not groups.keys() <= set(measure.mechanisms):
         section.fault("mechanisms", "no such mechanism answers it", FRESH)
     mechanisms.finish()
     certain = section.whole("certain", 0)
@@ -135,20 +126,7 @@ def _read_noise(section: Section, query: Query | ClassQuery | CombinationQuery, 
     return AttributeNoise(sigma, groups, certain)
 
 
-def _possible(query: Query | ClassQuery | CombinationQuery, name: str) -> Sequence[str]:
-    if isinstance(query, Query):
-        return () if query.is_identity else MECHANISMS
-    return [mechanism_of(name)]
-
-
-def mechanism_of(asked: str) -> str:
-    """What answers it by classes, or as a combination."""
-    return COUNTED if asked == COUNT else "pnc"
-
-
-def _known(
-    root: Section, entries: Iterable[Section], queries: Iterable[Query | ClassQuery | CombinationQuery]
-) -> Iterator[tuple[Section, Query | ClassQuery | CombinationQuery]]:
+def _known(root: Section, entries: Iterable[Section], queries: Iterable[Query]) -> Iterator[tuple[Section, Query]]:
     """Every entry with the query of the spec that it is about; faults those that are strange, double or missing."""
     known = {query.name: query for query in queries}
     for entry in entries:
@@ -159,17 +137,3 @@ def _known(
             yield entry, query
     for name in known:
         root.fault("queries", f"the query {name!r} of the spec is missing", FRESH)
-
-
-def require_stated(section: Section, key: str, expected: object) -> None:
-    """Faults a key that says something else than the spec."""
-    section.has(key)
-    if section.content.get(key) != expected:
-        section.fault(key, "it is not that of the spec", FRESH)
-
-
-def _positive(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
-    if not 0 < number < float("inf"):
-        raise ValueError
-    return number

@@ -7,6 +7,7 @@ from typing import Any
 from gedp.accounting.series import SeriesLoss
 from gedp.periods import Period
 from gedp.policy.section import Section
+from gedp.release.checks import texts
 from gedp.release.series_content import series_content, series_in
 
 
@@ -64,8 +65,3 @@ def read_cumulative(section: Section) -> CumulativePromise:
     )
     section.finish()
     return together
-
-
-def texts(section: Section) -> dict[str, str]:
-    """A table of texts."""
-    return {name: section.text(name) for name in section.content}

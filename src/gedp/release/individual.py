@@ -1,13 +1,12 @@
 """What a manifest says about individual accounting: what was chosen for each attribute, and what it predicts."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from gedp.policy.section import Section
-from gedp.release.answered import FRESH
+from gedp.release.checks import FRESH, finite, positive, positive_decimal
 
 
 @dataclass(frozen=True)
@@ -43,11 +42,11 @@ def individual_content(individual: Individual) -> dict[str, Any]:
 def read_individual(section: Section) -> Individual:
     """From JSON; faults are collected."""
     found = Individual(
-        section.converted("mu", _decimal, "a number above 0") or Decimal(1),
-        section.converted("tau", _finite, "a number") or 0.0,
+        section.converted("mu", positive_decimal, "a number above 0") or Decimal(1),
+        section.converted("tau", finite, "a number") or 0.0,
         _numbers(section.table("fractions")),
         _numbers(section.table("reserves")),
-        section.converted("largest_share", _positive, "a number above 0") or 1.0,
+        section.converted("largest_share", positive, "a number above 0") or 1.0,
         _numbers(section.table("predicted_errors")),
         _numbers(section.table("errors_with_equal_shares")),
     )
@@ -58,29 +57,5 @@ def read_individual(section: Section) -> Individual:
 
 
 def _numbers(section: Section) -> dict[str, float]:
-    read = {name: section.converted(name, _positive, "a number above 0") for name in section.content}
+    read = {name: section.converted(name, positive, "a number above 0") for name in section.content}
     return {name: number for name, number in read.items() if number is not None}
-
-
-def _decimal(value: object) -> Decimal:
-    try:
-        number = Decimal(value) if isinstance(value, str) else Decimal(0)
-    except InvalidOperation:
-        raise ValueError from None
-    if not (number.is_finite() and number > 0):
-        raise ValueError
-    return number
-
-
-def _finite(value: object) -> float:
-    number = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
-    if not math.isfinite(number):
-        raise ValueError
-    return number
-
-
-def _positive(value: object) -> float:
-    number = _finite(value)
-    if not number > 0:
-        raise ValueError
-    return number

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from gedp.known_codes import TREE_OF_COLUMN, TREE_OF_LEVEL
-from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
+from gedp.policy import COUNT, Query, Spec
 from gedp.policy.codelists import CodeList, CodeName
 from gedp.policy.labels import Label
 from gedp.policy.values import SCALES
@@ -31,7 +31,7 @@ class Labels:
         if name in self.spec.classes:
             of_attribute = self._label(self.spec.classes[name].attribute).title
             return name if of_attribute is None else f"{of_attribute} (classes)"
-        if name == COUNT and self.spec.class_queries:
+        if name == COUNT and self.spec.by_classes:
             return "Establishments"
         column, level = self._derived(name)
         of_column = self._label(column).title if column else None
@@ -69,11 +69,11 @@ class Labels:
         unit = self.unit(attribute)
         return f"{self.title(attribute)} ({unit})" if unit else self.title(attribute)
 
-    def of_query(self, query: Query | ClassQuery | CombinationQuery) -> str:
+    def of_query(self, query: Query) -> str:
         """What people call the table of a query: its title, or what it is by; its name where nothing has a label."""
         if query.title is not None or not self.spec.labels:
             return query.title or query.name
-        if isinstance(query, Query) and query.is_identity:
+        if query.is_identity:
             return "Establishments"
         return self.of_keys(query.by)
 

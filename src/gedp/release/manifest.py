@@ -18,19 +18,11 @@ from gedp.accounting.translations import translations
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.periods import Period
-from gedp.policy import PriceList, Query, Spec, parse_spec, price, write_spec
+from gedp.policy import PriceList, Spec, parse_spec, price, whole_pools, write_spec
 from gedp.policy.section import Faults, Section
-from gedp.release.answered import (
-    FRESH,
-    IDENTITY,
-    TABLES,
-    Answered,
-    AnyAnswered,
-    query_content,
-    read_queries,
-    require_stated,
-)
-from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative, texts
+from gedp.release.answered import IDENTITY, TABLES, Answered, query_content, read_queries
+from gedp.release.checks import FRESH, is_null, require_stated, texts
+from gedp.release.cumulative import CumulativePromise, cumulative_content, read_cumulative
 from gedp.release.individual import Individual, individual_content, read_individual
 from gedp.release.series_content import charges_content
 
@@ -55,7 +47,7 @@ class Manifest:
     entropy: str
     establishments: int
     spec: Spec
-    answered: tuple[AnyAnswered, ...]  # every query of the spec
+    answered: tuple[Answered, ...]  # every query of the spec
     zeta: Fraction | None  # None where nothing can be clipped
     estimates: Mapping[str, str]
     together: CumulativePromise | None = None
@@ -77,15 +69,9 @@ class Manifest:
         """What each query cost for each attribute, and in total."""
         return price(self.spec)
 
-    def query(self, name: str) -> AnyAnswered | None:
+    def query(self, name: str) -> Answered | None:
         """The query of that name, as it was answered."""
         return next((answered for answered in self.answered if answered.query.name == name), None)
-
-    @property
-    def queries(self) -> tuple[Answered[Query], ...]:
-        """Those for sums by public groups, and for single establishments."""
-        found = ((each, each.query) for each in self.answered)
-        return tuple(Answered(query, each.groups, each.noise) for each, query in found if isinstance(query, Query))
 
     @property
     def identity_files(self) -> list[str]:
@@ -93,17 +79,15 @@ class Manifest:
         return sorted(name for name in self.files if name == IDENTITY or is_part(name))
 
     @property
-    def tables(self) -> tuple[AnyAnswered, ...]:
+    def tables(self) -> tuple[Answered, ...]:
         """All queries but the identity query: those that are published as tables."""
         return tuple(answered for answered in self.answered if not answered.is_identity)
 
 
 def expected_files(spec: Spec) -> set[str]:
     """The files of a release of this spec besides its manifest."""
-    files = {IDENTITY for query in spec.queries if query.is_identity}
-    names = [q.name for q in spec.queries if not q.is_identity]
-    names += [q.name for q in spec.other_queries]
-    files |= {f"{TABLES}/{name}.{kind}" for name in names for kind in ("parquet", "csv")}
+    files = {IDENTITY} if spec.identities else set()
+    files |= {f"{TABLES}/{query.name}.{kind}" for query in spec.tables for kind in ("parquet", "csv")}
     files |= {f"{LABELS}/{name}.csv" for name, label in spec.labels.items() if label.codes is not None}
     return files | {f"{MAPS}/{name}.csv" for name, grouper in spec.groupers.items() if grouper.map is not None}
 
@@ -232,11 +216,11 @@ def _read(root: Section, faults: Faults) -> Manifest | None:
     require_stated(root, "prices", _prices(spec))
     if not _is_promise(root.content.get("promise"), _promise(spec)):
         root.fault("promise", "it is not that of the spec", FRESH)
-    if any(query.is_identity and not query.is_individual for query in spec.queries) == (zeta is None):
+    if (bool(spec.identities) and not spec.is_individual) == (zeta is None):
         root.fault("clipping", "it does not fit the queries of the spec", FRESH)
     if zeta is not None and spec.zeta is not None and zeta != Fraction(spec.zeta):
         root.fault("clipping", "it is not that of the spec", FRESH)
-    if individual.keys() != (set(spec.asked) if spec.is_individual else set()):
+    if individual.keys() != whole_pools(spec).keys():
         root.fault("individual", "its attributes are not those of the spec", FRESH)
     answered = read_queries(root, entries, spec)
     in_parts = any(map(is_part, files))
@@ -260,11 +244,6 @@ def _spec(root: Section) -> Spec | None:
         for fault in error.faults:
             root.fault("spec", f"{fault.place}: {fault.problem}", fault.suggestion)
         return None
-
-
-def is_null(section: Section, key: str) -> bool:
-    """Whether a key is there and says that there is nothing."""
-    return section.has(key) and section.content[key] is None
 
 
 def _is_promise(found: object, expected: Mapping[str, Any]) -> bool:

@@ -14,10 +14,10 @@ from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.files import WriteError, real, regular, sha256
 from gedp.periods import Period
-from gedp.policy import ClassQuery, CombinationQuery, Query
+from gedp.policy import Query
 from gedp.policy.codelists import CodeList, CodeListError, make_code_list
 from gedp.policy.model import OWN_SUFFIXES, PSI_SUFFIX
-from gedp.release.answered import ALL_MECHANISMS, IDENTITY, AnyAnswered
+from gedp.release.answered import ALL_MECHANISMS, IDENTITY, Answered
 from gedp.release.derived import DERIVED, derived_names
 from gedp.release.labels import Labels
 from gedp.release.manifest import LABELS, MANIFEST, MAPS, Manifest, read_manifest
@@ -44,9 +44,9 @@ ANSWER_SCHEMA = pa.schema(
 NOISE = "noise"
 
 
-def answer_schema(query: Query | ClassQuery | CombinationQuery) -> pa.Schema:
+def answer_schema(query: Query) -> pa.Schema:
     """The columns of a table of answers to a query; where there is no ψ, variances say all about noise."""
-    own = [(NOISE, pa.float64())] if isinstance(query, Query) and query.is_individual else []
+    own = [(NOISE, pa.float64())] if query.is_plain and query.importance else []
     return pa.schema([*((key, pa.string()) for key in query.by), *ANSWER_SCHEMA, *own])
 
 
@@ -88,13 +88,12 @@ class ReleaseFolder:
 
         Texts of columns in `coded` come as dictionaries with codes, which takes less time and memory.
         """
-        data = self.manifest.spec.data
+        spec, data = self.manifest.spec, self.manifest.spec.data
         noisy = [
             name
-            for query in self.manifest.spec.queries
-            if query.is_identity
+            for query in spec.identities
             for attribute in query.attributes
-            for name in (*(attribute + s for s in (OWN_SUFFIXES if query.is_individual else [PSI_SUFFIX])), attribute)
+            for name in (*(attribute + s for s in (OWN_SUFFIXES if spec.is_individual else [PSI_SUFFIX])), attribute)
         ]
         wanted = [*([data.id] if data.id else []), *data.public, *noisy] if columns is None else list(columns)
         files = self.manifest.identity_files or [IDENTITY]
@@ -143,7 +142,7 @@ class ReleaseFolder:
             if real(path) in taken:
                 raise WriteError(f"cannot write {path}: it would replace a file of the release. Choose another name")
 
-    def _answered(self, query: str) -> AnyAnswered:
+    def _answered(self, query: str) -> Answered:
         """The table of a query, as the manifest describes it."""
         tables = {answered.query.name: answered for answered in self.manifest.answered}
         if query not in tables:
@@ -198,7 +197,7 @@ def wrong_files(folder: Path, manifest: Manifest) -> list[str]:
     return [name for name, digest in manifest.files.items() if _sha256(folder / name) != digest]
 
 
-def _is_sound(table: pa.Table, answered: AnyAnswered) -> bool:
+def _is_sound(table: pa.Table, answered: Answered) -> bool:
     """Whether everything asked for has as many lines as the manifest says, and every cell a value that makes sense."""
     counts = {row["values"]: row["counts"] for row in table["attribute"].value_counts().to_pylist()}
     if counts != answered.lines or any(column.null_count for column in table.columns):
@@ -214,7 +213,7 @@ def _is_sound(table: pa.Table, answered: AnyAnswered) -> bool:
     )
 
 
-def _are_certain(table: pa.Table, answered: AnyAnswered) -> bool:
+def _are_certain(table: pa.Table, answered: Answered) -> bool:
     """Whether at least as many entries as the manifest says are without noise."""
     certain = table.filter(pa.compute.equal(table["variance"], 0.0))["attribute"].to_pylist()
     return all(certain.count(name) >= noise.certain for name, noise in answered.noise.items())

@@ -9,8 +9,7 @@ from gedp.accounting.series import Charge, SeriesLoss
 from gedp.errors import DomainError
 from gedp.periods import Period
 from gedp.policy.section import Section
-
-_FRESH = "Get a fresh copy of the release"
+from gedp.release.checks import FRESH
 
 
 def series_content(series: SeriesLoss) -> dict[str, Any]:
@@ -44,15 +43,15 @@ def series_in(section: Section) -> SeriesLoss | None:
     except DomainError:
         periods, shared = {}, ()
     if in_every is None or len({period.kind for period in periods}) != 1 or list(periods) != sorted(periods):
-        section.fault("periods", "they are not periods of one kind in their order", _FRESH)
+        section.fault("periods", "they are not periods of one kind in their order", FRESH)
         return None
     if any(len(each.periods) < 2 or list(each.periods) != [p for p in periods if p in each.periods] for each in shared):
-        section.fault("of_several_periods", "they are not several of the periods in their order", _FRESH)
+        section.fault("of_several_periods", "they are not several of the periods in their order", FRESH)
         return None
     series = SeriesLoss(periods, in_every, shared)
     for name, content in _following(series).items():
         if section.content.get(name) != content:
-            section.fault(name, "it does not follow from the periods", _FRESH)
+            section.fault(name, "it does not follow from the periods", FRESH)
     return series
 
 

@@ -21,6 +21,5 @@ AS_WRITTEN = Words()
 
 def in_titles(labels: Labels) -> Words:
     """Titles where there are labels, and millions in words."""
-    queries = labels.spec.queries + labels.spec.other_queries
-    titles = {query.name: labels.of_query(query) for query in queries}
+    titles = {query.name: labels.of_query(query) for query in labels.spec.queries}
     return Words(labels.title, lambda name: titles.get(name, name), in_words)

@@ -78,18 +78,15 @@ def release_errors(release: ReleaseFolder, spec: Spec) -> tuple[ErrorsOfAlike, .
     """The errors of all tables, for attributes that are protected and asked for alike together."""
     groups: dict[tuple[Any, ...], list[Attribute]] = {}
     for a in spec.policy.attributes.values():
-        terms = tuple((query.mu.get(a.name), query.importance.get(a.name)) for query in spec.queries)
+        terms = tuple(query.numbers.get(a.name) for query in spec.plain)
         if a.name in spec.asked:
             groups.setdefault((a.closeness, a.at_least, a.signed, a.unit, a.share, terms), []).append(a)
-    tables = {query.name: release.answers(query.name) for query in spec.queries if not query.is_identity}
+    tables = {query.name: release.answers(query.name) for query in spec.group_sums}
     labels, found = release.labels, []
     for alike in groups.values():
         name = alike[0].name
-        asked = [query for query in spec.queries if name in query.attributes]
-        sigmas = [a.noise[name].sigma for a in release.manifest.queries if a.query.is_identity and name in a.noise]
-        errors = tuple(
-            _table_errors(q.name, labels.of_query(q), tables[q.name], alike) for q in asked if not q.is_identity
-        )
+        sigmas = [a.noise[name].sigma for a in release.manifest.answered if a.is_identity and name in a.noise]
+        errors = tuple(_table_errors(q.name, labels.of_query(q), tables[q.name], alike) for q in spec.sums_of(name))
         names = ", ".join(labels.title(each.name) for each in alike)
         found.append(ErrorsOfAlike(tuple(alike), errors, sigmas[0] if sigmas else None, names))
     return tuple(found)

@@ -14,9 +14,10 @@ from gedp.margins import relative, with_margin
 from gedp.markup import Html, html_table
 from gedp.microdata import Microdata
 from gedp.numbers import counted, in_words
-from gedp.policy import COUNT, CombinationQuery, Spec
-from gedp.release import MECHANISMS, Labels, Manifest
-from gedp.release.answered import AnyAnswered
+from gedp.policy import COUNT, Spec
+from gedp.policy.measures import MECHANISMS
+from gedp.release import Labels, Manifest
+from gedp.release.answered import Answered
 from gedp.release.notices import SEEDED, SYNTHETIC
 from gedp.report import check, strength, use
 from gedp.report.charts import SINGLE_MARK, bar, bar_scale, error_chart, mark
@@ -284,7 +285,7 @@ def _tables(microdata: Microdata, errors: tuple[ErrorsOfAlike, ...], links: bool
     return f'<div class="tables">{html_table(caption, headings, rows)}</div>'
 
 
-def _described(answered: AnyAnswered, labels: Labels) -> list[str]:
+def _described(answered: Answered, labels: Labels) -> list[str]:
     """The title of a table, what its rows are, their number, and how many figures carry which noise."""
     query = answered.query
     by = "establishment" if answered.is_identity else " × ".join(map(labels.title, query.by)) or "all together"
@@ -296,7 +297,7 @@ def _described(answered: AnyAnswered, labels: Labels) -> list[str]:
     if answered.is_identity:
         noise = "psi"
     title = labels.of_query(query)
-    if isinstance(query, CombinationQuery):
+    if query.combinations:
         title += f" ({', '.join(map(labels.title, query.asked))})"
     return [title, by, f"{answered.groups:,}", noise or "none"]
 
@@ -314,7 +315,7 @@ def _noise(manifest: Manifest) -> str:
 
 
 def _of_sums(manifest: Manifest) -> str:
-    tables = [answered for answered in manifest.queries if not answered.is_identity]
+    tables = [answered for answered in manifest.tables if answered.query.is_plain]
     noises = [noise for answered in tables for noise in answered.noise.values()]
     with_psi, with_pnc = (any(noise.groups[name] for noise in noises) for name in MECHANISMS)
     psi = f"<code>psi</code> noise, which {escape(_growth(manifest.spec))}"

@@ -90,7 +90,7 @@ def _count(microdata: Microdata, by: tuple[str, ...]) -> int:
 
 def _groupings(spec: Spec) -> list[tuple[str, ...]]:
     """Queries by one key, then the first keys of other queries, then these; each once, the coarse before the fine."""
-    queries = sorted((q.by for q in spec.queries if q.by and not q.is_identity), key=len)
+    queries = sorted((q.by for q in spec.group_sums if q.by), key=len)
     finer = [by for by in queries if len(by) > 1]
     return list(dict.fromkeys([*(by for by in queries if len(by) == 1), *(by[:1] for by in finer), *finer]))
 

@@ -131,7 +131,7 @@
     $("before").disabled = !found.offset;
     $("after").disabled = last >= all;
     $("legend").textContent = `± is half the width of the ${+(100 * found.confidence).toFixed(4)}% confidence interval${isChange() ? ", and the interval of a percentage stands in brackets" : ""}. ${release.is_finished ? "Figures are as they were published; those too uncertain to use may be withheld. Intervals may have been rounded outward, so ± can be a little larger than in the release." : "A figure has no more digits than its error allows; downloads have all of them."}`;
-    for (const kind of ["csv", "xlsx", "arrow"]) $(`as-${kind}`).href = `api/table.${kind}?${parameters(view, false)}`;
+    for (const link of document.querySelectorAll("a[id^=as-]")) link.href = `api/table.${link.id.slice(3)}?${parameters(view, false)}`;
     $("command").textContent = found.command ?? "No command: a name in this table has a comma or spaces around it.";
     $("copy-command").disabled = !found.command;
     options($("drawn"), found.heads.map((head, place) => ({ value: String(place), text: [...head.names, head.title].join(", ") })), String(Math.min(view.drawn, found.heads.length - 1)));

@@ -73,7 +73,7 @@ class BaselineDraw:
         noise, values = noise_of(self.name, spec, attribute), self.truths.values[attribute]
         cells, prices = rows.cells_of(attribute), affordable(spec, attribute, noise)
         groups, estimates, of_rows = [], None, None
-        for query in spec.queries:
+        for query in spec.plain:
             if query.name not in prices:
                 continue
             sigma = noise.scale(prices[query.name])
@@ -99,7 +99,7 @@ class BaselineDraw:
         (first, *_), ezs = self.truths.values.values(), Ezs()
         if self.name == EZS:
             return ezs.factors(len(first), self.entropy)
-        keys = dict.fromkeys(key for query in self.truths.spec.queries if not query.is_identity for key in query.by)
+        keys = dict.fromkeys(key for query in self.truths.spec.group_sums for key in query.by)
         return ezs.balanced(first, self.truths.public_rows.cells(list(keys)).of_row, self.entropy)
 
     def _smooth_gamma(self, attribute: str, values: FloatArray) -> FloatArray:
@@ -132,7 +132,7 @@ def affordable(spec: Spec, attribute: str, noise: _Noise) -> dict[str, float]:
 
     Log-Laplace answers have no variance from λ = ½ on.
     """
-    prices = {query.name: float(query.mu[attribute]) for query in spec.queries if attribute in query.mu}
+    prices = {query.name: float(query.mu[attribute]) for query in spec.plain if attribute in query.mu}
     whole = pool_mu(spec, attribute)
     while prices:
         share = whole / np.sqrt(sum(mu**2 for mu in prices.values()))
@@ -163,7 +163,7 @@ def require_amounts(spec: Spec, attribute: str) -> None:
 
 def require_establishments(spec: Spec, what: str) -> None:
     """Refuses a spec whose rows are not establishments, since then nobody knows who is in a cell."""
-    if not any(query.is_identity for query in spec.queries):
+    if not spec.identities:
         names = ", ".join(spec.policy.attributes)
         raise DomainError(f"{what} needs establishments, and no query asks for {names} of every establishment")
 
@@ -176,7 +176,7 @@ def reference_of(spec: Spec, attribute: str) -> Reference:
 
 def pool_mu(spec: Spec, attribute: str) -> float:
     """The μ of all that is spent on an attribute."""
-    return math.sqrt(sum(exact(query.mu[attribute]) ** 2 for query in spec.queries if attribute in query.mu))
+    return math.sqrt(sum(exact(query.mu[attribute]) ** 2 for query in spec.plain if attribute in query.mu))
 
 
 def _has_variance(noise: _Noise, sigma: float) -> bool:

@@ -115,7 +115,8 @@ def command(
     if rule and not html:
         raise DomainError("a rule of suppression is for the page for a decision. Add --html, or leave out --rule")
     parse_rule(rule := rule or USUAL)
-    left_out = [f"{query.name}, as the page for a decision has sums by public groups" for query in read.other_queries]
+    others = [query.name for query in read.queries if not query.is_plain]
+    left_out = [f"{name}, as the page for a decision has sums by public groups" for name in others]
     with steps() as at:
         at.step("checking the table")
         plan = make_plan(

@@ -134,7 +134,7 @@ def make_plan(
     figures = chosen_figures(spec, attributes, "the comparison")
     names = attributes_behind(spec, figures)
     if COUNT in figures:
-        names += [name for query in spec.class_queries for name in query.classed(spec.classes)]
+        names += [name for query in spec.by_classes for name in query.classed]
     whole = settings_of(spec, sweep)
     for setting in whole:
         require_sound(setting.spec)
@@ -152,11 +152,11 @@ def make_plan(
 
 def _not_answered(spec: Spec, workflows: Sequence[Workflow]) -> Iterator[str]:
     """The tables that some workflow, or all of them, are not compared in, and why."""
-    others = ", ".join(query.name for query in spec.other_queries)
+    others = ", ".join(query.name for query in spec.queries if not query.is_plain)
     baselines = ", ".join(workflow.name for workflow in workflows if workflow.mechanism in BASELINES)
     if others and baselines:
         yield f"{baselines} in {others}, as baselines answer sums by public groups alone"
-    by_class = ", ".join(query.name for query in spec.class_queries)
+    by_class = ", ".join(query.name for query in spec.by_classes)
     if (several := ", ".join(in_several(spec))) and Constraints.of(spec.microdata).named:
         yield f"{several} by classes, as several tables cannot agree and also be non-negative or whole"
     if by_class and not _identities(spec):
@@ -182,7 +182,7 @@ def _identities(spec: Spec) -> int:
     The chance ζ that clipping bounds fail is divided among them, so that each has the bounds of the whole release even
     where others are left out.
     """
-    return sum(len(query.attributes) for query in spec.queries if query.is_identity)
+    return sum(len(query.asked) for query in spec.identities)
 
 
 def _nameless(spec: Spec) -> Spec:

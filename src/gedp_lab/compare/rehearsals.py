@@ -24,6 +24,7 @@ from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.problem import AttributeProblem, attribute_problem
 from gedp.microdata.weights import fit_at, fit_attribute
 from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
+from gedp.passes import Reads
 from gedp.policy import Spec
 from gedp.release.rehearsal import Rehearsal
 from gedp_lab.baselines.workflows import BASELINES, FITTED, BaselineDraw, Truths, require_affordable
@@ -236,7 +237,7 @@ def _largest(table: ConfidentialTable) -> dict[str, Fraction]:
     """The reach of one establishment in each attribute, from 0 or below to the largest: Gaussian DP has to hide it."""
     units = {name: exact(attribute.unit) for name, attribute in table.attributes.items()}
     ends = dict.fromkeys(units, (0, 0))
-    for batch in in_order(table.engine).scan(amounts=units):
+    for batch in in_order(table.engine).batches(Reads(units)):
         for name, amounts in batch.amounts.items():
             low, high = ends[name]
             ends[name] = int(amounts.min(initial=low)), int(amounts.max(initial=high))

@@ -11,7 +11,6 @@ from decimal import Decimal, InvalidOperation
 from gedp.errors import DomainError
 from gedp.policy import Spec, price
 from gedp.policy.section import LARGEST
-from gedp_lab.compare.accounts import priced_at
 
 TOTAL, AS_IS = "mu", "as in the spec"
 _DIGITS = Decimal("1e-9")
@@ -78,8 +77,7 @@ def _parts(spec: Spec) -> dict[str, _Part]:
 
 def _squares(spec: Spec) -> dict[Answer, Decimal]:
     """The price of every answer, in μ²."""
-    queries = (*spec.queries, *spec.other_queries)
-    return {(query.name, name): mu * mu for query in queries for name, mu in query.mu.items()}
+    return {(query.name, name): mu * mu for query in spec.queries for name, mu in query.mu.items()}
 
 
 def _at_total(spec: Spec, mu: Decimal) -> Spec:
@@ -124,13 +122,14 @@ def _with_share(spec: Spec, name: str, share: Decimal) -> Spec:
 
 def _scaled(spec: Spec, factor: Callable[[str, str], Decimal]) -> Spec:
     """Every price times its factor, rounded down so that the total is not exceeded."""
-    prices: dict[str, dict[str, Decimal]] = {}
-    for query in (*spec.queries, *spec.other_queries):
-        own = {name: (mu * factor(query.name, name)).quantize(_DIGITS, "ROUND_DOWN") for name, mu in query.mu.items()}
-        if not all(own.values()):
+    queries = []
+    for query in spec.queries:
+        scaled = {name: mu * factor(query.name, name) for name, mu in query.mu.items()}
+        prices = {name: mu.quantize(_DIGITS, "ROUND_DOWN") for name, mu in scaled.items()}
+        if not all(prices.values()):
             raise DomainError(f"nothing is left for query {query.name!r}: its mu would be below {_DIGITS}")
-        prices[query.name] = own
-    return priced_at(spec, prices)
+        queries.append(replace(query, mu=prices))
+    return replace(spec, queries=tuple(queries))
 
 
 def _total(spec: Spec) -> Decimal:

@@ -90,7 +90,8 @@ def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spe
     if mechanism in BASELINES:
         spec = sums_alone(spec)
     chosen = "psi" if mechanism in (GDP, *BASELINES) else mechanism
-    queries = tuple(query if query.is_identity else replace(query, mechanism=chosen) for query in spec.queries)
+    sums = spec.group_sums
+    queries = tuple(replace(query, mechanism=chosen) if query in sums else query for query in spec.queries)
     attributes = dict(spec.policy.attributes)
     if mechanism == GDP:
         attributes = {name: _linear(attribute, largest[name]) for name, attribute in attributes.items()}
@@ -100,7 +101,7 @@ def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spe
 def sums_alone(spec: Spec) -> Spec:
     """The spec without classes and combinations, and without the queries for them."""
     labels = {name: label for name, label in spec.labels.items() if name not in {*spec.classes, *spec.combinations}}
-    return replace(spec, classes={}, class_queries=(), combinations={}, combination_queries=(), labels=labels)
+    return replace(spec, queries=spec.plain, classes={}, combinations={}, labels=labels)
 
 
 def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
@@ -110,18 +111,18 @@ def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
     """
     names = _connected(spec, attributes)
     kept = {name: attribute for name, attribute in spec.policy.attributes.items() if name in names}
-    asked = [query.asking_only(kept) for query in spec.queries]
-    queries = tuple(query for query in asked if query.attributes)
+    asked = [
+        query.asking_only([name for name, measure in query.measures.items() if kept.keys() >= set(measure.attributes)])
+        for query in spec.queries
+    ]
+    queries = tuple(query for query in asked if query.asked)
     policy = replace(spec.policy, attributes=kept)
     if spec.is_individual and len(kept) < len(spec.policy.attributes):
         left = compose(pool for name, pool in whole_pools(spec).items() if name in kept)
         policy = replace(policy, rho=None, year=None, series=None, spend=Decimal(mu_down(left, PLACES)))
     classes = {name: each for name, each in spec.classes.items() if each.attribute in kept}
     combinations = {name: each for name, each in spec.combinations.items() if each.coefficients.keys() <= kept.keys()}
-    by_class = tuple(query for query in spec.class_queries if kept.keys() >= set(query.classed(spec.classes)))
-    combined = tuple(query for query in spec.combination_queries if combinations.keys() >= set(query.asked))
     fewer = replace(spec, policy=policy, queries=queries, classes=classes, combinations=combinations)
-    fewer = replace(fewer, class_queries=by_class, combination_queries=combined)
     others = _named(spec) - _named(fewer)
     labels = {name: label for name, label in spec.labels.items() if name not in others}
     reading = spec.data.reading
@@ -134,8 +135,7 @@ def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
 
 def _connected(spec: Spec, attributes: Iterable[str]) -> set[str]:
     """These attributes, and all others that some query by classes or for combinations takes together with them."""
-    together = [{*query.sums, *query.classed(spec.classes)} for query in spec.class_queries]
-    together += [set(query.parts(spec.combinations)) for query in spec.combination_queries]
+    together = [set(query.attributes) for query in spec.queries if not query.is_plain]
     found = set(attributes)
     while more := [each for each in together if each & found and not each <= found]:
         found.update(*more)

@@ -10,8 +10,7 @@ import pyarrow.compute
 from gedp.arrays import FloatArray
 from gedp.microdata import Microdata
 from gedp.microdata.cells import PublicRows
-from gedp.policy import Query
-from gedp_lab.evaluate.levels import Level, table_queries
+from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.metrics import ERROR_NAMES, Errors, errors_of, largest_errors, relative_errors, size_classes
 from gedp_lab.evaluate.truth import Truth
 
@@ -69,10 +68,9 @@ def compare_answers(
     public_rows: PublicRows, truth: Truth, level: Level, figures: Sequence[str]
 ) -> Iterator[ComparedGroups]:
     """The answers, as released, of every query with the keys of the level."""
-    for query in table_queries(public_rows.spec):
-        asked = query.attributes if isinstance(query, Query) else query.asked
+    for query in public_rows.spec.tables:
         if set(query.by) == set(level.by):
-            wanted = [name for name in figures if name in asked]
+            wanted = [name for name in figures if name in query.asked]
             yield from compared_lines(level, wanted, ANSWERS, public_rows.source.answers(query.name), truth)
 
 

@@ -14,7 +14,7 @@ from gedp.microdata.cells import PublicRows
 from gedp.microdata.class_tables import has_classes
 from gedp.microdata.combinations import figures_of
 from gedp.microdata.tabulate import possible_lines, require_keys
-from gedp.policy import COUNT, ClassQuery, CombinationQuery, Query, Spec
+from gedp.policy import COUNT, Spec
 from gedp.policy.section import did_you_mean
 from gedp_lab.evaluate.truth import parts_of
 
@@ -67,7 +67,7 @@ def qcew_levels(public_rows: PublicRows) -> list[Level]:
 def default_levels(public_rows: PublicRows) -> list[Level]:
     """The levels of the QCEW, and the groupings that were measured; by classes only where establishments are listed."""
     official, spec = qcew_levels(public_rows), public_rows.spec
-    every = [query.by for query in table_queries(spec)]
+    every = [query.by for query in spec.tables]
     measured = [by for by in every if public_rows.lists_establishments or not has_classes(spec, by)]
     return _levels([*(level.by for level in official), *measured], official) or [_plain_level((), ())]
 
@@ -84,17 +84,12 @@ def chosen_levels(public_rows: PublicRows, groupings: Iterable[Sequence[str]]) -
     return _levels(chosen, qcew_levels(public_rows))
 
 
-def table_queries(spec: Spec) -> list[Query | ClassQuery | CombinationQuery]:
-    """The queries of every kind that ask for a table."""
-    return [*(query for query in spec.queries if not query.is_identity), *spec.other_queries]
-
-
 def chosen_figures(spec: Spec, chosen: Sequence[str] | None, source: str) -> list[str]:
     """Every figure that queries ask for, or the chosen ones; all unknown ones in one error, which is about `source`.
 
     Whoever chooses a column that is split chooses both of its parts and their difference.
     """
-    asked = [*figures_of(spec.asked, spec), *([COUNT] if any(COUNT in q.asked for q in spec.class_queries) else [])]
+    asked = [*figures_of(spec.asked, spec), *([COUNT] if any(COUNT in q.asked for q in spec.by_classes) else [])]
     if chosen is None:
         return asked
     known = list(dict.fromkeys([*asked, *spec.combinations]))
@@ -120,7 +115,7 @@ def figures_at(microdata: Microdata, level: Level, figures: Sequence[str]) -> li
 
 def in_several(spec: Spec) -> list[str]:
     """The figures that several tables by classes have: no constraint on values keeps these tables in agreement."""
-    asked = [name for query in spec.class_queries for name in query.asked]
+    asked = [name for query in spec.by_classes for name in query.asked]
     return [name for name in dict.fromkeys(asked) if asked.count(name) > 1]
 
 

@@ -21,9 +21,10 @@ from gedp.confidential.engines.choice import engine_like
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
-from gedp.individual.classes import NO_CLASSES, class_of, class_table
+from gedp.individual.classes import class_of, class_table
 from gedp.microdata.cells import Cells, PublicRows
 from gedp.microdata.combining import combinations
+from gedp.passes import Reads
 from gedp.policy import COUNT, Spec
 from gedp.policy.model import steps_to
 
@@ -45,8 +46,8 @@ class Truth:
     def of_lines(self, figure: str, by: Sequence[str], lines: pa.Table) -> FloatArray:
         """The true figure of every line of a table by these keys, which may be public or classes."""
         spec = self.public_rows.spec
-        named = [key for key in by if key in spec.classes]
-        classes = class_table(named, spec.classes, spec.policy.attributes) if named else NO_CLASSES
+        named = {key: spec.classes[key] for key in by if key in spec.classes}
+        classes = class_table(named, spec.policy.attributes)
         cells = self.public_rows.cells([key for key in by if key not in spec.classes])
         amounts = [np.rint(self.units[each.attribute]).astype(np.int64) for each in classes.classes]
         own = [class_of(edges, units) for edges, units in zip(classes.edges, amounts, strict=True)]
@@ -128,7 +129,7 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
     unit = {name: exact(table.attributes[name].unit) for name in attributes}
     columns = spec.data.public if public_rows.lists_establishments else _columns_of_keys(public_rows, table)
     identifier = [spec.data.id] if spec.data.id and public_rows.lists_establishments else []
-    batches = list(in_order(engine).scan(coded=columns, amounts=unit, plain=identifier))
+    batches = list(in_order(engine).batches(Reads(unit, identifier, coded=columns)))
     codes = {name: np.concatenate([batch.codes[name] for batch in batches]) for name in columns}
     if identifier:
         ids = pa.chunked_array([batch.plain.column(0) for batch in batches]).combine_chunks()
@@ -199,7 +200,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
     surplus = int((places < 0).sum())
     if surplus or rows != released:
         raise _others(public_rows, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
-    for query in public_rows.spec.queries:
+    for query in public_rows.spec.group_sums:
         groups = public_rows.cells(query.by)
         empty = int((np.bincount(groups.of_row[places], minlength=groups.count) == 0).sum())
         if empty:
@@ -210,7 +211,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
 
 def _columns_of_keys(public_rows: PublicRows, table: ConfidentialTable) -> list[str]:
     """The public columns behind the keys of rows that are cells."""
-    keys = [key for query in public_rows.spec.queries for key in query.by]
+    keys = [key for query in public_rows.spec.group_sums for key in query.by]
     return list(dict.fromkeys(table.lookups[key][0] if key in table.lookups else key for key in keys))
 
 

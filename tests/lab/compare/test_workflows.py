@@ -56,7 +56,7 @@ def test_gaussian_dp_hides_the_largest_establishment(spec: Spec, tmp_path: Path)
     assert price(made).total == price(spec).total
     rows = small_table()
     rehearsed = rehearse(table, made)
-    for answered in rehearsed.manifest.queries:
+    for answered in rehearsed.manifest.answered:
         for name, noise in answered.noise.items():
             largest = max(rows[name].to_pylist())
             assert noise.sigma_psi == pytest.approx(largest / float(answered.query.mu[name]), rel=1e-5)
@@ -112,18 +112,20 @@ def test_classes_and_combinations_cost_the_same_under_every_workflow(accounting:
     for mechanism in USUAL_WEIGHTS:
         made = require_sound(spec_for(spec, mechanism, dict.fromkeys(spec.policy.attributes, Fraction(9999))))
         assert math.isclose(price(made).total.mu, price(spec).total.mu, rel_tol=1e-7), mechanism
-        assert [query.asked for query in made.other_queries] == [query.asked for query in spec.other_queries]
-    assert not spec_for(spec, "ezs", {}).other_queries
+        assert [query.asked for query in made.queries] == [query.asked for query in spec.queries]
+    assert all(query.is_plain for query in spec_for(spec, "ezs", {}).queries)
 
 
 def test_a_figure_keeps_what_its_answers_depend_on_and_the_prices_of_it() -> None:
     spec = spec_of("split", "classes", "combinations")
+    others = [query for query in spec.queries if not query.is_plain]
     for figure in ("cost", "establishments", "wage"):
         plan = make_plan(spec, "t.parquet", attributes=[figure])
         assert plan.figures == (figure,)
         assert list(plan.spec.policy.attributes) == ["emp", "wage"]
-        assert plan.spec.other_queries == spec.other_queries
-    assert not make_plan(spec, "t.parquet", attributes=["profit"]).spec.other_queries
+        assert [query for query in plan.spec.queries if not query.is_plain] == others
+    alone = make_plan(spec, "t.parquet", attributes=["profit"])
+    assert all(query.is_plain for query in alone.spec.queries)
 
 
 def test_baselines_are_named_where_they_do_not_answer(tmp_path: Path) -> None:

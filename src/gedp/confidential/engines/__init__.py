@@ -3,16 +3,17 @@
 sources     where tables come from: files of many kinds, databases
 part        some rows of a table, in DuckDB: the whole of it here, or what one worker has
 local       one machine
-two_pass    drawing rows a second time, by place
+ordered     drawing rows that come in one order, once or twice
 tasks       what a worker does with the rows it is given
 spark       many machines
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -20,10 +21,6 @@ from gedp.arrays import IntArray
 from gedp.errors import Refused
 from gedp.noise.entropy import Entropy, Words
 from gedp.passes import Batch, PartialResults, Pass, Reads, Reducible, Rewriting
-from gedp.passes.lookup import Lookup
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,6 +38,22 @@ class ColumnCounts:
     zeros: int
     not_whole: int
     total: int  # of the magnitudes, in units
+
+
+@dataclass(frozen=True, repr=False)
+class TableCounts:
+    """The number of rows; of nulls and empty texts, by public column; and what is wrong with numeric columns."""
+
+    rows: int
+    blanks: Mapping[str, int]
+    faults: Mapping[str, ColumnCounts]
+
+    @classmethod
+    def of(cls, numbers: Iterable[int], public: Sequence[str], amounts: Iterable[str]) -> "TableCounts":
+        """The counts in these numbers, which stand in the order of the fields."""
+        left = iter(numbers)
+        rows, blanks = next(left), {column: next(left) for column in public}
+        return cls(rows, blanks, {name: ColumnCounts(*islice(left, len(fields(ColumnCounts)))) for name in amounts})
 
 
 @dataclass(frozen=True, repr=False)
@@ -78,17 +91,6 @@ class Drawing(Protocol):
         """The rows, with noise of their own."""
 
 
-@dataclass(frozen=True, repr=False)
-class Second:
-    """How rows are drawn a second time, once it is known what came out first: both may read the columns of the first.
-
-    The pass is over the rows of the table.
-    """
-
-    drawing: Drawing
-    of_rows: Pass
-
-
 class RowWriter(Protocol):
     """What takes rows as they are drawn."""
 
@@ -98,10 +100,40 @@ class RowWriter(Protocol):
         """Takes some rows, to be ordered by `keys` and then by `ties`."""
 
     def finish_identity(self) -> None:
-        """Hears that there are no more rows, so that they can be sorted and written."""
+        """Called after the last row, so that rows can be sorted and written."""
 
     def identity_parts(self) -> Path:
         """A private folder in which workers write the rows instead, in parts that are ordered already."""
+
+
+@dataclass(frozen=True, repr=False)
+class Draw:
+    """One drawing of every row, with passes that go along: over the rows, and over what is drawn of them."""
+
+    drawing: Drawing
+    entropy: Entropy
+    writer: RowWriter
+    of_rows: Pass
+    progress: Callable[[int], None]  # hears how many rows are done
+    of_drawn: Pass | None = None
+
+
+class Results(NamedTuple):
+    """What the passes of a drawing found."""
+
+    of_rows: PartialResults
+    of_drawn: PartialResults
+
+
+class AnsweredRows(Reducible, Protocol):
+    """What was drawn first, kept from everybody else: passes go over it, and then its rows are drawn once more."""
+
+    @property
+    def of_rows(self) -> PartialResults:
+        """What the pass over the rows of the table found on the way."""
+
+    def draw(self, asked: Draw) -> Results:
+        """As `Engine.draw`; drawing and passes may also read the columns of the first drawing."""
 
 
 @runtime_checkable
@@ -151,14 +183,11 @@ class Engine(Protocol):
     def rows(self) -> int:
         """The number of rows."""
 
-    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
-        """The number of nulls and empty texts in each of these columns."""
+    def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
+        """What is wrong with columns that should hold whole multiples of their units, which are decimals, and codes."""
 
-    def duplicates(self, column: str) -> int:
-        """The number of rows whose value in `column` appeared in a row before."""
-
-    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
-        """What is wrong with columns that should hold whole multiples of their units, which are decimals."""
+    def duplicates(self, column: str, rows: int) -> int:
+        """The number of rows, of so many, whose value in `column` appeared in a row before."""
 
     def distinct(self, column: str) -> list[str]:
         """The distinct values of a public column as text, sorted; their positions are its codes."""
@@ -175,59 +204,22 @@ class Engine(Protocol):
     def require_place(self, writer: RowWriter) -> None:
         """Refuses, before anything is spent, a place where drawn rows could not be written."""
 
-    def draw(
-        self,
-        drawing: Drawing,
-        entropy: Entropy,
-        of_rows: Pass,
-        of_drawn: Pass,
-        writer: RowWriter,
-        progress: Callable[[int], None],
-    ) -> tuple[PartialResults, PartialResults]:
-        """Draws every row once, into the writer: the results of a pass over the rows, and of one over what was drawn.
-
-        `progress` hears how many rows are done.
-        """
+    def draw(self, asked: Draw) -> Results:
+        """Draws every row once, into the writer."""
 
     def require_known_again(self, key: str | None) -> None:
         """Refuses, before anything is spent, rows that could not be drawn twice: nothing tells which is which."""
 
-    def draw_two_pass(
-        self,
-        first: Drawing,
-        of_rows: Pass,
-        then: Callable[[Reducible, PartialResults], Second],
-        entropy: Entropy,
-        writer: RowWriter,
-        progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> PartialResults:
-        """Draws every row, lets `then` see what came out, with the results of a pass over the rows, and draws again.
-
-        What is drawn first is kept to itself; the rows of the second drawing go into the writer. Returns the results of
-        the pass of the second one.
-        """
+    def draw_first(self, asked: Draw) -> AnsweredRows:
+        """Draws every row for the first of two times. The writer says where there is room, and gets nothing yet."""
 
 
 @runtime_checkable
 class OrderedRows(Protocol):
     """An engine whose rows have places: they come in the same order every time."""
 
-    def scan(
-        self,
-        *,
-        coded: Sequence[str] = (),
-        amounts: Mapping[str, Fraction] | None = None,
-        plain: Sequence[str] = (),
-        cells: Lookup | None = None,
-    ) -> Iterator[Batch]:
-        """All rows in batches, always in the same order; `amounts` maps columns to their units."""
-
-
-class Mapped(Protocol):
-    """A function of every item, in order, perhaps of several at a time."""
-
-    def __call__(self, function: Callable[[S], T], items: Iterable[S], /) -> Iterator[T]:
-        """The results."""
+    def batches(self, reads: Reads) -> Iterator[Batch]:
+        """All rows in batches, always in the same order."""
 
 
 def in_order(engine: Engine) -> OrderedRows:

@@ -1,34 +1,23 @@
 """The engine for one machine: DuckDB over whatever source a table has, in batches of bounded size."""
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import reduce
 from operator import or_
 from pathlib import Path
-from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.confidential.engines import ArrowStream, Drawing, Drawn, RowWriter, Second
+from gedp.confidential.engines import AnsweredRows, ArrowStream, Draw, Results, RowWriter
+from gedp.confidential.engines.ordered import draw_first_in_order, draw_in_order, side_by_side
 from gedp.confidential.engines.part import Part
 from gedp.confidential.engines.sources import TableSource
 from gedp.confidential.engines.sources.in_memory import InMemory
 from gedp.confidential.engines.sources.opening import open_files
-from gedp.confidential.engines.two_pass import draw_in_order
 from gedp.errors import Fault
-from gedp.noise.entropy import Entropy
-from gedp.passes import Batch, PartialResults, Pass, Reducible, Rewriting, nothing
+from gedp.passes import PartialResults, Pass, Rewriting, nothing
 from gedp.policy.reading import AS_WRITTEN, Reading
-
-#: Batches that are worked on at a time, at most: more would take more memory than they save time.
-MOST_WORKERS = 4
-
-S = TypeVar("S")
-T = TypeVar("T")
 
 
 class LocalEngine(Part):
@@ -76,13 +65,13 @@ class LocalEngine(Part):
 
     def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass, batches side by side."""
-        return reduce(or_, _mapped(run, self.batches(run.reads)), nothing(run))
+        return reduce(or_, side_by_side(run, self.batches(run.reads)), nothing(run))
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
         """Writes a file, with the rows in their order."""
         with ExitStack() as closing:
             file: pq.ParquetWriter | None = None
-            for rows in _mapped(run, self.batches(run.reads)):
+            for rows in side_by_side(run, self.batches(run.reads)):
                 if file is None:
                     repeated = [name for name in run.kept if not pa.types.is_floating(rows.schema.field(name).type)]
                     made = pq.ParquetWriter(target, rows.schema, compression="zstd", use_dictionary=repeated)
@@ -92,47 +81,16 @@ class LocalEngine(Part):
     def require_place(self, writer: RowWriter) -> None:
         """Rows are written by the writer, here."""
 
-    def draw(
-        self,
-        drawing: Drawing,
-        entropy: Entropy,
-        of_rows: Pass,
-        of_drawn: Pass,
-        writer: RowWriter,
-        progress: Callable[[int], None],
-    ) -> tuple[PartialResults, PartialResults]:
-        """Draws batch by batch, in one pass over the table; a seed gives its words to the rows in their order."""
-
-        def drawn(batch: Batch) -> tuple[Drawn, PartialResults, PartialResults]:
-            found = drawing(batch, entropy)
-            (published,) = found.table.combine_chunks().to_batches()
-            return found, of_rows(batch), of_drawn(Batch({}, {}, published, batch.rows, batch.cells))
-
-        done, result = 0, (nothing(of_rows), nothing(of_drawn))
-        workers = MOST_WORKERS if entropy.kind == "system" else 1
-        for found, rows, published in _mapped(drawn, self.batches(drawing.reads | of_rows.reads), workers):
-            writer.write_identity(found.table, drawing.public, drawing.keys, found.ties)
-            result = result[0] | rows, result[1] | published
-            done += found.table.num_rows
-            progress(done)
-        writer.finish_identity()
-        return result
+    def draw(self, asked: Draw) -> Results:
+        """Draws batch by batch, in one pass over the table."""
+        return draw_in_order(self, asked)
 
     def require_known_again(self, key: str | None) -> None:
         """Rows have places, by which they are known again."""
 
-    def draw_two_pass(
-        self,
-        first: Drawing,
-        of_rows: Pass,
-        then: Callable[[Reducible, PartialResults], Second],
-        entropy: Entropy,
-        writer: RowWriter,
-        progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> PartialResults:
-        """Two passes over the table in one order, batches side by side; a seed gives its words to rows in order."""
-        mapped = _mapped if entropy.kind == "system" else map
-        return draw_in_order(self, first, of_rows, then, entropy, writer, progress, mapped)
+    def draw_first(self, asked: Draw) -> AnsweredRows:
+        """What is drawn waits in memory, by the places of the rows."""
+        return draw_first_in_order(self, asked)
 
     def require_unchanged(self) -> None:
         """Refuses a table that is not the one that was opened."""
@@ -146,20 +104,3 @@ class LocalEngine(Part):
         given = [name.lower() for name in names if name]
         moved = len(self.files()) < 2 and any(a and a != b for a, b in zip(names, self._types, strict=False))
         return len(set(given)) == len(given) and not moved
-
-
-def _mapped(function: Callable[[S], T], items: Iterable[S], most: int = MOST_WORKERS) -> Iterator[T]:
-    """The function of every item, in order, by as many threads as there are cores; few items are waiting at a time."""
-    workers = min(most, os.cpu_count() or 1)
-    with ThreadPoolExecutor(workers, thread_name_prefix="gedp-batch") as threads:
-        waiting: deque[Future[T]] = deque()
-        try:
-            for item in items:
-                waiting.append(threads.submit(function, item))
-                if len(waiting) > workers:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:  # what has not begun when something fails is not begun any more
-            for future in waiting:
-                future.cancel()

@@ -2,9 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from fractions import Fraction
-from itertools import islice
 from typing import Any, TypeVar
 
 import duckdb
@@ -13,10 +11,9 @@ import pyarrow as pa
 
 from gedp.accounting.composition import exact
 from gedp.arrays import IntArray
-from gedp.confidential.engines import ColumnCounts, numbers
+from gedp.confidential.engines import TableCounts, numbers
 from gedp.errors import Fault, FaultsError, TableChangedError
 from gedp.passes import Batch, Reads
-from gedp.passes.lookup import Lookup
 from gedp.policy.model import JOINT
 from gedp.policy.reading import AS_WRITTEN, Reading
 from gedp.release.rows import Order
@@ -92,17 +89,11 @@ class Part:
         """The number of rows."""
         return self._numbers(["count(*)"])[0]
 
-    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
-        """The number of nulls and empty texts in each column, in one pass."""
-        empty = {column: f" OR {quoted_name(column)} = ''" for column in columns if self._kind(column) == "VARCHAR"}
-        counts = [f"count(*) FILTER ({quoted_name(c)} IS NULL{empty.get(c, '')})" for c in columns]
-        return dict(zip(columns, self._numbers(counts), strict=True))
-
-    def duplicates(self, column: str) -> int:
+    def duplicates(self, column: str, rows: int) -> int:
         """Rows beyond the first of each value. Where each is above the one before, as ids often are, there are none."""
         if self._increases(column):
             return 0
-        name, parts = quoted_name(column), 1 + self.rows() // IDS_AT_ONCE
+        name, parts = quoted_name(column), 1 + rows // IDS_AT_ONCE
         repeated = f"count({name}) - count(DISTINCT {name})"
         return sum(self._numbers([repeated], f"hash({name}) % {parts} = {part}")[0] for part in range(parts))
 
@@ -113,16 +104,23 @@ class Part:
         order, records = Order(column), self._records(f"SELECT {quoted_name(column)} FROM source")
         return all(not r.column(0).null_count and order.goes_on(pa.Table.from_batches([r])) for r in records)
 
-    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
+    def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
         """What is wrong with each column, counted in one pass over the rows."""
-        aggregates, columns = [], []
+        return TableCounts.of(self.counts(units, public), public, units)
+
+    def counts(self, units: Mapping[str, Fraction], public: Sequence[str]) -> list[int]:
+        """The numbers of `TableCounts`, which are added up where there are several parts."""
+        aggregates = ["count(*)"]
+        columns = [f"{quoted_name(column)} AS key{place}" for place, column in enumerate(public)]
+        for place, column in enumerate(public):
+            empty = f" OR key{place} = ''" if self._kind(column) == "VARCHAR" else ""
+            aggregates.append(f"count(*) FILTER (key{place} IS NULL{empty})")
         for place, (column, unit) in enumerate(units.items()):
             written, value, whole = (f"{what}{place}" for what in ("written", "value", "whole"))
             columns += [f"{quoted_name(column)} AS {written}", f"{self._standard(column)} AS {value}"]
             columns.append(f"{self._whole(column, unit)} AS {whole}")
             aggregates += self._fault_counts(column, unit, written, value, whole)
-        numbers = iter(self._numbers(aggregates, source=f"(SELECT {', '.join(columns)} FROM source)"))
-        return {column: ColumnCounts(*islice(numbers, len(fields(ColumnCounts)))) for column in units}
+        return self._numbers(aggregates, source=f"(SELECT {', '.join(columns or ['NULL'])} FROM source)")
 
     def _fault_counts(self, column: str, unit: Fraction, written: str, name: str, whole: str) -> list[str]:
         """SQL for each field of ColumnCounts, in order: of a column as written, in standard signs, and in units."""
@@ -165,19 +163,12 @@ class Part:
         texts = {column: table.column(place).to_pylist() for place, column in enumerate(columns)}
         return texts, table.column(len(columns)).to_numpy().astype(np.int64)
 
-    def scan(
-        self,
-        *,
-        coded: Sequence[str] = (),
-        amounts: Mapping[str, Fraction] | None = None,
-        plain: Sequence[str] = (),
-        cells: Lookup | None = None,
-    ) -> Iterator[Batch]:
+    def batches(self, reads: Reads) -> Iterator[Batch]:
         """All rows in batches, in the order of the table."""
-        texts = {**{column: self.distinct(column) for column in coded}, **(cells.texts if cells else {})}
+        amounts, plain, cells = reads.amounts, reads.plain, reads.cells
+        texts = {**{column: self.distinct(column) for column in reads.coded}, **(cells.texts if cells else {})}
         for column, values in texts.items():
             self._make_codes(column, values)
-        amounts = amounts or {}
         columns = [
             *(f"enum_code(TRY_CAST({self._text(c)} AS {_enum(c)}))::INTEGER" for c in texts),
             *(f"({self._amount(name, unit)})::BIGINT" for name, unit in amounts.items()),
@@ -196,10 +187,6 @@ class Part:
                 record.num_rows,
                 cells.cells(codes, record.num_rows) if cells else np.zeros(0, dtype=np.int32),
             )
-
-    def batches(self, reads: Reads) -> Iterator[Batch]:
-        """All rows in batches, with what a pass reads."""
-        return self.scan(amounts=reads.amounts, plain=reads.plain, cells=reads.cells)
 
     def require_unchanged(self) -> None:
         """Rows in memory do not change."""
@@ -276,8 +263,6 @@ class Part:
 
     def _numbers(self, aggregates: Sequence[str], condition: str = "true", source: str = "source") -> list[int]:
         """Whole numbers from one pass over the rows."""
-        if not aggregates:
-            return []
         (row,) = self._execute(f"SELECT {', '.join(aggregates)} FROM {source} WHERE {condition}")
         return [int(number) for number in row]
 

@@ -6,12 +6,11 @@ written first, by tasks of which Spark commits one attempt each, and whatever co
 
 import math
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from itertools import islice
 from operator import or_
 from pathlib import Path
 from typing import Any
@@ -22,8 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp.arrays import IntArray
-from gedp.confidential.engines import ColumnCounts, Drawing, RowWriter, Second
-from gedp.confidential.engines.part import Part
+from gedp.confidential.engines import AnsweredRows, Draw, Drawing, Results, RowWriter, TableCounts
 from gedp.confidential.engines.spark_rows import SparkRows, arrow_schema, quoted, rows_of
 from gedp.confidential.engines.spark_table import SparkTable, read_at
 from gedp.confidential.engines.tasks import (
@@ -44,7 +42,7 @@ from gedp.confidential.engines.tasks import (
 from gedp.errors import Refused, TableChangedError
 from gedp.files import WriteError, writing
 from gedp.noise.entropy import Entropy
-from gedp.passes import PartialResults, Pass, Reads, Reducible, Rewriting, nothing
+from gedp.passes import PartialResults, Pass, Reads, Rewriting, nothing
 from gedp.release.manifest import part_name
 from gedp.release.rows import ROWS_PER_GROUP
 
@@ -59,12 +57,7 @@ class SparkEngine(SparkTable):
         """The number of rows."""
         return int(self._censored(self._frame.count))
 
-    def blanks(self, columns: Sequence[str]) -> dict[str, int]:
-        """The number of nulls and empty texts in each column."""
-        counts = self._asked(columns, lambda part: list(part.blanks(columns).values()))
-        return dict(zip(columns, counts, strict=True))
-
-    def duplicates(self, column: str) -> int:
+    def duplicates(self, column: str, rows: int) -> int:
         """Rows beyond the first of each value."""
         from pyspark.sql import functions as sql
 
@@ -74,14 +67,13 @@ class SparkEngine(SparkTable):
         )
         return int(known - distinct)
 
-    def count_faults(self, units: Mapping[str, Fraction]) -> dict[str, ColumnCounts]:
-        """What is wrong with each column."""
-
-        def question(part: Part) -> list[int]:
-            return [count for counts in part.count_faults(units).values() for count in astuple(counts)]
-
-        counts = iter(self._asked(list(units), question))
-        return {column: ColumnCounts(*islice(counts, len(fields(ColumnCounts)))) for column in units}
+    def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
+        """What is wrong with each column, in one pass; of no rows, where no task has any."""
+        columns = list(dict.fromkeys((*units, *public)))
+        if not columns:
+            return TableCounts(self.rows(), {}, {})
+        counts = self._counted(columns, lambda part: part.counts(units, public)) or self._empty.counts(units, public)
+        return TableCounts.of(counts, public, units)
 
     def distinct(self, column: str) -> list[str]:
         """The distinct texts, sorted."""
@@ -134,21 +126,9 @@ class SparkEngine(SparkTable):
                 "Choose a folder for the release that is on a file system which this machine and all workers share"
             )
 
-    def draw(
-        self,
-        drawing: Drawing,
-        entropy: Entropy,
-        of_rows: Pass,
-        of_drawn: Pass,
-        writer: RowWriter,
-        progress: Callable[[int], None],
-    ) -> tuple[PartialResults, PartialResults]:
+    def draw(self, asked: Draw) -> Results:
         """Draws in the workers, each from a source of its own; a seed takes one worker, and the order of its rows."""
-        of_table, target = self.reduce(of_rows), writer.identity_parts()
-        drawn = self._drawn(self._rows, drawing, entropy, target.with_name("rows"))
-        of_published = self.reduced(drawn, of_drawn)
-        progress(self._publish(drawn, drawing, target))
-        return of_table, of_published
+        return self.drawn(self._rows, asked)
 
     def require_known_again(self, key: str | None) -> None:
         """Rows come in no order, so they are known again by their ids."""
@@ -158,29 +138,22 @@ class SparkEngine(SparkTable):
                 "Nothing was spent. Name an id, use the local engine or, in the spec, give every query its mu"
             )
 
-    def draw_two_pass(
-        self,
-        first: Drawing,
-        of_rows: Pass,
-        then: Callable[[Reducible, PartialResults], Second],
-        entropy: Entropy,
-        writer: RowWriter,
-        progress: tuple[Callable[[int], None], Callable[[int], None]],
-    ) -> PartialResults:
-        """First answers are written with their ids, and read back beside the rows with the same ids."""
-        of_table, target = self.reduce(of_rows), writer.identity_parts()
-        cells, (key,) = of_rows.reads.cells, first.keys
-        public = tuple(cells.texts) if cells else ()
-        answered = self._drawn(self._rows, Keyed(first, (key, *public)), entropy, target.with_name("first"))
-        progress[0](self._censored(answered.frame.count))
-        second = then(_FirstAnswers(self, answered), of_table)
-        both = self._beside(answered, key, first.columns)
-        drawn = self._drawn(both, second.drawing, entropy, target.with_name("rows"))
-        found = self.reduced(both, second.of_rows)
-        progress[1](self._publish(drawn, second.drawing, target))
-        with writing(target):
-            shutil.rmtree(target.with_name("first"))
-        return found
+    def draw_first(self, asked: Draw) -> AnsweredRows:
+        """What is drawn is written with the ids of the rows, by which they are known again."""
+        of_rows, cells, (key,) = self.reduce(asked.of_rows), asked.of_rows.reads.cells, asked.drawing.keys
+        known_by = (key, *(cells.texts if cells else ()))
+        folder = asked.writer.identity_parts().with_name("first")
+        answered = self._written(self._rows, Keyed(asked.drawing, known_by), asked.entropy, folder)
+        asked.progress(self._censored(answered.frame.count))
+        return _FirstOnFile(self, folder, answered, self._beside(answered, key, asked.drawing.columns), of_rows)
+
+    def drawn(self, rows: SparkRows, asked: Draw) -> Results:
+        """Draws rows of the table, perhaps with more columns, and publishes what is drawn."""
+        of_rows, target = self.reduced(rows, asked.of_rows), asked.writer.identity_parts()
+        drawn = self._written(rows, asked.drawing, asked.entropy, target.with_name("rows"))
+        of_drawn = PartialResults() if asked.of_drawn is None else self.reduced(drawn, asked.of_drawn)
+        asked.progress(self._publish(drawn, asked.drawing, target))
+        return Results(of_rows, of_drawn)
 
     def _beside(self, answered: SparkRows, key: str, columns: Sequence[str]) -> SparkRows:
         """The rows of the table, each with what was drawn for its id."""
@@ -190,7 +163,7 @@ class SparkEngine(SparkTable):
         answers = answered.frame.select(sql.col(quoted(key)).alias(other), *map(quoted, columns))
         return rows_of(self._frame.join(answers, sql.col(quoted(key)) == sql.col(quoted(other))))
 
-    def _drawn(self, rows: SparkRows, drawing: Drawing, entropy: Entropy, folder: Path) -> SparkRows:
+    def _written(self, rows: SparkRows, drawing: Drawing, entropy: Entropy, folder: Path) -> SparkRows:
         """Draws every row, writes what came out, and returns that: nothing after this draws it again."""
         schema = self._layout(drawing)
         task = drawing_rows(drawing, entropy.for_worker(), arrow_schema(self._session, schema))
@@ -248,23 +221,27 @@ class SparkEngine(SparkTable):
         found, empty = self._censored(merged.toArrow)[MESSAGE].to_pylist(), nothing(run)
         return reduce(or_, (received(text, empty) for text in found), empty)
 
-    def _asked(self, columns: Sequence[str], question: Callable[[Part], Sequence[int]]) -> list[int]:
-        """The answers to a question about some columns; those of no rows where there are none."""
-        if not columns:
-            return []
-        return self._counted(columns, question) or list(question(self._empty))
-
 
 @dataclass(frozen=True, repr=False)
-class _FirstAnswers:
-    """What was drawn first, as it was written, to go over again and again."""
+class _FirstOnFile:
+    """What was drawn first, as it was written."""
 
     engine: SparkEngine
-    rows: SparkRows
+    folder: Path
+    answered: SparkRows
+    beside: SparkRows  # the rows of the table, each with what was drawn for its id
+    of_rows: PartialResults
 
     def reduce(self, run: Pass) -> PartialResults:
-        """The results of a pass."""
-        return self.engine.reduced(self.rows, run)
+        """The results of a pass over what was drawn."""
+        return self.engine.reduced(self.answered, run)
+
+    def draw(self, asked: Draw) -> Results:
+        """The second drawing, after which nothing is left of the first."""
+        results = self.engine.drawn(self.beside, asked)
+        with writing(self.folder):
+            shutil.rmtree(self.folder)
+        return results
 
 
 def _mapped(rows: SparkRows, reads: Reads, task: Task, schema: object) -> Any:

@@ -122,7 +122,7 @@ class _Finder:
 
     def attribute(self, name: str) -> str:
         column = self.called[name]
-        if not any(column in query.attributes for query in self.public_rows.spec.queries):
+        if column not in self.public_rows.spec.asked:
             self.faults.append(Fault(f"attribute {column}", "it is not in the release", _hint(name)))
         return column
 

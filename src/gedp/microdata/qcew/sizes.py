@@ -79,7 +79,7 @@ class SizeLayout:
         """The classes of the spec that are those of the QCEW."""
         spec, attribute = self.spec, self.called["m3emp"]
         for each in spec.classes.values():
-            is_asked = any(each.name in query.classes for query in spec.class_queries)
+            is_asked = any(each.name in query.classes for query in spec.by_classes)
             if is_asked and each.attribute == attribute and each.edges == SIZES:
                 return each
         problem = f"no query groups by the nine size classes of {attribute}"
