@@ -10,7 +10,7 @@ import pytest
 from gedp.accounting.composition import PrivacyLoss
 from gedp.confidential import recording
 from gedp.confidential.recording import _made
-from gedp.ledger import Ledger, Request
+from gedp.ledger import KnownBy, Ledger, Request
 from gedp.ledger.entries import Break, Decision
 from gedp.policy import parse_spec
 from tests.policy.test_spec import GOOD
@@ -37,8 +37,8 @@ def test_a_link_to_the_ledger_is_left_beside_files_that_nothing_else_reads_as_a_
 ) -> None:
     left: list[list[Path]] = []
     monkeypatch.setattr(recording, "leave_pointer", lambda ledger, files: left.append(files))
-    monkeypatch.setattr(recording, "known_by", lambda engine, spec: {"files": [Path(name) for name in meant]})
-    monkeypatch.setattr(recording, "doubts_about", lambda path, request, **known: ())
+    monkeypatch.setattr(recording, "known_by", lambda engine, spec: KnownBy([Path(name) for name in meant]))
+    monkeypatch.setattr(recording, "doubts_about", lambda path, request, data: ())
     engine: Any = SimpleNamespace(files=lambda: read, origins=lambda: origins)
     ledger, spec = Ledger.open(tmp_path / "ledger"), parse_spec(GOOD)
     monkeypatch.setattr(Ledger, "_marks", lambda *_: [])
