@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH
 
 
 @click.command()
@@ -41,7 +41,7 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--rule", help="Sensitivity rule of suppression, with --html.  [default: p:10]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw repeatable noise; for synthetic data only.")
-@click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-comparison.")
+@click.option("--out", type=PATH, help="Folder for the results. Default: SPEC-comparison.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of processes. Default: one per core, at most 4.")
 def command(
     spec: str,

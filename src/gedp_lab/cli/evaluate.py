@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH, names_in, release_argument
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
+@release_argument
 @click.option("--truth", required=True, help="The table that the release was made from (Parquet, CSV, or a glob).")
 @click.option(
     "--by",
@@ -21,22 +21,22 @@ _PATH = click.Path(path_type=Path)
     multiple=True,
     help="Attribute, combination or establishments (by classes); may be repeated. Default: all.",
 )
-@click.option("--out", type=_PATH, help="Folder for the results. Default: DIR-evaluation.")
+@click.option("--out", type=PATH, help="Folder for the results. Default: DIR-evaluation.")
 @click.option(
     "--weights",
     type=click.Choice(["quasi", "plug-in"]),
     help="Fit with these weights instead of using the microdata on file.",
 )
 @click.option(
-    "--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to; may be repeated."
+    "--fixed", multiple=True, type=PATH, help="Public totals that the microdata were fitted to; may be repeated."
 )
-@click.option("--published", type=_PATH, help="Published QCEW file, to show what suppression leaves of the same cells.")
+@click.option("--published", type=PATH, help="Published QCEW file, to show what suppression leaves of the same cells.")
 @click.option(
     "--with-earlier",
     "earlier",
     metavar="OLD",
     multiple=True,
-    type=_PATH,
+    type=PATH,
     help="Earlier release, as for `gedp sharpen`, to show what it would add; may be repeated, the newest first.",
 )
 @click.option("--within", multiple=True, help="With --with-earlier: keys whose groups share a growth, such as naics3.")
@@ -98,7 +98,7 @@ def command(
                 fixed=fixed,
                 baselines=[PublishedQcew(published)] if published else [],
                 earlier=[read_release(old) for old in earlier],
-                within=[key for keys in parse_groupings(within) for key in keys],
+                within=names_in(*within),
                 progress=at.reach,
             )
             at.step("writing")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gedp.cli import LazyGroup
+from gedp.cli.options import FILE
 from gedp_lab.reproduce.context import DATA_VARIABLE, OUT, QCEW, REPLICATES, SEED, STATES
 from gedp_lab.reproduce.registry import find_item, item_names, summary
 
@@ -125,9 +126,7 @@ def _printing_command(item: "Item") -> click.Command:
     text = "Prints the result. Ends with exit code 1 if a number or claim disagrees and nothing explains it."
 
     @click.command(item.name, help=f"{summary(item.name)}\n\n{text}")
-    @click.option(
-        "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write the result to this file, as a page."
-    )
+    @click.option("--html", type=FILE, help="Also write the result to this file, as a page.")
     def print_one(html: Path | None, **options: Any) -> None:
         _print_one(item, html, **options)
 

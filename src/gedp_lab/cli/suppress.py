@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH
 
 
 @click.command()
@@ -27,7 +27,7 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--minutes", type=click.IntRange(min=1), default=10, show_default=True, help="Time for each program.")
 @click.option("--one-publisher", is_flag=True, help="Do not look for second tables that open cells.")
-@click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-suppression.")
+@click.option("--out", type=PATH, help="Folder for the results. Default: SPEC-suppression.")
 @click.option("--force", is_flag=True, help="Replace results that are already in the folder.")
 def command(
     spec: str,

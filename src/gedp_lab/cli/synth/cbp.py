@@ -5,7 +5,8 @@ from typing import Literal
 
 import click
 
-from gedp_lab.cli.synth.output import PATH, POSITIVE, EstablishmentsFile, makes_establishments
+from gedp.cli.options import PATH
+from gedp_lab.cli.synth.output import POSITIVE, EstablishmentsFile, makes_establishments
 
 
 @click.command("cbp")

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp_lab.cli.synth.output import PATH
+from gedp.cli.options import PATH
 
 
 @click.command(name="publish")

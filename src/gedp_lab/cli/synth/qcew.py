@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from gedp.cli.options import PATH
 from gedp_lab.cli.synth.inputs import published_qcew
-from gedp_lab.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
+from gedp_lab.cli.synth.output import EstablishmentsFile, makes_establishments
 
 
 @click.command("qcew")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from gedp.cli.options import PATH
 from gedp_lab.cli.synth.inputs import published_qcew
-from gedp_lab.cli.synth.output import PATH
 
 _SHARE = "share of last quarter's establishments"
 
