@@ -18,13 +18,14 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from gedp import fit_microdata
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import FloatArray
 from gedp.confidential.run import plan_run, run
 from gedp.microdata.constraints.nonnegative import fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
-from gedp.microdata.constraints.rounding import Grouping, round_rows
-from gedp.microdata.solve import Marginal
+from gedp.microdata.constraints.rounding import Kept, round_rows
+from gedp.microdata.solve import Measurement
 from gedp.noise.entropy import SeededEntropy
+from gedp.partitions import Partition
 from gedp.policy.examples import find_spec
 from gedp_lab.synth.demo import make_demo
 
@@ -59,10 +60,10 @@ def replicate(folder: Path, attribute: str, seed: int) -> dict[str, dict[str, Fl
     errors: dict[str, dict[str, FloatArray]] = {}
     for name, by in BY.items():
         groups = free.public_rows.cells(by)
-        wanted = np.bincount(groups.of_row, weights=exact)
+        wanted = groups.sums(exact)
         errors[name] = {"truth": wanted.astype(np.float64)}
         for way, each in values.items():
-            errors[name][way] = np.bincount(groups.of_row, weights=each).astype(np.float64) - wanted
+            errors[name][way] = groups.sums(each) - wanted
     finest = errors[list(BY)[-1]]
     small = np.argsort(finest["truth"], kind="stable")[: len(finest["truth"]) // 4]
     errors[SMALL] = {way: each[small] for way, each in finest.items()}
@@ -95,6 +96,7 @@ def dummy_data(rows: int, counties: int, industries: int, share: float) -> tuple
     county, industry = (codes.astype(np.int32) for codes in np.divmod(occupied, industries))
     cells = len(occupied)
     of_row = np.sort(np.concatenate([np.arange(cells), rng.integers(0, cells, rows - cells)])).astype(np.int32)
+    of_rows = Partition(of_row, cells)
     truth = np.floor(rng.lognormal(1, 1.5, rows))
 
     def answers(sums: FloatArray, mu: float) -> tuple[FloatArray, FloatArray]:
@@ -102,15 +104,14 @@ def dummy_data(rows: int, counties: int, industries: int, share: float) -> tuple
         noisy = (np.sqrt(sums) + sigma * rng.normal(size=len(sums))) ** 2 - sigma**2
         return noisy, 2 * sigma**2 * (2 * sums + sigma**2)
 
-    def marginal(of_cell: CodeArray, groups: int, mu: float) -> Marginal:
-        sums = np.bincount(of_cell[of_row], weights=truth, minlength=groups).astype(np.float64)
-        return Marginal(of_cell, *answers(sums, mu))
+    def measured(groups: Partition, mu: float) -> Measurement:
+        return Measurement(groups, *answers(of_rows.of_groups(groups).sums(truth), mu))
 
-    single = marginal(np.arange(cells, dtype=np.int32), cells, 0.611)
-    coarser = (marginal(np.zeros(cells, np.int32), 1, 0.179), marginal(county, counties, 0.525))
-    last = marginal(industry, industries, 0.525)
+    single = measured(Partition.single(cells), 0.611)
+    coarser = (measured(Partition.whole(cells), 0.179), measured(Partition(county, counties), 0.525))
+    last = measured(Partition(industry, industries), 0.525)
     units = answers(truth, 0.611)
-    return Reduced(*units, of_row, cells, (single.answers, single.variances), (*coarser, last)), truth
+    return Reduced(*units, of_rows, (single.answers, single.variances), (*coarser, last)), truth
 
 
 def times() -> None:
@@ -124,10 +125,9 @@ def times() -> None:
         began = time.perf_counter()
         fit = fit_nonnegative(problem)
         fitted = time.perf_counter()
-        groupings = [Grouping(m.of_cell, m.groups) for m in problem.marginals]
-        rounded = round_rows(fit.values, problem.of_unit, problem.cells, groupings)
+        rounded = round_rows(fit.values, problem.cells, [Kept(each.groups) for each in problem.measurements])
         print(
-            f"{name}: {size[0]:,} rows, {problem.cells:,} cells: non-negative {fitted - began:.1f} s "
+            f"{name}: {size[0]:,} rows, {problem.cells.count:,} cells: non-negative {fitted - began:.1f} s "
             f"({fit.steps} steps, {(fit.values == 0).mean():.0%} zeros), whole {time.perf_counter() - fitted:.1f} s "
             f"(largest deviation {rounded.deviation:.4f})"
         )

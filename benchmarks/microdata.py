@@ -27,6 +27,7 @@ from scipy.sparse.linalg import lsmr
 from gedp.arrays import FloatArray
 from gedp.microdata.cells import read_public_rows
 from gedp.microdata.problem import AttributeProblem, attribute_problem
+from gedp.microdata.solve import incidence
 from gedp.microdata.weights import fit_attribute
 from gedp.release import read_release
 
@@ -81,10 +82,8 @@ def by_lsmr(problem: AttributeProblem, ours: FloatArray) -> tuple[float, int, Fl
     rows = len(problem.estimates)
     variances = [problem.noise.variance(problem.estimates), *(group.variances for group in problem.groups)]
     answers = [problem.estimates, *(group.answers for group in problem.groups)]
-    blocks = [sparse.eye_array(rows, format="csr")]
-    for group in problem.groups:
-        places = (group.of_cell[problem.cells.of_row], np.arange(rows))
-        blocks.append(sparse.coo_array((np.ones(rows), places), shape=(len(group.answers), rows)).tocsr())
+    of_groups = (incidence(problem.cells.of_groups(group.groups)) for group in problem.groups)
+    blocks = [sparse.eye_array(rows, format="csr"), *of_groups]
     scale = 1 / np.sqrt(np.concatenate(variances))
     matrix = (sparse.diags_array(scale) @ sparse.vstack(blocks)).tocsr()
     wanted = scale * np.concatenate(answers)

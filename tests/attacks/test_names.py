@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.errors import FaultsError
-from gedp.microdata.ratios import Estimates
+from gedp.estimates import Estimates, table_columns
 from gedp.policy import parse_spec
 from gedp.policy.model import PSI_SUFFIX, TABLE_COLUMNS
 from gedp.release import ANSWER_SCHEMA, read_release
@@ -65,7 +65,7 @@ def test_keys_cannot_be_called_like_columns_of_results(role: str, name: str) -> 
 
 def test_the_reserved_names_are_those_of_the_tables() -> None:
     nothing = np.empty(0)
-    tabulated = Estimates(nothing, nothing, nothing, nothing, "exact").columns()
+    tabulated = table_columns(Estimates.of_kind(nothing, nothing, "exact").with_interval(0.95))
     assert set(TABLE_COLUMNS) == {*ANSWER_SCHEMA.names, NOISE, *tabulated, FORMULA, "cell", "one"}
 
 

@@ -18,7 +18,7 @@ from gedp.desk.openapi import description
 from gedp.desk.question import SHOW, TABLE
 from gedp.desk.source import FIGURE
 from gedp.errors import FaultsError
-from gedp.microdata.changes import figure_columns
+from gedp.estimates import figure_columns
 from tests.desk.test_api import fits
 from tests.desk.test_page import MARKUP, Opened, chosen
 from tests.helpers.builder import JOBS, spec_of, table_of

@@ -35,8 +35,8 @@ from gedp.confidential.table import ConfidentialTable, FinestCells, find_cells, 
 from gedp.confidential.tally import ROWS as CELL_ROWS
 from gedp.confidential.tally import CellSums, ClippedCells, Clipping
 from gedp.microdata.by_kind import FittedRows, FittedValues, RowsOnFile
-from gedp.microdata.cells import Cells
 from gedp.microdata.kinds import Kinds
+from gedp.partitions import Partition
 from gedp.passes import OnFile, PartialResults, Rewriting, StoredRows, nothing
 from gedp.policy import Attribute, Closeness, Data, Grouper, Query
 from gedp.release.manifest import part_name
@@ -272,14 +272,14 @@ def agrees_on_kinds(stored: StoredRows, rows: Sequence[Row], target: Path) -> No
     assert together.sums == pytest.approx(list(map(sum, here)))
     assert together.highest.tolist() == list(map(max, here))
     assert together.highest_omega.tolist() == [max(each) / 8 for each in here]
-    cells = Cells(len(here), np.arange(len(here), dtype=np.int32), {})
+    cells = Partition.single(len(here))
     on_file, limit = RowsOnFile(kinds, "emp", cells, 2.0, 9.0), np.linspace(-30, 60, len(here))
     below, above = on_file.seen(limit)
     lines = [[2 * value + 9 for value in each] for each in here]
     assert below.tolist() == [sum(x <= at for x in each) for each, at in zip(lines, limit, strict=True)]
     assert above == pytest.approx([sum(x for x in each if x > at) for each, at in zip(lines, limit, strict=True)])
     moved, each_row = np.linspace(-1, 1, len(here)), on_file.each(on_file.at(on_file.sums + 3))
-    values = FittedValues(cells.of_row, moved, each_row)
+    values = FittedValues(cells.group_of, moved, each_row)
     stored.rewrite(FittedRows(kinds.lookup, ["key", "cnty", "naics"], {"emp": values}), target)
     written = read_columns(target).sort_by("key")
     assert written.select(["key", "cnty", "naics"]).equals(table_of(rows).select(["key", "cnty", "naics"]))

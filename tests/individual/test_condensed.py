@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
-from gedp.individual import Bills, CondensedAnswers, FirstAnswer, FirstAnswers, Partition, Portions, Terms, fill
+from gedp.individual import Bills, CondensedAnswers, FirstAnswer, FirstAnswers, Portions, QueryGroups, Terms, fill
 from gedp.individual.answers import CLASSES
 from gedp.passes import PartialResults, Pass, nothing
 from gedp.passes.in_memory import NumbersInMemory
@@ -105,9 +105,9 @@ def test_cells_of_one_or_two_are_known_as_they_are() -> None:
 def test_what_is_chosen_is_as_good_as_if_all_answers_were_looked_at() -> None:
     cell, omega = answers_of(SQRT)
     partitions = [
-        Partition("all", np.zeros(40, dtype=np.int32), 1),
-        Partition("some", (np.arange(40) % 5).astype(np.int32), 5),
-        Partition("cells", np.arange(40, dtype=np.int32), 40),
+        QueryGroups("all", np.zeros(40, dtype=np.int32), 1),
+        QueryGroups("some", (np.arange(40) % 5).astype(np.int32), 5),
+        QueryGroups("cells", np.arange(40, dtype=np.int32), 40),
     ]
     importance = {partition.query: 1.0 for partition in partitions}
     full, condensed = both(SQRT, cell, omega)
@@ -121,9 +121,9 @@ def test_what_is_chosen_is_as_good_as_if_all_answers_were_looked_at() -> None:
 def test_bills_leave_every_row_what_filling_left_it(attribute: Attribute) -> None:
     full, _ = both(attribute, *answers_of(attribute, 300))
     partitions = [
-        Partition("all", np.zeros(40, dtype=np.int32), 1),
-        Partition("some", (np.arange(40) % 5).astype(np.int32), 5),
-        Partition("cells", np.arange(40, dtype=np.int32), 40),
+        QueryGroups("all", np.zeros(40, dtype=np.int32), 1),
+        QueryGroups("some", (np.arange(40) % 5).astype(np.int32), 5),
+        QueryGroups("cells", np.arange(40, dtype=np.int32), 40),
     ]
     rows, terms = full.rows(TAU), full.each.terms
     filling = fill(rows, partitions, terms, Portions({"all": 0.4, "some": 0.3}))

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
-from gedp.individual import Filling, GroupNoise, Partition, Portions, Rows, Terms, fill, largest_share
+from gedp.individual import Filling, GroupNoise, Portions, QueryGroups, Rows, Terms, fill, largest_share
 from gedp.individual.charges import OverchargedError
 from gedp.individual.filling import CELL_FRACTIONS, LEAST_SECOND, coarse_to_fine, row_variances
 from gedp.neighbors import Linear, Log, Protection, Signed, Sqrt
@@ -27,7 +27,7 @@ PROTECTIONS = (
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> tuple[Rows, list[Partition], Terms, Portions]:
+def tables(draw: st.DrawFn) -> tuple[Rows, list[QueryGroups], Terms, Portions]:
     """Rows of some cells, crossing and nested groups of these, and any way to share out a pool."""
     cells = draw(st.integers(1, 6))
     chance = np.random.default_rng(draw(st.integers(0, 2**32)))
@@ -38,9 +38,9 @@ def tables(draw: st.DrawFn) -> tuple[Rows, list[Partition], Terms, Portions]:
     partitions = []
     for query in range(draw(st.integers(1, 4))):
         groups, of_cell = np.unique(chance.integers(0, chance.integers(1, cells + 1), cells), return_inverse=True)
-        partitions.append(Partition(str(query), of_cell.astype(np.int32), len(groups)))
+        partitions.append(QueryGroups(str(query), of_cell.astype(np.int32), len(groups)))
     if draw(st.booleans()):
-        partitions.append(Partition("cells", chance.permutation(cells).astype(np.int32), cells))
+        partitions.append(QueryGroups("cells", chance.permutation(cells).astype(np.int32), cells))
     pool = draw(st.floats(0.1, 5))
     fractions = {p.query: draw(st.floats(0.02, 0.95)) for p in partitions}
     each = pool / (len(partitions) + 2)
@@ -50,7 +50,7 @@ def tables(draw: st.DrawFn) -> tuple[Rows, list[Partition], Terms, Portions]:
 
 
 def plainly_filled(
-    rows: Rows, partitions: list[Partition], terms: Terms, portions: Portions
+    rows: Rows, partitions: list[QueryGroups], terms: Terms, portions: Portions
 ) -> tuple[dict[str, list[tuple[bool, float]]], list[float]]:
     """The same, one establishment at a time."""
     left = [terms.pool] * len(rows.cell)
@@ -100,7 +100,7 @@ def plainly_filled(
 
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_fill_is_what_plain_python_fills(table: tuple[Rows, list[Partition], Terms, Portions]) -> None:
+def test_fill_is_what_plain_python_fills(table: tuple[Rows, list[QueryGroups], Terms, Portions]) -> None:
     rows, partitions, terms, portions = table
     filled = fill(rows, partitions, terms, portions)
     noise, left = plainly_filled(rows, partitions, terms, portions)
@@ -112,7 +112,7 @@ def test_fill_is_what_plain_python_fills(table: tuple[Rows, list[Partition], Ter
 
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_nobody_pays_more_than_the_pool(table: tuple[Rows, list[Partition], Terms, Portions]) -> None:
+def test_nobody_pays_more_than_the_pool(table: tuple[Rows, list[QueryGroups], Terms, Portions]) -> None:
     rows, partitions, terms, portions = table
     filled = fill(rows, partitions, terms, portions)
     paid = sum((filled.noise[p.query].charges(rows, p) for p in partitions), filled.left)
@@ -120,7 +120,7 @@ def test_nobody_pays_more_than_the_pool(table: tuple[Rows, list[Partition], Term
     assert (filled.left >= LEAST_SECOND * terms.pool).all()
 
 
-def dense_variances(rows: Rows, partitions: list[Partition], terms: Terms, filling: Filling) -> dict[str, FloatArray]:
+def dense_variances(rows: Rows, partitions: list[QueryGroups], terms: Terms, filling: Filling) -> dict[str, FloatArray]:
     """The covariance of weighted least squares, with every matrix written out."""
     alone = row_variances(rows, terms, filling.left)
     ways, precisions = [np.eye(rows.cells)], [1 / alone]
@@ -136,7 +136,7 @@ def dense_variances(rows: Rows, partitions: list[Partition], terms: Terms, filli
 @settings(max_examples=60, deadline=None)
 @given(tables(), st.integers(0, 2**32))
 def test_prediction_is_the_covariance_of_least_squares(
-    table: tuple[Rows, list[Partition], Terms, Portions], seed: int
+    table: tuple[Rows, list[QueryGroups], Terms, Portions], seed: int
 ) -> None:
     """At precisions of the same order, so that the inverse of the dense matrix has the digits to compare with."""
     rows, partitions, terms, portions = table
@@ -154,7 +154,7 @@ def test_a_prediction_that_rounding_prevents_stops_nothing() -> None:
     """Variances of 1 and of 10^40: no factor exists, and the tables are judged by their cells."""
     rows = Rows(np.arange(4, dtype=np.int32), np.ones(4), np.full(4, 100.0))
     halves = [
-        Partition(name, np.array(codes, dtype=np.int32), 2)
+        QueryGroups(name, np.array(codes, dtype=np.int32), 2)
         for name, codes in (("a", [0, 0, 1, 1]), ("b", [0, 1, 0, 1]))
     ]
     sure = GroupNoise(np.zeros(2, dtype=bool), np.full(2, 1e40))
@@ -167,7 +167,7 @@ def test_a_prediction_is_a_number_where_noise_has_no_finite_variance() -> None:
     """Under log, an answer with little precision has a variance beyond floats; a release must not fail for it."""
     rows = Rows(np.arange(4, dtype=np.int32), np.ones(4), np.full(4, 1e30))
     halves = [
-        Partition(name, np.array(codes, dtype=np.int32), 2)
+        QueryGroups(name, np.array(codes, dtype=np.int32), 2)
         for name, codes in (("a", [0, 0, 1, 1]), ("b", [0, 1, 0, 1]))
     ]
     by_psi = GroupNoise(np.ones(2, dtype=bool), np.array([1e-9, 1.0]))
@@ -179,7 +179,7 @@ def test_a_prediction_is_a_number_where_noise_has_no_finite_variance() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(tables())
-def test_condensed_rows_have_the_same_sums_and_largest(table: tuple[Rows, list[Partition], Terms, Portions]) -> None:
+def test_condensed_rows_have_the_same_sums_and_largest(table: tuple[Rows, list[QueryGroups], Terms, Portions]) -> None:
     rows, *_ = table
     condensed = rows.condensed()
     ones = np.ones(len(rows.cell))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gedp
 from gedp.arrays import MOST_UNITS, FloatArray
-from gedp.individual import FirstAnswers, GroupNoise, Partition, Terms
+from gedp.individual import FirstAnswers, GroupNoise, QueryGroups, Terms
 from gedp.neighbors import Log, Protection
 from gedp.planning import choice
 from gedp.planning.choice import Aims, choose, set_aside
@@ -117,9 +117,9 @@ def test_giants_of_both_signs_are_not_cut_off() -> None:
 LOG = Attribute("x", Closeness("log", Decimal("0.2"), Decimal(1)))
 CELL = np.repeat(np.arange(6, dtype=np.int32), 4)
 PARTITIONS = [
-    Partition("total", np.zeros(6, dtype=np.int32), 1),
-    Partition("half", np.array([0, 0, 0, 1, 1, 1], dtype=np.int32), 2),
-    Partition("cells", np.arange(6, dtype=np.int32), 6),
+    QueryGroups("total", np.zeros(6, dtype=np.int32), 1),
+    QueryGroups("half", np.array([0, 0, 0, 1, 1, 1], dtype=np.int32), 2),
+    QueryGroups("cells", np.arange(6, dtype=np.int32), 6),
 ]
 IMPORTANCE = {"total": 1.0, "half": 1.0, "cells": 1.0}
 

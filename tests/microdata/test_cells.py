@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from gedp.known_codes import TREE_OF_LEVEL, CodeTree
 from gedp.microdata import fit_microdata
-from gedp.microdata.cells import Cells, read_public_rows
+from gedp.microdata.cells import read_public_rows
 from gedp.microdata.combining import combinations
+from gedp.partitions import Partition
 from tests.microdata.test_fit import IDENTITY, query, release_of, some_rows
 
 codes_of_rows = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 40), st.integers(0, 2)), max_size=40)
@@ -31,16 +32,14 @@ def test_combinations_are_those_that_occur_in_order(rows: list[tuple[int, int, i
 
 def test_cells_answer_for_the_groups_that_they_are_asked_about() -> None:
     """Whatever groups they were asked about before."""
-    cells = Cells(3, np.array([0, 0, 1, 2], dtype=np.int32), {})
-    whole, cutting = (
-        Cells(2, np.array([1, 1, 0, 0], dtype=np.int32), {}),
-        Cells(2, np.array([0, 1, 1, 1], np.int32), {}),
+    cells = Partition(np.array([0, 0, 1, 2], dtype=np.int32), 3)
+    whole, cutting, other = (
+        Partition(np.array(codes, dtype=np.int32), 2) for codes in ([1, 1, 0, 0], [0, 1, 1, 1], [0, 0, 1, 1])
     )
-    other = Cells(2, np.array([0, 0, 1, 1], dtype=np.int32), {})
     for _ in range(2):
         for groups, expected in ((whole, [1, 0, 0]), (cutting, None), (whole, [1, 0, 0]), (other, [0, 1, 1])):
             found = cells.inside(groups)
-            assert (None if found is None else found.tolist()) == expected
+            assert (None if found is None else found.group_of.tolist()) == expected
 
 
 def test_texts_that_are_read_as_codes_are_the_same_texts(tmp_path: Path) -> None:

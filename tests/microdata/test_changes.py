@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtri
 
 from gedp.arrays import BoolArray, FloatArray
-from gedp.microdata.changes import FITS, Figures, difference, is_clearly_positive, is_significant, percentage
-from gedp.microdata.ratios import CLEAR, Ratio, Totals, estimate
+from gedp.estimates import Estimates, Figures
+from gedp.microdata.changes import FITS, difference, is_clearly_positive, is_significant, percentage
+from gedp.microdata.ratios import CLEAR, Ratio, estimate
 
 Z = float(ndtri(0.975))
 
@@ -18,7 +19,7 @@ Z = float(ndtri(0.975))
 def normal(estimates: float | FloatArray, errors: float | FloatArray, z: float = Z) -> Figures:
     """Figures with normal intervals."""
     x, s = np.broadcast_arrays(np.atleast_1d(np.asarray(estimates, float)), np.asarray(errors, float))
-    return Figures(x, s, x - z * s, x + z * s)
+    return Estimates.of_kind(x, s**2, "exact").between(x - z * s, x + z * s)
 
 
 class One(NamedTuple):
@@ -42,6 +43,12 @@ def is_in_set(r: FloatArray, new: One, old: One) -> BoolArray:
     return found
 
 
+def figure(estimate: float, error: float, low: float, high: float) -> Figures:
+    """One figure with any interval."""
+    x, variance, below, above = (np.array([value]) for value in (estimate, error**2, low, high))
+    return Estimates.of_kind(x, variance, "exact").between(below, above)
+
+
 sizes = st.floats(-1e6, 1e6)
 reaches = st.floats(1e-3, 1e5)
 
@@ -50,7 +57,7 @@ reaches = st.floats(1e-3, 1e5)
 def skewed(draw: st.DrawFn, at: float) -> Figures:
     """A figure with another reach below than above."""
     below, above = draw(reaches), draw(reaches)
-    return Figures(*(np.array([x]) for x in (at, (below + above) / (2 * Z), at - below, at + above)))
+    return figure(at, (below + above) / (2 * Z), at - below, at + above)
 
 
 @given(data=st.data(), n=sizes, o=st.floats(1e-2, 1e6))
@@ -82,7 +89,9 @@ def test_of_totals_it_is_fieller_s(n: float, s: float, o: float, precision: floa
         return
     if precision < max(CLEAR, FITS * Z) * (1 + 1e-9):
         return
-    known = {name: Totals(each.estimate, each.std_error**2, "exact") for name, each in (("n", new), ("o", old))}
+    known = {
+        name: Estimates.of_kind(each.estimate, each.std_error**2, "exact") for name, each in (("n", new), ("o", old))
+    }
     fieller = estimate(Ratio("r", {"n": 1.0}, {"o": 1.0}), known, 0.95)
     ends = (fieller.estimate, fieller.ci_low, fieller.ci_high)
     expected = [100 * (float(end[0]) - 1) for end in ends]
@@ -119,7 +128,7 @@ def test_change_and_percentage_are_significant_together(data: st.DataObject, n: 
 
 
 def test_what_has_no_error_has_no_change() -> None:
-    without = Figures(*(np.array([x]) for x in (5.0, np.nan, np.nan, np.nan)))
+    without = figure(5.0, np.nan, np.nan, np.nan)
     for new, old in ((without, normal(4, 0.1)), (normal(4, 0.1), without)):
         assert np.isnan(only(difference(new, old))).all()
         assert np.isnan(only(percentage(new, old))).all()

@@ -9,8 +9,8 @@ from numpy.linalg import pinv
 from gedp.arrays import FloatArray
 from gedp.errors import FaultsError
 from gedp.microdata import Microdata, fit_microdata
-from gedp.microdata.cells import Cells
 from gedp.microdata.class_tables import fit_classes, nonnegative
+from gedp.partitions import Partition
 from gedp.policy import COUNT
 from tests.helpers.builder import JOBS, rehearsed, spec_of, table_of
 
@@ -76,14 +76,14 @@ def oracle(microdata: Microdata, name: str) -> tuple[FloatArray, FloatArray]:
     lines, right = [], []
     establishments = TABLE.to_pylist()
     for table in tables:
-        for group in {tuple(row[k] for k in table.query.public) for q, row in entries if q is table.query}:
-            keys = table.query.public
-            lines.append([q is table.query and tuple(row[k] for k in keys) == group for q, row in entries])
+        for group in {tuple(row[k] for k in table.public) for q, row in entries if q == table.query}:
+            keys = table.public
+            lines.append([q == table.query and tuple(row[k] for k in keys) == group for q, row in entries])
             right.append(sum(tuple(r[k] for k in keys) == group for r in establishments))
     for other in tables[1:]:
         for label in NAMES:
             lines.append(
-                [(row["size"] == label) * ((q is tables[0].query) - 1.0 * (q is other.query)) for q, row in entries]
+                [(row["size"] == label) * ((q == tables[0].query) - 1.0 * (q == other.query)) for q, row in entries]
             )
             right.append(0)
     c, d = np.array(lines, dtype=float), np.array(right, dtype=float)
@@ -97,11 +97,11 @@ def test_fitted_numbers_are_those_of_least_squares_with_all_constraints() -> Non
     fit = fit_classes(microdata, COUNT)
     assert np.concatenate(fit.fitted) == pytest.approx(best, abs=1e-6)
     table = fit.table(["naics", "size"])
-    assert table.variances == pytest.approx(np.diag(covariance)[:25], abs=1e-6)
+    assert table.totals.variance == pytest.approx(np.diag(covariance)[:25], abs=1e-6)
     by_two = fit.table(["naics2", "size"])
-    together = np.array([[a == b for b in by_two.groups.of_row] for a in range(by_two.groups.count)], dtype=float)
+    together = np.array([[a == b for b in by_two.groups.group_of] for a in range(by_two.groups.count)], dtype=float)
     spread = together @ covariance[:25, :25] @ together.T
-    assert by_two.variances == pytest.approx(np.diag(spread), abs=1e-6)
+    assert by_two.totals.variance == pytest.approx(np.diag(spread), abs=1e-6)
 
 
 RELEASES, NORMAL = 100, 1.959964
@@ -173,7 +173,7 @@ def test_crossing_tables_are_not_rounded() -> None:
 
 
 def test_the_nearest_values_that_are_not_negative_keep_their_total() -> None:
-    groups = Cells(2, np.array([0, 0, 0, 1, 1], dtype=np.int32), {})
+    groups = Partition(np.array([0, 0, 0, 1, 1], dtype=np.int32), 2)
     values, variances = np.array([-4.0, 1.0, 9.0, -1.0, 3.0]), np.array([1.0, 1.0, 2.0, 0.0, 1.0])
     found = nonnegative(values, variances > 0, variances, groups, np.array([6.0, 2.0]))
     assert found[:3] == pytest.approx([0, 0, 6])

@@ -12,33 +12,31 @@ from gedp.arrays import FloatArray
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.nonnegative import MOST_STEPS, fit_nonnegative
 from gedp.microdata.constraints.reduced import Reduced
-from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem, fit_cells
+from gedp.microdata.solve import DIRECT_LIMIT, MarginalSystem, Measurement, fit_cells
 from gedp.microdata.variances import _of_cell_totals
+from gedp.partitions import Partition
 
 
 def dense(problem: Reduced) -> tuple[FloatArray, FloatArray]:
     """The scaled design matrix over the units, and the scaled answers."""
-    units = len(problem.answers)
-    cells = np.zeros((problem.cells, units))
-    cells[problem.of_unit, np.arange(units)] = 1
+    units, cells = len(problem.answers), members(problem.cells)
     design, answers, variances = [np.eye(units)], [problem.answers], [problem.variances]
     if problem.finest is not None:
         design.append(cells)
         answers.append(problem.finest[0])
         variances.append(problem.finest[1])
-    for marginal in problem.marginals:
-        design.append(members(marginal.of_cell, marginal.groups) @ cells)
-        answers.append(marginal.answers)
-        variances.append(marginal.variances)
+    for each in problem.measurements:
+        design.append(members(each.groups) @ cells)
+        answers.append(each.answers)
+        variances.append(each.variances)
     scale = 1 / np.sqrt(np.concatenate(variances))
     return np.vstack(design) * scale[:, None], np.concatenate(answers) * scale
 
 
-def members(of_cell: np.ndarray, groups: int) -> FloatArray:
-    matrix = np.zeros((groups, len(of_cell)))
-    named = of_cell < groups
-    matrix[of_cell[named], np.flatnonzero(named)] = 1
-    return matrix
+def members(groups: Partition) -> FloatArray:
+    matrix = np.zeros((groups.count, len(groups.group_of)))
+    matrix[groups.group_of, np.arange(len(groups.group_of))] = 1
+    return matrix[groups.asked_for]
 
 
 @st.composite
@@ -54,11 +52,11 @@ def problems(draw: st.DrawFn, most_units: int = 25) -> Reduced:
 
     of_unit = np.concatenate([np.arange(cells), rng.integers(0, cells, units - cells)]).astype(np.int32)
     finest = answers(cells) if draw(st.booleans()) else None
-    marginals = []
+    measured = []
     for groups in draw(st.lists(st.integers(1, 4), max_size=4)):
         of_cell = rng.integers(0, groups, cells).astype(np.int32)
-        marginals.append(Marginal(of_cell, *answers(groups)))
-    return Reduced(*answers(units), of_unit, cells, finest, tuple(marginals))
+        measured.append(Measurement(Partition(of_cell, groups), *answers(groups)))
+    return Reduced(*answers(units), Partition(of_unit, cells), finest, tuple(measured))
 
 
 @given(problem=problems())
@@ -87,12 +85,13 @@ def test_the_conditions_of_the_optimum_hold(problem: Reduced) -> None:
 
 def test_where_nothing_would_be_negative_nothing_changes() -> None:
     rng = np.random.default_rng(0)
-    of_unit = np.arange(60, dtype=np.int32) % 7
-    marginal = Marginal(np.arange(7, dtype=np.int32) % 2, np.array([4000.0, 3000.0]), np.array([2.0, 3.0]))
-    problem = Reduced(rng.uniform(50, 200, 60), np.ones(60), of_unit, 7, None, (marginal,))
+    of_units = Partition(np.arange(60, dtype=np.int32) % 7, 7)
+    halves = Partition(np.arange(7, dtype=np.int32) % 2, 2)
+    measured = Measurement(halves, np.array([4000.0, 3000.0]), np.array([2.0, 3.0]))
+    problem = Reduced(rng.uniform(50, 200, 60), np.ones(60), of_units, None, (measured,))
     fit = fit_nonnegative(problem)
-    cells = fit_cells([(problem.by_cell(problem.answers), problem.by_cell(problem.variances))], [marginal])
-    np.testing.assert_allclose(problem.by_cell(fit.values), cells.totals, rtol=1e-12)
+    cells = fit_cells([(of_units.sums(problem.answers), of_units.sums(problem.variances))], [measured])
+    np.testing.assert_allclose(of_units.sums(fit.values), cells.totals, rtol=1e-12)
     assert fit.steps == 1
 
 
@@ -100,25 +99,24 @@ def test_where_nothing_would_be_negative_nothing_changes() -> None:
 def fixed_totals(draw: st.DrawFn, problem: Reduced, most: int) -> list[Fixed]:
     """Totals of hidden values of 0 or more, so that they never contradict each other, for some groups of groupings."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    hidden = problem.by_cell(np.maximum(problem.answers + rng.normal(size=len(problem.answers)), 0))
+    hidden = problem.cells.sums(np.maximum(problem.answers + rng.normal(size=len(problem.answers)), 0))
     fixed = []
     for groups in draw(st.lists(st.integers(1, 4), min_size=1, max_size=most)):
-        codes = rng.integers(0, groups, problem.cells)
+        codes = rng.integers(0, groups, problem.cells.count)
         chosen = rng.random(groups) < 0.8
         chosen[codes[0]] = True
         named = np.flatnonzero(np.isin(np.arange(groups), codes) & chosen)
         place = np.full(groups, len(named))
         place[named] = np.arange(len(named))
-        of_cell = place[codes].astype(np.int32)
-        totals = np.bincount(of_cell, weights=hidden, minlength=len(named) + 1)[: len(named)].astype(np.float64)
-        fixed.append(Fixed(("key",), of_cell, totals, tuple(f"key = {n}" for n in named)))
+        has_rest = bool((place[codes] == len(named)).any())
+        of_cells = Partition(place[codes].astype(np.int32), len(named) + has_rest, has_rest=has_rest)
+        totals = of_cells.sums(hidden)[of_cells.asked_for]
+        fixed.append(Fixed(("key",), of_cells, totals, tuple(f"key = {n}" for n in named)))
     return fixed
 
 
 def constraints(problem: Reduced, fixed: list[Fixed]) -> tuple[FloatArray, FloatArray]:
-    units = np.zeros((problem.cells, len(problem.answers)))
-    units[problem.of_unit, np.arange(len(problem.answers))] = 1
-    matrix = np.vstack([members(each.of_cell, len(each.totals)) @ units for each in fixed])
+    matrix = np.vstack([members(each.groups) @ members(problem.cells) for each in fixed])
     return matrix, np.concatenate([each.totals for each in fixed])
 
 
@@ -134,11 +132,11 @@ def dense_equality(problem: Reduced, fixed: list[Fixed], kept: np.ndarray) -> tu
     return solution[:size], solution[size:]
 
 
-def marginals_of(problem: Reduced, fixed: list[Fixed]) -> list[Marginal]:
+def measured_of(problem: Reduced, fixed: list[Fixed]) -> list[Measurement]:
     held, faults = independent(fixed, 1.0)
     assert not faults
-    variances = problem.by_cell(problem.variances)
-    return [each.marginal(mask, variances) for each, mask in zip(fixed, held, strict=True)]
+    variances = problem.cells.sums(problem.variances)
+    return [each.measurement(mask, variances) for each, mask in zip(fixed, held, strict=True)]
 
 
 @given(data=st.data(), problem=problems())
@@ -149,21 +147,20 @@ def test_fixed_totals_are_the_dense_constrained_fit_with_its_covariance(data: st
     expected, _ = dense_equality(problem, fixed, everything)
     matrix, totals = constraints(problem, fixed)
     start = free_totals(problem)
-    cells = hold(problem, start, marginals_of(problem, fixed))
-    ours = problem.by_cell(expected)
+    cells = hold(problem, start, measured_of(problem, fixed))
+    ours = problem.cells.sums(expected)
     size = 1 + np.abs(problem.answers).sum()
     np.testing.assert_allclose(cells.totals, ours, rtol=0, atol=1e-8 * size)
-    of_fixed = np.vstack([members(each.of_cell, len(each.totals)) for each in fixed])
+    of_fixed = np.vstack([members(each.groups) for each in fixed])
     np.testing.assert_allclose(of_fixed @ cells.totals, totals, rtol=0, atol=1e-11 * size)
     # Cov = N (Nᵀ H N)⁻¹ Nᵀ over the null space N of the constraints.
     design, _ = dense(problem)
     _, singular, right = np.linalg.svd(matrix)
     null = right[int((singular > 1e-9).sum()) :].T
     covariance = null @ np.linalg.inv(null.T @ design.T @ design @ null) @ null.T
-    unit_cells = np.zeros((problem.cells, len(everything)))
-    unit_cells[problem.of_unit, everything] = 1
+    unit_cells = members(problem.cells)
     dense_variances = np.diag(unit_cells @ covariance @ unit_cells.T)
-    our_variances = _of_cell_totals(cells, sparse.csr_array(np.eye(problem.cells)))
+    our_variances = _of_cell_totals(cells, sparse.csr_array(np.eye(problem.cells.count)))
     np.testing.assert_allclose(our_variances, dense_variances, rtol=1e-6, atol=1e-8 * cells.variances.max())
     np.testing.assert_allclose(_of_cell_totals(cells, sparse.csr_array(of_fixed.T)), 0, atol=1e-10 * size)
 
@@ -171,7 +168,7 @@ def test_fixed_totals_are_the_dense_constrained_fit_with_its_covariance(data: st
 def free_totals(problem: Reduced) -> FloatArray:
     """The fit without constraints."""
     design, answers = dense(problem)
-    return problem.by_cell(np.asarray(np.linalg.lstsq(design, answers)[0], dtype=np.float64))
+    return problem.cells.sums(np.asarray(np.linalg.lstsq(design, answers)[0], dtype=np.float64))
 
 
 @given(data=st.data(), problem=problems(7))
@@ -191,7 +188,7 @@ def test_both_together_are_the_best_of_all_sets_of_zeros(data: st.DataObject, pr
             if loss < least:
                 best, least = values, loss
     assert best is not None
-    fit = fit_nonnegative(problem, marginals_of(problem, fixed))
+    fit = fit_nonnegative(problem, measured_of(problem, fixed))
     np.testing.assert_allclose(fit.values, best, rtol=1e-6, atol=2e-6 * (1 + np.abs(best).max()))
     np.testing.assert_allclose(matrix @ fit.values, totals, rtol=1e-9, atol=1e-8)
 
@@ -200,13 +197,14 @@ def test_where_full_steps_would_go_in_circles() -> None:
     """Found by search: without cutting steps short, the same two sets of zeros take turns for ever."""
     rng = np.random.default_rng(9265)
     cells = int(rng.integers(3, 8))
-    marginals = []
+    measured = []
     for _ in range(int(rng.integers(2, 6))):
         groups = int(rng.integers(1, 4))
         of_cell = rng.integers(0, groups, cells).astype(np.int32)
-        marginals.append(Marginal(of_cell, 10 * rng.normal(size=groups), np.full(groups, 10.0 ** rng.uniform(-4, 0))))
+        drawn = 10 * rng.normal(size=groups), np.full(groups, 10.0 ** rng.uniform(-4, 0))
+        measured.append(Measurement(Partition(of_cell, groups), *drawn))
     answers, variances = rng.normal(size=cells) * 10 - 3, 10.0 ** rng.uniform(-2, 2, cells)
-    problem = Reduced(answers, variances, np.arange(cells, dtype=np.int32), cells, None, tuple(marginals))
+    problem = Reduced(answers, variances, Partition.single(cells), None, tuple(measured))
     fit = fit_nonnegative(problem)
     expected, _ = optimize.nnls(*dense(problem))
     np.testing.assert_allclose(fit.values, expected, rtol=1e-6, atol=1e-6)
@@ -218,21 +216,21 @@ def test_many_rows_take_few_steps() -> None:
     rows, cells = 200_000, 3_000
     truth = rng.lognormal(0, 1.5, rows)
     variances = 1 + truth
-    of_row = rng.integers(0, cells, rows).astype(np.int32)
-    marginals = []
+    of_rows = Partition(rng.integers(0, cells, rows).astype(np.int32), cells)
+    measured = []
     for groups in (1, 20, 150):
-        of_cell = rng.integers(0, groups, cells).astype(np.int32)
-        sums = np.bincount(of_cell[of_row], weights=truth, minlength=groups)
-        marginals.append(Marginal(of_cell, sums + 10 * rng.normal(size=groups), np.full(groups, 100.0)))
+        of_cells = Partition(rng.integers(0, groups, cells).astype(np.int32), groups)
+        noisy = of_rows.of_groups(of_cells).sums(truth) + 10 * rng.normal(size=groups)
+        measured.append(Measurement(of_cells, noisy, np.full(groups, 100.0)))
     answers = truth + np.sqrt(variances) * rng.normal(size=rows)
-    problem = Reduced(answers, variances, of_row, cells, None, tuple(marginals))
+    problem = Reduced(answers, variances, of_rows, None, tuple(measured))
     fit = fit_nonnegative(problem)
     assert (fit.values == 0).sum() > rows / 20
     assert fit.steps <= 15
     assert fit.violation < 1e-11
     # Both ways raise the total, cutting off by far more.
-    added, spread = problem.by_cell(answers), problem.by_cell(variances)
-    free = answers + variances * ((fit_cells([(added, spread)], marginals).totals - added) / spread)[of_row]
+    added, spread = problem.cells.sums(answers), problem.cells.sums(variances)
+    free = answers + variances * ((fit_cells([(added, spread)], measured).totals - added) / spread)[of_rows.group_of]
     assert free.sum() < fit.values.sum() < free.sum() + (np.maximum(free, 0).sum() - free.sum()) / 5
 
 
@@ -240,7 +238,8 @@ def test_many_rows_take_few_steps() -> None:
 def test_totals_given_again_are_let_go_whatever_rounding_leaves_of_them(sizes: tuple[int, ...]) -> None:
     of_cell = np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
     names = tuple(f"group {i}" for i in range(len(sizes)))
-    fixed = Fixed(("key",), of_cell, np.array([1000.0 * i for i in range(len(sizes))]), names)
+    totals = np.array([1000.0 * i for i in range(len(sizes))])
+    fixed = Fixed(("key",), Partition(of_cell, len(sizes)), totals, names)
     held, faults = independent([fixed, fixed], 1.0)
     assert not faults
     assert sorted(int(mask.sum()) for mask in held) == [0, len(sizes)]
@@ -248,23 +247,22 @@ def test_totals_given_again_are_let_go_whatever_rounding_leaves_of_them(sizes: t
 
 def test_contradictions_are_found_whichever_way_the_groupings_lie() -> None:
     cells = np.arange(6, dtype=np.int32)
-    rows, columns = cells // 3, cells % 3
+    rows, columns = Partition(cells // 3, 2), Partition(cells % 3, 3)
     by_row = Fixed(("row",), rows, np.array([6.0, 15.0]), ("row = 0", "row = 1"))
     by_column = Fixed(("column",), columns, np.array([5.0, 7.0, 9.0]), ("column = 0", "column = 1", "column = 2"))
-    total = Fixed((), np.zeros(6, dtype=np.int32), np.array([21.0]), ("the total",))
+    total = Fixed((), Partition.whole(6), np.array([21.0]), ("the total",))
     held, faults = independent([total, by_row, by_column], 1.0)
     assert not faults
     assert sum(int(mask.sum()) for mask in held) == 4
-    wrong = Fixed((), total.of_cell, np.array([22.0]), total.names)
+    wrong = Fixed((), total.groups, np.array([22.0]), total.names)
     for order in ([wrong, by_row, by_column], [by_row, wrong], [by_column, by_row, wrong]):
         (fault,) = independent(order, 1.0)[1]
         assert "contradict" in fault.problem
 
 
 def test_a_system_of_zero_variances_is_solved_by_iteration_too() -> None:
-    of_cell = np.array([0, 0, 1, 1], dtype=np.int32)
-    held = Marginal(of_cell, np.array([3.0, 5.0]), np.zeros(2))
-    other = Marginal(np.array([0, 1, 0, 1], dtype=np.int32), np.ones(2), np.ones(2))
+    pairs, turns = (Partition(np.array(codes, dtype=np.int32), 2) for codes in ([0, 0, 1, 1], [0, 1, 0, 1]))
+    held, other = Measurement(pairs, np.array([3.0, 5.0]), np.zeros(2)), Measurement(turns, np.ones(2), np.ones(2))
     right = np.array([1.0, 2.0, 3.0, 4.0])
     answers = [MarginalSystem(np.ones(4), [held, other], limit).solve(right) for limit in (DIRECT_LIMIT, 0)]
     assert answers[0] == pytest.approx(answers[1])

@@ -24,8 +24,8 @@ from gedp.confidential.engines.local import LocalEngine
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import GedpError
 from gedp.microdata import Microdata, fit_microdata
+from gedp.microdata.agreement import fit_measured
 from gedp.microdata.cells import read_public_rows
-from gedp.microdata.measured import fit_measured
 from gedp.microdata.problem import attribute_problem
 from gedp.microdata.weights import TOLERANCE, fit_at, fit_attribute
 from gedp.neighbors.estimates import psi_variance
@@ -335,12 +335,12 @@ def test_measured_groups_are_the_dense_best_fit(
         inverse = np.linalg.pinv(matrix.T @ (matrix / variances[:, None]), rcond=1e-10, hermitian=True)
         expected = matrix @ inverse @ (matrix.T @ (np.array(answers) / variances))
         scale = np.sqrt(variances.max())
-        np.testing.assert_allclose(np.concatenate(fit.totals), expected, rtol=1e-6, atol=1e-6 * scale)
+        np.testing.assert_allclose(np.concatenate(fit.fitted), expected, rtol=1e-6, atol=1e-6 * scale)
         dense_variances = np.split(np.diag(matrix @ inverse @ matrix.T), fit.agreement.starts[1:-1])
         for asked, variance in zip(queries, dense_variances, strict=True):
-            np.testing.assert_allclose(np.sort(fit.table(asked.by).variances), np.sort(variance), rtol=1e-6)
+            np.testing.assert_allclose(np.sort(fit.table(asked.by).totals.variance), np.sort(variance), rtol=1e-6)
         if weights == "quasi" and name == "emp":
-            at = [each.variances_at(totals) for each, totals in zip(fit.measurements, fit.totals, strict=True)]
+            at = [each.variances_at(totals) for each, totals in zip(fit.tables, fit.fitted, strict=True)]
             np.testing.assert_allclose(np.concatenate(at), variances, rtol=0.02, atol=1e-3 * variances.max())
 
 

@@ -5,22 +5,22 @@ import pytest
 
 from gedp.arrays import CodeArray
 from gedp.microdata import variances
-from gedp.microdata.cells import Cells
 from gedp.microdata.variances import group_variances
 from gedp.microdata.weights import AttributeFit, fit_attribute
+from gedp.partitions import Partition
 from tests.microdata.test_pooled import attribute_problem, random_cells
 
 
 @pytest.fixture(scope="module")
-def fitted() -> tuple[AttributeFit, Cells]:
+def fitted() -> tuple[AttributeFit, Partition]:
     rng = np.random.default_rng(3)
     cells = random_cells(rng, 40, 300)
     return fit_attribute(attribute_problem(rng, cells, clipped=True, smallest=5.0), "quasi"), cells
 
 
-def over_rows(fit: AttributeFit, cells: Cells, groups: Cells, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
+def over_rows(fit: AttributeFit, cells: Partition, groups: Partition, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     with monkeypatch.context() as patched:
-        patched.setattr(Cells, "inside", lambda cells, groups: None)
+        patched.setattr(Partition, "inside", lambda cells, groups: None)
         return group_variances(fit, cells, groups)
 
 
@@ -36,25 +36,24 @@ def over_rows(fit: AttributeFit, cells: Cells, groups: Cells, monkeypatch: pytes
     ],
 )
 def test_whole_cells(
-    fitted: tuple[AttributeFit, Cells], of_cell: CodeArray, is_measured: bool, monkeypatch: pytest.MonkeyPatch
+    fitted: tuple[AttributeFit, Partition], of_cell: CodeArray, is_measured: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (fit, cells), of_cell = fitted, of_cell.astype(np.int32)
-    groups = Cells(int(of_cell.max()) + 1, of_cell[cells.of_row], {})
+    groups = cells.of_groups(Partition(of_cell, int(of_cell.max()) + 1))
     inside = cells.inside(groups)
     assert inside is not None
-    assert np.array_equal(inside, of_cell)
+    assert np.array_equal(inside.group_of, of_cell)
     assert fit.cell_fit is not None
-    of_query = variances._of_measured(fit.cell_fit, of_cell, groups.count)
+    of_query = variances._of_measured(fit.cell_fit, inside)
     assert (of_query is not None) == (is_measured and groups.count < 40)  # finest cells are pooled, not in the system
     expected = over_rows(fit, cells, groups, monkeypatch)
     assert group_variances(fit, cells, groups) == pytest.approx(expected, rel=1e-9)
 
 
 def test_groups_that_cut_through_a_cell_are_not_taken_for_whole_ones(
-    fitted: tuple[AttributeFit, Cells], monkeypatch: pytest.MonkeyPatch
+    fitted: tuple[AttributeFit, Partition], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fit, cells = fitted
-    of_row = (np.arange(len(cells.of_row)) % 3).astype(np.int32)
-    groups = Cells(3, of_row, {})
+    groups = Partition((np.arange(len(cells.group_of)) % 3).astype(np.int32), 3)
     assert cells.inside(groups) is None
     assert group_variances(fit, cells, groups) == pytest.approx(over_rows(fit, cells, groups, monkeypatch))

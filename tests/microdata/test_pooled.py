@@ -6,22 +6,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from gedp.arrays import FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.microdata import weights
-from gedp.microdata.cells import Cells
+from gedp.microdata.answers import GroupAnswers, PsiNoise
 from gedp.microdata.pooled import RowsInMemory
-from gedp.microdata.problem import AttributeProblem, ClippedNoise, GroupAnswers, PsiNoise, pooled
+from gedp.microdata.problem import AttributeProblem, ClippedNoise, pooled
 from gedp.microdata.weights import fit_at, fit_attribute
 from gedp.neighbors import Log, Protection, Sqrt
 from gedp.neighbors.estimates import psi_variance
+from gedp.partitions import Partition
 
 SIGMA = 0.8
 SLOPE, BASE = Sqrt().variance_line(SIGMA)
 
 
-def random_cells(rng: np.random.Generator, cells: int, rows: int) -> Cells:
+def random_cells(rng: np.random.Generator, cells: int, rows: int) -> Partition:
     of_row = np.concatenate([np.arange(cells), rng.integers(cells, size=rows - cells)]).astype(np.int32)
-    return Cells(cells, of_row, {})
+    return Partition(of_row, cells)
 
 
 def noisy(rng: np.random.Generator, values: FloatArray, sigma: float) -> FloatArray:
@@ -50,18 +51,18 @@ def test_variances_are_those_of_the_rows_one_by_one(seed: int, pull: float) -> N
     for _ in range(40):  # from round to round it is seen which rows are above 0
         found = rows.at(totals := totals.copy())
     of_rows, highest = rows.of_rows(found), rows.highest(found)
-    assert sum_by(cells.of_row, of_rows, 12) == pytest.approx(found.variances, rel=1e-9)
-    fitted = answers + ((totals - rows.sums) / found.variances)[cells.of_row] * of_rows
-    assert sum_by(cells.of_row, fitted, 12) == pytest.approx(totals, rel=1e-9, abs=1e-9)
+    assert cells.sums(of_rows) == pytest.approx(found.variances, rel=1e-9)
+    fitted = answers + ((totals - rows.sums) / found.variances)[cells.group_of] * of_rows
+    assert cells.sums(fitted) == pytest.approx(totals, rel=1e-9, abs=1e-9)
     for cell in range(12):
-        own = answers[cells.of_row == cell]
+        own = answers[cells.group_of == cell]
         if SLOPE * own.max() + BASE > 1e-6:
             expected = row_by_row(own, float(totals[cell]))
-            assert of_rows[cells.of_row == cell] == pytest.approx(expected, rel=1e-6)
+            assert of_rows[cells.group_of == cell] == pytest.approx(expected, rel=1e-6)
         elif SLOPE * own.max() + BASE <= 0:  # so low that nothing says which rows are above 0
             together = len(own) * BASE + SLOPE * max(float(totals[cell]), 0)
-            assert of_rows[cells.of_row == cell] == pytest.approx(np.full(len(own), together / len(own)))
-        assert highest[cell] == pytest.approx(fitted[cells.of_row == cell].max(), rel=1e-9, abs=1e-9)
+            assert of_rows[cells.group_of == cell] == pytest.approx(np.full(len(own), together / len(own)))
+        assert highest[cell] == pytest.approx(fitted[cells.group_of == cell].max(), rel=1e-9, abs=1e-9)
 
 
 def test_at_the_answers_variances_are_those_of_the_answers() -> None:
@@ -69,29 +70,31 @@ def test_at_the_answers_variances_are_those_of_the_answers() -> None:
     cells = random_cells(rng, 5, 30)
     answers = noisy(rng, rng.poisson(2.0, size=30).astype(np.float64), SIGMA)
     rows = RowsInMemory(cells, answers, SLOPE, BASE)
-    expected = sum_by(cells.of_row, psi_variance(Sqrt(), answers, SIGMA), 5)
+    expected = cells.sums(psi_variance(Sqrt(), answers, SIGMA))
     assert rows.variances_at_answers == pytest.approx(expected)
 
 
-def attribute_problem(rng: np.random.Generator, cells: Cells, *, clipped: bool, smallest: float) -> AttributeProblem:
+def attribute_problem(
+    rng: np.random.Generator, cells: Partition, *, clipped: bool, smallest: float
+) -> AttributeProblem:
     """Answers for rows, for cells in groups of four, and for all of them, of values of `smallest` and more."""
     protection = Protection(Sqrt(), 0.5)
-    truth: FloatArray = smallest + rng.poisson(rng.choice([3.0, 30.0, 300.0], size=len(cells.of_row))).astype(
+    truth: FloatArray = smallest + rng.poisson(rng.choice([3.0, 30.0, 300.0], size=len(cells.group_of))).astype(
         np.float64
     )
     answers = noisy(rng, truth, SIGMA)
     own = ClippedNoise(protection, SIGMA, 4.0) if clipped else None
-    by_cell, groups = sum_by(cells.of_row, truth, cells.count), []
+    by_cell, groups = cells.sums(truth), []
     for name, size in (("cells", 1), ("fours", 4), ("all", cells.count)):
-        of_cell = (np.arange(cells.count) // size).astype(np.int32)
-        count = int(of_cell.max()) + 1
+        count = -(-cells.count // size)
+        of_cells = Partition((np.arange(cells.count) // size).astype(np.int32), count)
         by_psi = np.full(count, True) if own is None else np.arange(count) % 2 == 0
-        sums = sum_by(of_cell, by_cell, count)
+        sums = of_cells.sums(by_cell)
         estimates = noisy(rng, sums, SIGMA)
         variances = np.where(by_psi, psi_variance(Sqrt(), estimates, SIGMA), 900.0)
         estimates = np.where(by_psi, estimates, sums + 30 * rng.standard_normal(count))
         sensitivity = None if own is None else np.full(count, 30.0)
-        groups.append(GroupAnswers(name, of_cell, estimates, variances, by_psi, PsiNoise(Sqrt(), SIGMA), sensitivity))
+        groups.append(GroupAnswers(of_cells, estimates, variances, name, by_psi, PsiNoise(Sqrt(), SIGMA), sensitivity))
     return AttributeProblem("jobs", cells, tuple(groups), answers, PsiNoise(Sqrt(), SIGMA), own)
 
 

@@ -16,9 +16,10 @@ from scipy.special import ndtri
 import gedp
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError, FaultsError, GedpError
+from gedp.estimates import Estimates, Figures
 from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.comparing import beside
-from gedp.microdata.ratios import BUILT_IN, CLEAR, Estimates, Ratio, Totals, estimate, parse_ratios
+from gedp.microdata.ratios import BUILT_IN, CLEAR, Ratio, estimate, parse_ratios
 from gedp.policy.formulas import parse_formula
 from tests.helpers.builder import spec_of, table_of
 from tests.microdata.test_fit import (
@@ -311,12 +312,12 @@ numbers = st.floats(-1e6, 1e6)
 spreads = st.floats(1e-3, 1e3)
 
 
-def totals(**pairs: tuple[float, float]) -> dict[str, Totals]:
+def totals(**pairs: tuple[float, float]) -> dict[str, Estimates]:
     """Estimate and standard error of each attribute, in one group."""
-    return {name: Totals(np.array([x]), np.array([s * s]), kind="exact") for name, (x, s) in pairs.items()}
+    return {name: Estimates.of_kind(np.array([x]), np.array([s * s]), "exact") for name, (x, s) in pairs.items()}
 
 
-def only(estimates: Estimates) -> tuple[float, float, float, float]:
+def only(estimates: Figures) -> tuple[float, float, float, float]:
     found = (estimates.estimate, estimates.std_error, estimates.ci_low, estimates.ci_high)
     return tuple(float(values[0]) for values in found)  # type: ignore[return-value]
 
@@ -360,7 +361,7 @@ def test_intervals_cover_what_normal_noise_hides() -> None:
     chance, draws = np.random.default_rng(0), 40_000
     drawn = {"x": (30.0, 4.0), "y": (18.0, 2.0), "z": (3.0, 0.5)}
     known = {
-        name: Totals(chance.normal(mean, spread, draws), np.full(draws, spread**2), kind="exact")
+        name: Estimates.of_kind(chance.normal(mean, spread, draws), np.full(draws, spread**2), "exact")
         for name, (mean, spread) in drawn.items()
     }
     found = estimate(Ratio("r", {"x": 1.0, "z": 2.0}, {"y": 1.0, "z": -1.0}), known, 0.95)

@@ -10,6 +10,7 @@ from gedp.arrays import FloatArray
 from gedp.individual import clipping_bounds
 from gedp.microdata.second import GroupPrice, SecondAnswers, reach_below
 from gedp.neighbors.estimates import PsiAnswers
+from gedp.partitions import Partition
 from gedp.policy import Attribute, Closeness
 
 JOBS = Attribute("jobs", Closeness("sqrt", Decimal("0.5")))
@@ -36,7 +37,7 @@ def test_weights_do_not_jump() -> None:
 
 def weights_at(fitted: FloatArray, precision: float) -> FloatArray:
     gamma, zeros = JOBS.protection.gamma, np.zeros(len(fitted))
-    price = GroupPrice("all", zeros.astype(np.int32), np.array([False]), np.array([precision]))
+    price = GroupPrice("all", Partition.whole(len(zeros)), np.array([False]), np.array([precision]))
     drawn = np.full(len(fitted), gamma / np.sqrt(0.5))
     both = SecondAnswers(JOBS, zeros, gamma / np.sqrt(FIRST), zeros, drawn, POOL, TAU, 0.0, (price,))
     return np.asarray(both.at(fitted)[0].sigma)
@@ -58,7 +59,7 @@ def releases(weighed: str, count: int = 40_000) -> FloatArray:
     noise = np.append(np.random.default_rng(3).standard_normal(count), 0.0)
     omega, precision = np.sqrt(truth) + SIGMA * noise, 0.006
     left = np.maximum(POOL - precision * reach_at(omega) ** 2, 0.02)
-    price = GroupPrice("all", np.zeros(len(omega), dtype=np.int32), np.array([False]), np.array([precision]))
+    price = GroupPrice("all", Partition.whole(len(omega)), np.array([False]), np.array([precision]))
     both = drawn(omega, left, price, truth)
     found = both.as_drawn() if weighed == "as drawn" else both.at(truth)[0]
     errors: FloatArray = found.estimate() - truth
@@ -78,7 +79,7 @@ def test_the_one_that_pays_most_gets_its_own_precision_back() -> None:
     """Its group's sum took 60% of what it had, whatever its first answer was: so it would have at the true value."""
     truth = np.full(1000, 40.0)
     omega = np.sqrt(truth) + SIGMA * np.random.default_rng(3).standard_normal(len(truth))
-    groups, precision = np.arange(len(truth), dtype=np.int32), 0.6 * POOL / reach_at(omega) ** 2
+    groups, precision = Partition.single(len(truth)), 0.6 * POOL / reach_at(omega) ** 2
     price = GroupPrice("alone", groups, np.zeros(len(truth), dtype=bool), precision)
     answers, precisions = drawn(omega, np.full(len(truth), 0.4 * POOL), price, truth).at(truth)
     at_truth = 0.6 * POOL / reach_at(np.sqrt(truth)) ** 2
@@ -92,7 +93,7 @@ def test_where_all_pay_alike_what_is_left_is_known() -> None:
     """For ψ of the sum the size of an establishment does not matter."""
     truth = np.array([1.0, 40.0, 3_000.0])
     omega = np.sqrt(truth) + SIGMA
-    price = GroupPrice("psi", np.zeros(3, dtype=np.int32), np.array([True]), np.array([0.7]))
+    price = GroupPrice("psi", Partition.whole(3), np.array([True]), np.array([0.7]))
     answers, precisions = drawn(omega, np.full(3, 0.3), price, truth).at(truth)
     assert precisions["psi"] == pytest.approx([0.7])
     assert np.asarray(answers.sigma) == pytest.approx(np.full(3, JOBS.protection.gamma / np.sqrt(FIRST + 0.3)))

@@ -9,31 +9,30 @@ from hypothesis import strategies as st
 
 from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.microdata.solve import DIRECT_LIMIT, ROUNDING, ConvergenceError, Marginal, MarginalSystem, fit_cells, pool
+from gedp.microdata.solve import DIRECT_LIMIT, ROUNDING, ConvergenceError, MarginalSystem, Measurement, fit_cells, pool
 from gedp.microdata.weights import least_norm
+from gedp.partitions import Partition
 
 Direct = list[tuple[FloatArray, FloatArray]]
 
 
-def matrix_of(marginal: Marginal) -> FloatArray:
-    matrix = np.zeros((marginal.groups, len(marginal.of_cell)))
-    matrix[marginal.of_cell, np.arange(len(marginal.of_cell))] = 1
-    return matrix
+def matrix_of(measured: Measurement) -> FloatArray:
+    return np.eye(measured.groups.count)[:, measured.groups.group_of]
 
 
-def dense(direct: Direct, marginals: Sequence[Marginal]) -> tuple[FloatArray, FloatArray]:
+def dense(direct: Direct, measured: Sequence[Measurement]) -> tuple[FloatArray, FloatArray]:
     """The solution and its covariance."""
     cells = len(direct[0][0])
-    design = np.vstack([*(np.eye(cells) for _ in direct), *map(matrix_of, marginals)])
-    answers = np.concatenate([*(a for a, _ in direct), *(m.answers for m in marginals)])
-    scale = 1 / np.sqrt(np.concatenate([*(v for _, v in direct), *(m.variances for m in marginals)]))
+    design = np.vstack([*(np.eye(cells) for _ in direct), *map(matrix_of, measured)])
+    answers = np.concatenate([*(a for a, _ in direct), *(m.answers for m in measured)])
+    scale = 1 / np.sqrt(np.concatenate([*(v for _, v in direct), *(m.variances for m in measured)]))
     solution, *_ = np.linalg.lstsq(design * scale[:, None], answers * scale)
     inverse = np.linalg.pinv(design * scale[:, None])
     return solution, inverse @ inverse.T
 
 
 @st.composite
-def problems(draw: st.DrawFn, least: int = 0) -> tuple[Direct, list[Marginal]]:
+def problems(draw: st.DrawFn, least: int = 0) -> tuple[Direct, list[Measurement]]:
     """Nested, crossing and repeated groupings, groups without cells, groups of one cell."""
     cells = draw(st.integers(1, 30))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
@@ -43,31 +42,31 @@ def problems(draw: st.DrawFn, least: int = 0) -> tuple[Direct, list[Marginal]]:
         return 100 * rng.normal(size=count), 10 ** rng.uniform(-spread, spread, count)
 
     direct = [answers(cells) for _ in range(draw(st.integers(1, 2)))]
-    marginals: list[Marginal] = []
+    measured: list[Measurement] = []
     kinds = st.sampled_from(["crossing", "nested", "again", "cells", "total"])
     for kind in draw(st.lists(kinds, min_size=least, max_size=5)):
         groups = draw(st.integers(1, cells + 2))
         of_cell = rng.integers(0, groups, cells).astype(np.int32)
-        if kind == "nested" and marginals:
-            parent = marginals[-1]
-            of_cell = rng.integers(0, groups, parent.groups).astype(np.int32)[parent.of_cell]
-        elif kind == "again" and marginals:
-            of_cell, groups = marginals[-1].of_cell, marginals[-1].groups
+        if kind == "nested" and measured:
+            parent = measured[-1].groups
+            of_cell = rng.integers(0, groups, parent.count).astype(np.int32)[parent.group_of]
+        elif kind == "again" and measured:
+            of_cell, groups = measured[-1].groups.group_of, measured[-1].groups.count
         elif kind == "cells":
             of_cell, groups = rng.permutation(cells).astype(np.int32), cells
         elif kind == "total":
             of_cell, groups = np.zeros(cells, dtype=np.int32), 1
-        marginals.append(Marginal(of_cell, *answers(groups)))
-    return direct, marginals
+        measured.append(Measurement(Partition(of_cell, groups), *answers(groups)))
+    return direct, measured
 
 
 @pytest.mark.parametrize("direct_limit", [DIRECT_LIMIT, 0], ids=["factors", "iteration"])
 @given(problem=problems())
 @settings(max_examples=100)
-def test_cells_are_those_of_dense_least_squares(direct_limit: int, problem: tuple[Direct, list[Marginal]]) -> None:
-    direct, marginals = problem
-    fit = fit_cells(direct, marginals, direct_limit)
-    expected, covariance = dense(direct, marginals)
+def test_cells_are_those_of_dense_least_squares(direct_limit: int, problem: tuple[Direct, list[Measurement]]) -> None:
+    direct, measured = problem
+    fit = fit_cells(direct, measured, direct_limit)
+    expected, covariance = dense(direct, measured)
     np.testing.assert_allclose(fit.totals, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
     # Cov(s) = V − V Bᵀ (W + B V Bᵀ)⁻¹ B V
     system, cells = fit.system, len(fit.totals)
@@ -80,16 +79,19 @@ def test_cells_are_those_of_dense_least_squares(direct_limit: int, problem: tupl
     assert system.residual < 1e-9
 
 
-def contradictory() -> tuple[Direct, list[Marginal]]:
+def contradictory() -> tuple[Direct, list[Measurement]]:
     """Two answers for the total that disagree, much more precise than the cells: most of what is added up cancels."""
-    direct, of_cell = [(np.zeros(3), np.array([1.0, 100.0, 300.0]))], np.zeros(3, dtype=np.int32)
-    one = Marginal(of_cell, np.array([-100.0]), np.array([1e-3]))
-    return direct, [one, Marginal(of_cell + 1, np.array([3.0, 100.0]), np.array([1.0, 1e-3]))]
+    direct, total = [(np.zeros(3), np.array([1.0, 100.0, 300.0]))], Partition.whole(3)
+    one = Measurement(total, np.array([-100.0]), np.array([1e-3]))
+    second = Partition(total.group_of + 1, 2)
+    return direct, [one, Measurement(second, np.array([3.0, 100.0]), np.array([1.0, 1e-3]))]
 
 
 @given(problem=problems())
 @example(problem=contradictory())
-def test_a_residual_that_is_rounding_error_is_stated_alike_in_every_run(problem: tuple[Direct, list[Marginal]]) -> None:
+def test_a_residual_that_is_rounding_error_is_stated_alike_in_every_run(
+    problem: tuple[Direct, list[Measurement]],
+) -> None:
     assert fit_cells(*problem, DIRECT_LIMIT).system.residual == ROUNDING
 
 
@@ -97,52 +99,55 @@ def test_a_residual_that_is_more_than_rounding_error_is_stated(monkeypatch: pyte
     """A solver whose steps each leave a ten-thousandth, so that three leave 1e-12."""
     solved = MarginalSystem._direct
     monkeypatch.setattr(MarginalSystem, "_direct", lambda system, right: (1 - 1e-4) * solved(system, right))
-    cells, of_cell = [(np.zeros(3), np.ones(3))], np.array([0, 0, 1], dtype=np.int32)
-    fit = fit_cells(cells, [Marginal(of_cell, np.array([5.0, 7.0]), np.array([1.0, 2.0]))])
+    cells, groups = [(np.zeros(3), np.ones(3))], Partition(np.array([0, 0, 1], dtype=np.int32), 2)
+    fit = fit_cells(cells, [Measurement(groups, np.array([5.0, 7.0]), np.array([1.0, 2.0]))])
     assert fit.system.residual == pytest.approx(1e-12, rel=0.01)
 
 
 @given(problem=problems(least=1), seed=st.integers(0, 99))
-def test_without_direct_answers_it_is_the_least_norm(problem: tuple[Direct, list[Marginal]], seed: int) -> None:
-    _, marginals = problem
-    weights = np.random.default_rng(seed).uniform(0.2, 5, len(marginals[0].of_cell))
-    scale = 1 / np.sqrt(np.concatenate([m.variances for m in marginals]))
-    design = np.vstack([matrix_of(m) for m in marginals]) * np.sqrt(weights)
-    answers = np.concatenate([m.answers for m in marginals])
+def test_without_direct_answers_it_is_the_least_norm(problem: tuple[Direct, list[Measurement]], seed: int) -> None:
+    _, measured = problem
+    weights = np.random.default_rng(seed).uniform(0.2, 5, len(measured[0].groups.group_of))
+    scale = 1 / np.sqrt(np.concatenate([m.variances for m in measured]))
+    design = np.vstack([matrix_of(m) for m in measured]) * np.sqrt(weights)
+    answers = np.concatenate([m.answers for m in measured])
     norm, *_ = np.linalg.lstsq(design * scale[:, None], answers * scale)
     expected = norm * np.sqrt(weights)
-    ours = least_norm(marginals, weights)
+    ours = least_norm(measured, weights)
     np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-6 * max(1.0, np.abs(expected).max()))
 
 
 def test_one_grouping_is_divided_by_weight() -> None:
-    marginal = Marginal(np.array([0, 0, 1], dtype=np.int32), np.array([30.0, 7.0]), np.array([2.0, 5.0]))
-    np.testing.assert_allclose(least_norm([marginal], np.array([1.0, 2.0, 9.0])), [10, 20, 7])
+    groups = Partition(np.array([0, 0, 1], dtype=np.int32), 2)
+    measured = Measurement(groups, np.array([30.0, 7.0]), np.array([2.0, 5.0]))
+    np.testing.assert_allclose(least_norm([measured], np.array([1.0, 2.0, 9.0])), [10, 20, 7])
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, np.nan, np.inf])
 def test_variances_that_are_no_variances_are_refused(bad: float) -> None:
     good = np.array([1.0, 2.0])
-    of_cell = np.array([0, 0], dtype=np.int32)
+    total = Partition.whole(2)
     with pytest.raises(DomainError, match="1 of 2 variances"):
         fit_cells([(good, np.array([bad, 1.0]))], [])
     with pytest.raises(DomainError, match="1 of 1 variances"):
-        fit_cells([(good, good)], [Marginal(of_cell, np.array([1.0]), np.array([bad]))])
+        fit_cells([(good, good)], [Measurement(total, np.array([1.0]), np.array([bad]))])
     with pytest.raises(DomainError, match="1 of 1 variances"):
-        least_norm([Marginal(of_cell, np.array([1.0]), np.array([bad]))], good)
+        least_norm([Measurement(total, np.array([1.0]), np.array([bad]))], good)
 
 
 def test_no_convergence_is_an_error_and_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
-    marginals = [
-        Marginal(rng.integers(0, 40, 500).astype(np.int32), rng.normal(size=40), rng.uniform(0.1, 1, 40))
+    measured = [
+        Measurement(
+            Partition(rng.integers(0, 40, 500).astype(np.int32), 40), rng.normal(size=40), rng.uniform(0.1, 1, 40)
+        )
         for _ in range(3)
     ]
     direct = [(rng.normal(size=500), rng.uniform(1, 9, 500))]
-    fit_cells(direct, marginals, 0)
+    fit_cells(direct, measured, 0)
     monkeypatch.setattr("gedp.microdata.solve.MOST_CG_STEPS", 2)
     with pytest.raises(ConvergenceError, match="120 groups"):
-        fit_cells(direct, marginals, 0)
+        fit_cells(direct, measured, 0)
 
 
 def test_pooling_is_the_mean_by_inverse_variance() -> None:

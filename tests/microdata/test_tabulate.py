@@ -27,6 +27,7 @@ from gedp.microdata import Microdata, fit_microdata
 from gedp.microdata.problem import attribute_problem
 from gedp.policy import Query
 from gedp.release import ReleaseFolder, read_release
+from gedp.release.parts import digest
 from tests.helpers.runs import COMMAND, all_files
 from tests.microdata.test_fit import (
     EVERYTHING,
@@ -49,7 +50,7 @@ def dense_covariance(microdata: Microdata, attribute: str) -> FloatArray:
     assert problem.noise is not None
     precision = np.diag(1 / fit.row_variances)
     for group, variances in zip(problem.groups, fit.group_variances, strict=True):
-        of_row = group.of_cell[problem.cells.of_row]
+        of_row = group.groups.group_of[problem.cells.group_of]
         for place, variance in enumerate(variances):
             members = (of_row == place).astype(float)
             precision += np.outer(members, members) / variance
@@ -249,6 +250,30 @@ def test_keys_may_be_given_again_and_again(tmp_path: Path) -> None:
     assert microdata.tabulate(["cnty", "cnty"]).arrow.equals(microdata.tabulate(["cnty"]).arrow)
 
 
+def test_the_command_hashes_the_microdata_and_reads_the_rows_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = release_of(some_rows(30), EVERYTHING, tmp_path)
+    fit_microdata(release).write()
+    seen: list[str] = []
+    identity = ReleaseFolder.identity
+
+    def hashed(path: Path) -> str:
+        seen.append(path.name)
+        return digest(path)
+
+    def read(folder: ReleaseFolder, columns: Sequence[str] | None = None, *, coded: Sequence[str] = ()) -> pa.Table:
+        seen.extend(columns or ())
+        return identity(folder, columns, coded=coded)
+
+    monkeypatch.setattr("gedp.microdata.on_file.digest", hashed)
+    monkeypatch.setattr(ReleaseFolder, "identity", read)
+    result = CliRunner().invoke(cli, ["tabulate", str(release.folder), "--by", "cnty", "--attribute", "emp"])
+    assert result.exit_code == 0
+    assert sorted(seen) == sorted(set(seen))
+    assert {"microdata.parquet", "cnty", "emp__psi"} <= set(seen)
+
+
 @pytest.mark.parametrize("shut", [(), ("--out", "-")])
 def test_a_closed_output_is_one_error(shut: tuple[str, ...], tmp_path: Path) -> None:
     release = release_of(some_rows(30), EVERYTHING, tmp_path)
@@ -320,7 +345,7 @@ def _answers(release: ReleaseFolder, asked: Query, attribute: str) -> list[dict[
 def test_where_too_many_groups_would_have_to_agree_a_table_is_from_the_most_exact_query(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gedp.microdata.measured.MOST_AGREEMENTS", 0)
+    monkeypatch.setattr("gedp.microdata.agreement.MOST_AGREEMENTS", 0)
     asked = [query("total", [], "area", mu="0.1"), query("county", ["cnty"], "area"), query("naics", ["naics"], "area")]
     release = release_of(some_rows(60), asked, tmp_path)
     microdata = fit_microdata(release)

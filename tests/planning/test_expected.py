@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import gedp
-from gedp.individual import Partition
+from gedp.individual import QueryGroups
 from gedp.planning.establishments import Sizes
 from gedp.planning.expected import Case
 from gedp.policy import parse_spec
@@ -47,7 +47,7 @@ def test_under_the_papers_rule_errors_are_those_of_least_squares() -> None:
     cells, cell = np.unique(np.column_stack([a, b]), axis=0, return_inverse=True)
     groups = {"total": np.zeros(len(a), dtype=int), "a": a, "b": b}
     of_cells = {"total": np.zeros(len(cells), dtype=int), "a": cells[:, 0], "b": cells[:, 1]}
-    partitions = [Partition(q, of.astype(np.int32), int(of.max()) + 1) for q, of in of_cells.items()]
+    partitions = [QueryGroups(q, of.astype(np.int32), int(of.max()) + 1) for q, of in of_cells.items()]
     case = Case(
         spec := parse_spec(LINEAR),
         spec.policy.attributes["emp"],
@@ -79,7 +79,7 @@ def test_a_mechanism_that_the_spec_names_is_the_one_that_is_predicted() -> None:
     found = {}
     for mechanism in ("psi", "pnc", "auto"):
         spec = parse_spec(text.replace("by = []\n", f'by = []\nmechanism = "{mechanism}"\n'))
-        partition = Partition("total", np.zeros(1, dtype=np.int32), 1)
+        partition = QueryGroups("total", np.zeros(1, dtype=np.int32), 1)
         case = Case(spec, spec.policy.attributes["emp"], cell, Sizes(sizes), [partition])
         found[mechanism] = float(case.variances()["total"][0])
     assert found["auto"] == min(found["psi"], found["pnc"])

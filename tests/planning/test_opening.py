@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from gedp.individual import GroupNoise, Partition, Rows, Terms
+from gedp.individual import GroupNoise, QueryGroups, Rows, Terms
 from gedp.individual.filling import LEAST_FRACTION, most_fraction
 from gedp.neighbors.estimates import psi_variance
 from gedp.planning.choice import _of_paper, _starts, choose
@@ -19,7 +19,7 @@ JOBS = Attribute("jobs", Closeness("sqrt", Decimal("0.5")))
 POOL = Fraction("1.33")
 COUNTS = np.random.default_rng(1).integers(1, 30, 60)
 CELLS = np.arange(60, dtype=np.int32)
-PARTITIONS = [Partition("all", CELLS * 0, 1), Partition("some", CELLS % 6, 6), Partition("cells", CELLS, 60)]
+PARTITIONS = [QueryGroups("all", CELLS * 0, 1), QueryGroups("some", CELLS % 6, 6), QueryGroups("cells", CELLS, 60)]
 IMPORTANCE = {"all": 1.0, "some": 1.0, "cells": 1.0}
 
 

@@ -103,9 +103,10 @@ def command(
     """
     from gedp.cli.console import warn_of_seeds
     from gedp.cli.progress import steps
-    from gedp.cli.tabulating import TableRequest
+    from gedp.cli.tabulating import Tabulation
     from gedp.confidential.engines.choice import on_file
     from gedp.microdata.ratios import parse_ratios
+    from gedp.microdata.request import TableRequest
     from gedp.microdata.tabulate import known_keys, parse_where
     from gedp.release import read_release
     from gedp.release.derived import DERIVED
@@ -129,8 +130,8 @@ def command(
                 require_other(out, *constraints["fixed"])
         passing = parse_where(where, known_keys(releases[0]))
         options = {"weights": weights, "share_by": share_by, **constraints}
-        choices = by, attributes, asked, passing, agglvl, renamed, confidence
-        wanted = TableRequest(*choices, options, on_file(session), at.step)
+        request = TableRequest.of(by, attributes or None, confidence, asked, passing)
+        wanted = Tabulation(request, agglvl, renamed, options, on_file(session), at.step)
         if len(folders) > 1:
             table = wanted.of_series(releases)
         else:

@@ -8,12 +8,13 @@ import pyarrow as pa
 
 from gedp.microdata.cells import columns_alone, read_public_rows
 from gedp.microdata.combinations import parts_of
-from gedp.microdata.comparing import NOT_AFTER, NOT_BEFORE, NOTE
+from gedp.microdata.comparing import NOT_AFTER, NOT_BEFORE, NOTE, change
 from gedp.microdata.kinds import stay_on_file
 from gedp.microdata.on_file import find_microdata, is_on_file
-from gedp.microdata.qcew import needed_attributes
-from gedp.microdata.series_table import tabulate_series
-from gedp.microdata.tabulate import require_keys
+from gedp.microdata.qcew import needed_attributes, tabulate_qcew
+from gedp.microdata.request import TableRequest
+from gedp.microdata.series_table import series
+from gedp.microdata.tabulate import require_keys, tabulate
 from gedp.numbers import counted
 from gedp.passes import OnFile
 from gedp.policy import COUNT
@@ -22,22 +23,17 @@ from gedp.release import ReleaseFolder
 
 if TYPE_CHECKING:
     from gedp.microdata import Microdata
-    from gedp.microdata.ratios import Ratio
 
 MOST_NAMED = 5  # groups in a remark
 
 
 @dataclass(repr=False)
-class TableRequest:
+class Tabulation:
     """A table as the options of the command describe it; remarks are collected while it is made."""
 
-    keys: Sequence[str]
-    attributes: Sequence[str]
-    ratios: "Sequence[Ratio]"
-    where: Mapping[str, Sequence[str]]
+    request: TableRequest
     agglvl: int | None
     names: Mapping[str, str]
-    confidence: float | None
     options: Mapping[str, Any]  # of the fit
     reading: OnFile
     step: NextStep = silent
@@ -47,9 +43,9 @@ class TableRequest:
         """The table of a release."""
         microdata = self._fitted(release)
         if self.agglvl is not None:
-            table = microdata.tabulate_qcew(self.agglvl, self.confidence, self.names).arrow
+            table = tabulate_qcew(microdata, self.agglvl, self.request.confidence, self.names)
         else:
-            table = microdata.tabulate(*self._asked).arrow
+            table = tabulate(microdata, self.request)
         if empty := [name for name in table.column_names if table[name].null_count == table.num_rows]:
             self.remarks.insert(0, f"Empty, because the release says nothing about them: {', '.join(empty)}.")
         if self.agglvl is not None and microdata.constraints.named:
@@ -59,7 +55,7 @@ class TableRequest:
     def of_two(self, new: ReleaseFolder, old: ReleaseFolder) -> pa.Table:
         """The table of a release with what changed since another, which has public totals of its own, if any."""
         fits = [self._fitted(new), self._fitted(old, fixed=())]
-        table = fits[0].change(fits[1], *self._asked).arrow
+        table = change(fits[0], fits[1], self.request)
         self._compared(table, {name for each in fits for name in each.attributes})
         return table
 
@@ -73,13 +69,9 @@ class TableRequest:
                 there_are.update(microdata.attributes)
                 yield microdata
 
-        table = tabulate_series(fitted(), *self._asked).arrow
+        table = series(fitted(), self.request).arrow
         self._compared(table, there_are)
         return table
-
-    @property
-    def _asked(self) -> tuple[Any, ...]:
-        return self.keys, self.attributes or None, self.confidence, self.ratios, self.where
 
     def _fitted(self, release: ReleaseFolder, **other: Any) -> "Microdata":
         """The microdata of a release, as far as the table needs them; the table is what comes next."""
@@ -87,27 +79,26 @@ class TableRequest:
         manifest = release.manifest
         are_many = stay_on_file(manifest.spec, manifest.establishments, self.reading)
         counted = {COUNT} if manifest.spec.by_classes else set()  # which takes no fit of its own
-        used = [*self.attributes, *(name for ratio in self.ratios for name in ratio.attributes)]
-        needed = parts_of(manifest.spec, [name for name in used if name not in counted])
+        needed = parts_of(manifest.spec, [name for name in self.request.names or () if name not in counted])
+        rows = None if are_many else read_public_rows(release)
         if self.agglvl is None:
-            rows = columns_alone(release) if are_many else read_public_rows(release)
-            require_keys(rows, [*self.keys, *self.where])
-        elif not are_many:
-            needed = list(needed_attributes(release, self.agglvl, self.names) or ())
+            require_keys(rows or columns_alone(release), self.request.keys)
+        elif rows is not None:
+            needed = list(needed_attributes(rows, self.agglvl, self.names) or ())
         wanted = list(dict.fromkeys(needed)) or None
-        options = {**self.options, **other}
-        microdata = find_microdata(release, attributes=wanted, on_file=self.reading, **options)
+        options = {**self.options, **other, "on_file": self.reading, "public_rows": rows}
+        microdata = find_microdata(release, attributes=wanted, **options)
         self.remarks += [each for each in self._remarks(release, microdata) if each not in self.remarks]
         self.step("tabulating")
         return microdata
 
     def _remarks(self, release: ReleaseFolder, microdata: "Microdata") -> Iterator[str]:
-        by_class = any(key in release.manifest.spec.classes for key in self.keys)
-        keys = [*self.keys, *self.where]
+        by_class = any(key in release.manifest.spec.classes for key in self.request.by)
+        keys = self.request.keys
         left = [name for name in microdata.attributes if not by_class and not microdata.allows(keys, name)]
         if left:
             yield f"Left out, because no answers determine them by these keys: {', '.join(left)}."
-        for ratio in self.ratios:
+        for ratio in self.request.ratios:
             if combined := [name for name in ratio.attributes if name in release.manifest.spec.combinations]:
                 yield f"In {ratio.name}, the fitted parts of {', '.join(combined)} are used, not answers of its own."
         if any(value is True for value in self.options.values()) and microdata.measured:
@@ -118,10 +109,10 @@ class TableRequest:
     def _compared(self, table: pa.Table, there_are: set[str]) -> None:
         """Says what a comparison leaves out: attributes of some releases, groups of one, percentages without a base."""
         has = set(table["attribute"].to_pylist())
-        if not self.attributes and not self.ratios and (left := sorted(there_are - has)):
+        if self.request.takes_all and (left := sorted(there_are - has)):
             self.remarks.append(f"Left out, because not every release has them by these keys: {', '.join(left)}.")
         notes = table[NOTE].to_pylist()
-        groups = list(zip(*(table[key].to_pylist() for key in self.keys), strict=True)) or [()] * len(notes)
+        groups = list(zip(*(table[key].to_pylist() for key in self.request.by), strict=True)) or [()] * len(notes)
         for note in dict.fromkeys(filter(None, notes)):
             found = [group for group, each in zip(groups, notes, strict=True) if each == note]
             self.remarks.append(f"{counted(len(found), 'line')}: {note}{_named(note, found)}.")

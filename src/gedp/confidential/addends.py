@@ -17,6 +17,7 @@ from gedp.arrays import MOST_UNITS, FloatArray, IntArray
 from gedp.confidential.answers import Answers
 from gedp.confidential.mechanisms import BITS, pnc_range
 from gedp.errors import DomainError
+from gedp.estimates import EXACT, Estimates
 from gedp.individual.bounds import RAISE
 from gedp.individual.classes import ClassTable, Possible, bounds_in, squared_reach_of_counts, squared_reach_of_sums
 from gedp.individual.combinations import combined, combined_bounds
@@ -108,8 +109,8 @@ class Addend(ABC):
             estimate[moving] = np.rint(noisy) + 0.0 if is_count else noisy  # no -0
             variance[moving] = whole_variance(grid.sigma) if is_count else grid.variance
         answers, everywhere = Answers.empty(len(estimate)), np.ones(len(estimate), dtype=bool)
-        found = estimate * self.unit, variance * self.unit**2
-        answers.put_sums(everywhere, *found, confidence, self.mechanism)
+        found = Estimates.of_kind(estimate * self.unit, variance * self.unit**2, EXACT)
+        answers.put(everywhere, found.with_interval(confidence), self.mechanism)
         return answers
 
 

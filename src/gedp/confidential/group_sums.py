@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from gedp.arrays import BoolArray, IntArray
 from gedp.confidential.answers import Answers
+from gedp.estimates import ESTIMATED, EXACT, Estimates
 from gedp.neighbors.estimates import PsiAnswers
 from gedp.noise.entropy import Entropy
 from gedp.noise.sums import SumGrid
@@ -35,11 +36,11 @@ class SumNoise:
         result, by_psi = Answers.empty(len(sums)), self.by_psi
         if by_psi.any():
             answers = self.answer_psi(sums[by_psi], entropy=entropy)
-            kind = "exact" if answers.psi.has_constant_variance else "estimated"
-            estimated = answers.estimate(), answers.variance(), answers.interval(confidence)
-            result.put(by_psi, *estimated, "psi", kind, answers.sigma)
+            kind = EXACT if answers.psi.has_constant_variance else ESTIMATED
+            estimated = Estimates.of_kind(answers.estimate(), answers.variance(), kind)
+            result.put(by_psi, estimated.between(*answers.interval(confidence)), "psi", answers.sigma)
         if self.clipped is not None:
             noisy = self.clipped.noisy(clipped[~by_psi], entropy) * unit
-            noise = self.clipped.sigma * unit
-            result.put_sums(~by_psi, noisy, self.clipped.variance * unit**2, confidence, "pnc", noise)
+            found = Estimates.of_kind(noisy, self.clipped.variance * unit**2, EXACT)
+            result.put(~by_psi, found.with_interval(confidence), "pnc", self.clipped.sigma * unit)
         return result

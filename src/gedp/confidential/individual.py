@@ -24,7 +24,7 @@ from gedp.confidential.pools import AttributePool
 from gedp.confidential.tally import CELLS, CellSums
 from gedp.confidential.varied import VariedPsi, clipping_range
 from gedp.errors import TableChangedError
-from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, Partition
+from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, QueryGroups
 from gedp.individual.charges import charge, largest_share
 from gedp.neighbors import Signed
 from gedp.neighbors.estimates import no_clipping_tau
@@ -156,7 +156,7 @@ class IndividualJob(Job):
     def _choose(self, answers: CondensedAnswers) -> Choice:
         name = answers.each.attribute.name
         asked = self._importance(name)
-        partitions = [Partition(query, self.groups[query].of_cell, self.groups[query].count) for query in asked]
+        partitions = [QueryGroups(query, self.groups[query].of_cell, self.groups[query].count) for query in asked]
         signed = isinstance(answers.each.psi, Signed)
         tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau, self.prepared.shares.get(name))

@@ -12,7 +12,7 @@ from gedp.confidential.limits import require_pool
 from gedp.confidential.mechanisms import PsiMechanism, psi_mechanism
 from gedp.confidential.table import FinestCells
 from gedp.confidential.varied import VariedPsi, most_noise, varied_psi
-from gedp.individual import Partition, Terms
+from gedp.individual import QueryGroups, Terms
 from gedp.neighbors.estimates import ZETA, no_clipping_tau
 from gedp.planning.opening import choose_first
 from gedp.policy import Attribute, Spec, pools
@@ -61,7 +61,7 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
         alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
         require_pool(spec, attribute, pool, len(asked), own)
         if alike not in chosen:
-            partitions = [Partition(query, groups[query].of_cell, groups[query].count) for query in asked]
+            partitions = [QueryGroups(query, groups[query].of_cell, groups[query].count) for query in asked]
             with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
                 chosen[alike] = choose_first(attribute, pool, cells.counts, partitions, asked, tau, own)
         mu = chosen[alike]

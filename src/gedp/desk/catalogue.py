@@ -15,8 +15,8 @@ from gedp.explain.wording import combined_sentences, missing_sentences
 from gedp.known_codes import TREES
 from gedp.margins import with_margin
 from gedp.microdata import Microdata
+from gedp.microdata.answers import class_names
 from gedp.microdata.cells import PublicRows
-from gedp.microdata.class_fit import class_names
 from gedp.microdata.combinations import figures_of
 from gedp.microdata.ratios import BUILT_IN, parse_ratios
 from gedp.microdata.tabulate import known_keys

@@ -12,8 +12,8 @@ from gedp.arrays import CodeArray, FloatArray, IntArray, label_codes
 from gedp.desk.question import Question, ShownLines
 from gedp.desk.source import FIGURE, DeskSource, MadeTable
 from gedp.errors import Fault, FaultsError
+from gedp.estimates import figure_columns
 from gedp.margins import relative, with_margin
-from gedp.microdata.changes import figure_columns
 from gedp.microdata.combining import combinations
 from gedp.microdata.comparing import PERCENT
 from gedp.publication.changes import KINDS

@@ -17,7 +17,7 @@ from gedp.individual.answers import AnswersByCell, CondensedAnswers, FirstAnswer
 from gedp.individual.bills import Bills
 from gedp.individual.bounds import ClippingBounds, clipping_bounds
 from gedp.individual.charges import largest_share
-from gedp.individual.filling import Filling, GroupNoise, Partition, Portions, Terms, fill
+from gedp.individual.filling import Filling, GroupNoise, Portions, QueryGroups, Terms, fill
 from gedp.individual.first import FirstAnswer
 from gedp.individual.rows import Rows
 
@@ -30,8 +30,8 @@ __all__ = [
     "FirstAnswer",
     "FirstAnswers",
     "GroupNoise",
-    "Partition",
     "Portions",
+    "QueryGroups",
     "Rows",
     "Terms",
     "clipping_bounds",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
-from gedp.individual.filling import LEAST_SECOND, GroupNoise, Partition, Terms
+from gedp.individual.filling import LEAST_SECOND, GroupNoise, QueryGroups, Terms
 
 
 @dataclass(frozen=True, repr=False)
@@ -26,7 +26,7 @@ class Bills:
         return cls(alike, by_reach)
 
     @classmethod
-    def planned(cls, cells: int, partitions: Sequence[Partition], noise: Mapping[str, GroupNoise]) -> "Bills":
+    def planned(cls, cells: int, partitions: Sequence[QueryGroups], noise: Mapping[str, GroupNoise]) -> "Bills":
         """What the filling of the queries comes to."""
         return cls.of(cells, [(p.of_cell, noise[p.query].by_psi, noise[p.query].precision) for p in partitions])
 

@@ -34,7 +34,7 @@ COARSE_CELL_FRACTIONS = (0.05, 0.3, 0.8)  # while looking for the best settings 
 
 
 @dataclass(frozen=True, repr=False)
-class Partition:
+class QueryGroups:
     """The groups of one query: which one every finest cell is in."""
 
     query: str
@@ -52,7 +52,7 @@ class Partition:
         return sum_by(self.of_cell, by_cell, self.count)
 
 
-def coarse_to_fine(partitions: Sequence[Partition]) -> list[Partition]:
+def coarse_to_fine(partitions: Sequence[QueryGroups]) -> list[QueryGroups]:
     """In the order in which they are filled; of those with as many groups, the first comes first."""
     return sorted(partitions, key=lambda partition: partition.count)
 
@@ -107,7 +107,7 @@ class GroupNoise:
     by_psi: BoolArray
     precision: FloatArray  # 1/variance of a clipped sum; μ² for ψ of the sum
 
-    def charges(self, rows: Rows, partition: Partition) -> FloatArray:
+    def charges(self, rows: Rows, partition: QueryGroups) -> FloatArray:
         """What every establishment pays, up to rounding."""
         by_psi, precision = (each[partition.of_cell][rows.cell] for each in (self.by_psi, self.precision))
         return np.where(by_psi, precision, precision * rows.reach_squared)
@@ -139,7 +139,7 @@ def most_fraction(queries: int) -> float:
 
 def fill(
     rows: Rows,
-    partitions: Sequence[Partition],
+    partitions: Sequence[QueryGroups],
     terms: Terms,
     portions: Portions,
     cell_fractions: Sequence[float] = CELL_FRACTIONS,
@@ -164,7 +164,7 @@ def fill(
     return Filling(noise, np.maximum(left, least))  # below only by rounding
 
 
-def _fill_groups(rows: Rows, partition: Partition, terms: Terms, offered: FloatArray) -> GroupNoise:
+def _fill_groups(rows: Rows, partition: QueryGroups, terms: Terms, offered: FloatArray) -> GroupNoise:
     """The most that every member can pay of what it offers, in the better of the two forms."""
     clipped = terms.carried(partition.least(rows.least(offered / rows.reach_squared)))
     by_psi = np.zeros(partition.count, dtype=bool)
@@ -178,7 +178,7 @@ def _fill_groups(rows: Rows, partition: Partition, terms: Terms, offered: FloatA
 
 def _fill_cells(
     rows: Rows,
-    partition: Partition,
+    partition: QueryGroups,
     terms: Terms,
     left: FloatArray,
     available: FloatArray,

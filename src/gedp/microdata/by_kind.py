@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import CodeArray, FloatArray, max_by, sum_by
-from gedp.microdata.cells import Cells, PublicRows, columns_alone
+from gedp.arrays import CodeArray, FloatArray
+from gedp.microdata.cells import PublicRows, columns_alone
 from gedp.microdata.kinds import Kinds, LineUpTo, column_of
 from gedp.microdata.pooled import CellsAt, RowsOfCells, RowVariances
+from gedp.partitions import Partition
 from gedp.passes import Batch, OnFile, Reads
 from gedp.passes.lookup import Lookup
 from gedp.release import ReleaseFolder
@@ -31,29 +32,28 @@ def read_kinds(release: ReleaseFolder, on_file: OnFile) -> PublicRows:
 class RowsOnFile(RowsOfCells):
     """Answers that are looked at in a pass, round after round; fits of several attributes share their passes."""
 
-    def __init__(self, kinds: Kinds, attribute: str, cells: Cells, slope: float, base: float) -> None:
+    def __init__(self, kinds: Kinds, attribute: str, cells: Partition, slope: float, base: float) -> None:
         self._kinds, self._attribute, self._cells = kinds, attribute, cells
-        rows = np.bincount(cells.of_row, weights=kinds.counts, minlength=cells.count).astype(np.int64)
+        rows = cells.sums(kinds.counts)
         together = kinds.together(attribute)
         self._of_all = slope * together.sums + base * kinds.counts
-        sums = sum_by(cells.of_row, together.sums, cells.count)
-        super().__init__(rows, sums, max_by(cells.of_row, together.highest, cells.count), slope, base)
+        super().__init__(rows, cells.sums(together.sums), cells.largest(together.highest), slope, base)
         self.start()
 
     def seen(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Looks at all rows."""
-        below, above = (sum_by(self._cells.of_row, each, self._cells.count) for each in self._by_kind(limit))
+        below, above = map(self._cells.sums, self._by_kind(limit))
         return below, above
 
     def of_rows(self, at: CellsAt) -> FloatArray:
         """The variance of what the answers of every kind add up to."""
-        each, of_kind = self.each(at), self._cells.of_row
+        each, of_kind = self.each(at), self._cells.group_of
         below, above = self._by_kind(self.limits(at.multipliers))
         is_low = each.growth[of_kind] == 0
         return each.least[of_kind] * np.where(is_low, self._kinds.counts, below) + each.growth[of_kind] * above
 
     def _by_kind(self, limit: FloatArray) -> tuple[FloatArray, FloatArray]:
-        line = LineUpTo(self._attribute, self.slope, self.base, limit[self._cells.of_row])
+        line = LineUpTo(self._attribute, self.slope, self.base, limit[self._cells.group_of])
         below, of_below = self._kinds.parting.ask(line)
         return below, self._of_all - of_below
 

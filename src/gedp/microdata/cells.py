@@ -2,7 +2,7 @@
 
 The rows are the establishments of the identity query. A release without one lists no establishments; then its rows are
 the groups of a query from which the groups of all others follow. Where there is no such query, nothing says which rows
-there are: see `measured` for what can be published then.
+there are: see `agreement` for what can be published then.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,12 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, IntArray, label_codes
+from gedp.arrays import BoolArray, CodeArray, IntArray, find_in, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.known_codes import TREE_OF_LEVEL, TREES
 from gedp.microdata.combining import combinations, joined
 from gedp.microdata.keys import TOTAL_KEY, encoded, first_characters, possible_cells, unknown_codes
 from gedp.microdata.kinds import Kinds
+from gedp.partitions import Partition
 from gedp.policy import Grouper, Query, Spec
 from gedp.policy.chosen import chosen_attributes
 from gedp.policy.section import nearest
@@ -32,33 +33,10 @@ NO_FILTER: Where = {}
 
 
 @dataclass(frozen=True, repr=False)
-class Cells:
+class Cells(Partition):
     """The combinations of some grouping keys that occur, and the one of every row."""
 
-    count: int
-    of_row: CodeArray
     codes: Mapping[str, CodeArray]  # of every cell, for every key
-    has_rest: bool = False  # whether the last one holds all rows that were not asked for
-    _asked: "list[tuple[Cells, CodeArray | None]]" = field(default_factory=list, compare=False)
-
-    @property
-    def asked_for(self) -> slice:
-        """All of them but the rest."""
-        return slice(self.count - self.has_rest)
-
-    def inside(self, groups: "Cells") -> CodeArray | None:
-        """The group of every cell, where the rows of each are in one group; None if a group cuts through a cell.
-
-        The last groups are remembered, since one attribute after another asks for them.
-        """
-        for known, found in list(self._asked):
-            if known is groups:
-                return found
-        of_cell = np.zeros(self.count, dtype=np.int32)
-        of_cell[self.of_row] = groups.of_row
-        result = of_cell if np.array_equal(of_cell[self.of_row], groups.of_row) else None
-        self._asked[:] = [(groups, result)]
-        return result
 
 
 @dataclass(repr=False)
@@ -95,12 +73,12 @@ class PublicRows:
         """The number of establishments, or of cells where none are listed."""
         return self.count if self.kinds is None else int(self.kinds.counts.sum())
 
-    def establishments_in(self, groups: Cells) -> IntArray | None:
+    def establishments_in(self, groups: Partition) -> IntArray | None:
         """How many establishments are in every group; None where none are listed."""
         if not self.lists_establishments:
             return None
         weights = None if self.kinds is None else self.kinds.counts
-        return np.rint(np.bincount(groups.of_row, weights, minlength=groups.count)).astype(np.int64)
+        return np.rint(np.bincount(groups.group_of, weights, minlength=groups.count)).astype(np.int64)
 
     def answered_by(self, source: ProtectedAnswers, spec: Spec) -> "PublicRows":
         """The same rows with other answers, to a spec about the same table."""
@@ -226,14 +204,15 @@ class PublicRows:
     def _all_cells(self, names: Sequence[str]) -> Cells:
         of_row, codes = combinations([codes for codes, _ in self.keys(names)], self.count)
         count = len(codes[0]) if names else 1
-        return Cells(count, of_row, dict(zip(names, codes, strict=True)))
+        return Cells(of_row, count, dict(zip(names, codes, strict=True)))
 
     def _selected(self, names: Sequence[str], where: Where) -> Cells:
         """The cells of the rows that a filter lets pass, and the rest."""
         is_rest = ~self.rows_where(where)
         passing = [np.where(is_rest, np.int32(0), codes) for codes, _ in self.keys(names)]
         of_row, codes = combinations([is_rest.astype(np.int32), *passing], self.count)
-        return Cells(len(codes[0]), of_row, dict(zip(names, codes[1:], strict=True)), bool(is_rest.any()))
+        keyed = dict(zip(names, codes[1:], strict=True))
+        return Cells(of_row, len(codes[0]), keyed, has_rest=bool(is_rest.any()))
 
     def rows_where(self, where: Where) -> BoolArray:
         """Which rows have one of the given codes of every key; all unknown codes in one error."""
@@ -267,27 +246,24 @@ class PublicRows:
             table = self._answers[query.name] = self.source.answers(query.name)
         return table.filter(pa.compute.equal(table["attribute"], asked))
 
-    def answers(self, query: Query, attribute: str, cells: Cells) -> tuple[pa.Table, CodeArray]:
-        """The answers of a query for one attribute, and the place among them of every cell."""
-        table = self.answered(query, attribute)
-        return table, self.placed(table, query.name, query.by, cells)
+    def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> Partition:
+        """The cells divided into the groups of a query, which are the rows of a table with their keys."""
+        of_group, of_cell = self.numbered(table, by, cells)
+        places, are_there = find_in(of_group, of_cell)
+        if not are_there.all():
+            lost = Fault(f"query {query!r}", "some establishments are in none of its groups", "Get a fresh copy")
+            raise FaultsError(self.source.name, [lost])
+        return Partition(places.astype(np.int32), table.num_rows)
 
-    def placed(self, table: pa.Table, query: str, by: Sequence[str], cells: Cells) -> CodeArray:
-        """The place of every cell among the groups of a query, which are the rows of a table with their keys."""
-        of_cell = np.zeros(cells.count, dtype=np.int64)
-        of_group = np.zeros(table.num_rows, dtype=np.int64)
+    def numbered(self, table: pa.Table, by: Sequence[str], cells: Cells) -> tuple[IntArray, IntArray]:
+        """The lines of a table and the cells as numbers, which are equal where all keys are."""
+        of_line, of_cell = np.zeros(table.num_rows, dtype=np.int64), np.zeros(cells.count, dtype=np.int64)
         for key in by:
             labels = self.key(key)[1]
             places = pa.compute.index_in(table[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
-            of_group = of_group * (len(labels) + 1) + places.fill_null(len(labels)).to_numpy()
+            of_line = of_line * (len(labels) + 1) + places.fill_null(len(labels)).to_numpy()
             of_cell = of_cell * (len(labels) + 1) + cells.codes[key]
-        order = np.argsort(of_group)
-        found = np.minimum(np.searchsorted(of_group[order], of_cell), max(table.num_rows - 1, 0))
-        if not table.num_rows or not np.array_equal(of_group[order][found], of_cell):
-            lost = Fault(f"query {query!r}", "some establishments are in none of its groups", "Get a fresh copy")
-            raise FaultsError(self.source.name, [lost])
-        of_cells: CodeArray = order[found].astype(np.int32)
-        return of_cells
+        return of_line, of_cell
 
     def derived(self, column: str, derive: Callable[[list[str]], list[str]]) -> tuple[CodeArray, list[str]]:
         """A key made from the texts of another, each different text once."""
@@ -344,9 +320,9 @@ def columns_alone(source: ProtectedAnswers) -> PublicRows:
     return PublicRows(source, spec, True, False, [pa.table({name: [""] for name in spec.data.public})])
 
 
-def keys_of_groups(answers: pa.Table, query: Query) -> pa.Table:
+def keys_of_groups(answers: pa.Table, by: Sequence[str]) -> pa.Table:
     """The keys of the groups of a query, in the order of the answers for one attribute."""
-    return answers.select(list(query.by)) if query.by else pa.table({TOTAL_KEY: [0] * answers.num_rows})
+    return answers.select(list(by)) if by else pa.table({TOTAL_KEY: [0] * answers.num_rows})
 
 
 def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
@@ -354,11 +330,11 @@ def _finest_groups(source: ProtectedAnswers, spec: Spec) -> pa.Table | None:
     keys = list(dict.fromkeys(key for query in spec.group_sums for key in query.by))
     for query in sorted(spec.group_sums, key=lambda query: -len(query.by)):
         answers = source.answers(query.name)
-        groups = keys_of_groups(answers, query).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
+        groups = keys_of_groups(answers, query.by).group_by(list(query.by) or [TOTAL_KEY]).aggregate([])
         public_rows = PublicRows(source, spec, False, True, [groups])
         if all(map(public_rows.knows, keys)):
             order = public_rows.cells(query.by)
-            rows = pa.array(np.argsort(order.of_row, kind="stable"))
+            rows = pa.array(np.argsort(order.group_of, kind="stable"))
             columns = {
                 key: pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(public_rows.key(key)[0]))
                 for key in keys

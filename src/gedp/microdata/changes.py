@@ -12,53 +12,23 @@ and Fieller's, all r with (n − r o)² ≤ z² (s_n² + r² s_o²). A quotient 
 they keep that form. The percentage 100 (n/o − 1) is above 0 in all its interval exactly if n − o is.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
-import pyarrow as pa
 
 from gedp.arrays import BoolArray, FloatArray
+from gedp.estimates import DELTA, KINDS, Figures
 from gedp.microdata.ratios import CLEAR
 
 #: How often the reach of the old figure's interval must fit between it and 0, so that percentages stay bounded.
 FITS = 1.5
 
 
-@dataclass(frozen=True, repr=False)
-class Figures:
-    """Estimates with their errors and intervals; NaN where there is none."""
-
-    estimate: FloatArray
-    std_error: FloatArray
-    ci_low: FloatArray
-    ci_high: FloatArray
-
-    @classmethod
-    def of(cls, table: pa.Table, name: str | None = None) -> "Figures":
-        """Those of a table of estimates, or figures of this name beside them."""
-        return cls(*(np.asarray(table[column].to_numpy(), dtype=np.float64) for column in figure_columns(name)))
-
-    def columns(self, name: str) -> dict[str, pa.Array]:
-        """The columns of a table in which these figures have this name."""
-        numbers = (self.estimate, self.std_error, self.ci_low, self.ci_high)
-        named = zip(figure_columns(name), numbers, strict=True)
-        return {column: pa.array(values, from_pandas=True) for column, values in named}
-
-
-def figure_columns(name: str | None = None) -> tuple[str, str, str, str]:
-    """The columns of figures: as in a plain table, or with a name."""
-    if name is None:
-        return "estimate", "std_error", "ci_low", "ci_high"
-    return name, f"{name}_std_error", f"{name}_ci_low", f"{name}_ci_high"
-
-
 def difference(new: Figures, old: Figures) -> Figures:
     """New minus old; nothing where one of them has no error, as a change without an error says nothing."""
-    error = np.hypot(new.std_error, old.std_error)
-    change = np.where(np.isnan(error), np.nan, new.estimate - old.estimate)
+    variance = new.variance + old.variance
+    change = np.where(np.isnan(variance), np.nan, new.estimate - old.estimate)
     below = np.hypot(new.estimate - new.ci_low, old.ci_high - old.estimate)
     above = np.hypot(new.ci_high - new.estimate, old.estimate - old.ci_low)
-    return Figures(change, error, change - below, change + above)
+    return Figures(change, variance, np.maximum(new.kind, old.kind), change - below, change + above)
 
 
 def is_clearly_positive(old: Figures) -> BoolArray:
@@ -73,10 +43,11 @@ def percentage(new: Figures, old: Figures) -> Figures:
     base = np.where(is_clearly_positive(old) & ~np.isnan(new.std_error), old.estimate, np.nan)
     down, up = base - old.ci_low, old.ci_high - base
     quotient = new.estimate / base
-    error = np.hypot(new.std_error, quotient * old.std_error) / base
+    variance = (new.variance + quotient**2 * old.variance) / base**2
     low = _lowest(new.estimate, new.estimate - new.ci_low, base, down, up)
     high = -_lowest(-new.estimate, new.ci_high - new.estimate, base, down, up)
-    return Figures(*(100 * part for part in (quotient - 1, error, low - 1, high - 1)))
+    kind = np.maximum(np.maximum(new.kind, old.kind), KINDS.index(DELTA))
+    return Figures(100 * (quotient - 1), 100**2 * variance, kind, 100 * (low - 1), 100 * (high - 1))
 
 
 def is_significant(change: Figures) -> BoolArray:

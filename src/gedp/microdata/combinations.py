@@ -9,9 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from gedp.arrays import FloatArray, sum_by
-from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.ratios import KINDS, Ratio, Totals, in_parts, weighted_sum
+from gedp.arrays import FloatArray
+from gedp.estimates import Estimates
+from gedp.microdata.answers import read_answers
+from gedp.microdata.cells import PublicRows
+from gedp.microdata.ratios import Ratio, in_parts, weighted_sum
+from gedp.partitions import Partition
 from gedp.policy import Spec
 
 
@@ -39,28 +42,27 @@ def over_attributes(ratio: Ratio, spec: Spec) -> Ratio:
     return in_parts(in_parts(ratio, _parts(spec)), spec.policy.split_columns)
 
 
-def combination_totals(public_rows: PublicRows, name: str, groups: Cells, of_parts: Mapping[str, Totals]) -> Totals:
+def combination_totals(
+    public_rows: PublicRows, name: str, groups: Partition, of_parts: Mapping[str, Estimates]
+) -> Estimates:
     """A combination for every group, from the fitted totals of its parts and from all answers about it."""
-    coefficients = _parts(public_rows.spec)[name]
-    estimate, variance = weighted_sum(coefficients, of_parts)
+    found = weighted_sum(_parts(public_rows.spec)[name], of_parts)
+    estimate, variance = found.estimate, found.variance
     for answer, of_answer in _answered(public_rows, name, groups):
         share = np.divide(variance, variance + of_answer, out=np.zeros_like(variance), where=of_answer > 0)
         estimate, variance = estimate + share * (answer - estimate), (1 - share) * variance
-    return Totals(estimate, variance, max((of_parts[part].kind for part in coefficients), key=KINDS.index))
+    return Estimates(estimate, variance, found.kind)
 
 
-def _answered(public_rows: PublicRows, name: str, groups: Cells) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _answered(public_rows: PublicRows, name: str, groups: Partition) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Sums of answers about a combination, with their variances, where those of a query make up all the groups."""
     for query in (query for query in public_rows.spec.queries if name in query.combinations):
         measured = public_rows.cells(query.by)
         of_measured = measured.inside(groups)
         if of_measured is not None:
-            table = public_rows.answered(query, name)
-            places = public_rows.placed(table, query.name, query.by, measured)
-            answers, variances = (
-                sum_by(of_measured, table[column].to_numpy()[places], groups.count)[groups.asked_for]
-                for column in ("estimate", "variance")
-            )
+            found = read_answers(public_rows, query, name, measured)
+            of_cells = (each[found.groups.group_of] for each in (found.answers, found.variances))
+            answers, variances = (of_measured.sums(each)[groups.asked_for] for each in of_cells)
             yield answers, variances
 
 

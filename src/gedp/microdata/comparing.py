@@ -5,18 +5,18 @@ that only one of them has are listed too, without a change.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.cells import Where
-from gedp.microdata.changes import Figures, difference, figure_columns, is_clearly_positive, is_significant, percentage
+from gedp.estimates import Figures, figure_columns
+from gedp.microdata.changes import difference, is_clearly_positive, is_significant, percentage
 from gedp.microdata.comparable import require_comparable
 from gedp.microdata.fitted import MicrodataFit
-from gedp.microdata.keys import grouping_keys
-from gedp.microdata.ratios import KINDS, Ratio, parse_ratios
+from gedp.microdata.request import TableRequest
 from gedp.microdata.tabulate import tabulate
 from gedp.release.estimated import FORMULA, formulas_of
 
@@ -35,25 +35,17 @@ NO_ERROR = "no change: a figure has no error"
 NO_BASE = "no percentage: the earlier figure is not clearly above 0"
 
 
-def change(
-    new: MicrodataFit,
-    old: MicrodataFit,
-    by: str | Sequence[str],
-    attributes: str | Sequence[str] | None = None,
-    confidence: float | None = None,
-    ratios: Sequence[str | Ratio] = (),
-    where: Where | None = None,
-) -> pa.Table:
+def change(new: MicrodataFit, old: MicrodataFit, request: TableRequest) -> pa.Table:
     """The table of `tabulate` for a new release, and for every figure what changed since an old one.
 
-    Without `attributes` and `ratios` there are those that both releases can have by this grouping. The confidence is
+    Without attributes and ratios there are those that both releases can have by this grouping. The confidence is
     that of the new release unless another is given.
     """
-    keys, confidence = free_keys(by, COLUMNS), new.confidence(confidence)
-    require_comparable(new, old, [*keys, *(where or ())], asked_attributes(attributes, ratios))
-    tables = [tabulate(each, keys, attributes, confidence, ratios, where) for each in (new, old)]
-    after, before = shared_lines(tables)
-    return beside(after, before, keys)
+    require_free_keys(request, COLUMNS)
+    require_comparable(new, old, request.keys, request.names)
+    asked = replace(request, confidence=new.confidence(request.confidence))
+    after, before = shared_lines([tabulate(each, asked) for each in (new, old)])
+    return beside(after, before, request.by)
 
 
 def beside(new: pa.Table, old: pa.Table, by: Sequence[str]) -> pa.Table:
@@ -85,54 +77,34 @@ def shared_lines(tables: Sequence[pa.Table]) -> list[pa.Table]:
     return [table.filter(pa.compute.is_in(table["attribute"], value_set=wanted)) for table in tables]
 
 
-def free_keys(by: str | Sequence[str], own: Sequence[str]) -> list[str]:
-    """The keys of a grouping, none of which is called like one of our own columns."""
-    keys = grouping_keys(by)
+def require_free_keys(request: TableRequest, own: Sequence[str]) -> None:
+    """Refuses keys that are called like one of our own columns."""
     hint = "Make a map or a prefix of it with another name"
-    faults = [Fault("by", f"{key!r} is also the name of a column of changes", hint) for key in keys if key in own]
+    faults = [Fault("by", f"{key!r} is also the name of a column of changes", hint) for key in request.by if key in own]
     if faults:
         raise FaultsError("table", faults)
-    return keys
-
-
-def asked_attributes(attributes: str | Sequence[str] | None, ratios: Sequence[str | Ratio]) -> list[str] | None:
-    """The attributes that a table is about; None where it takes those that there are."""
-    if attributes is None and not ratios:
-        return None
-    parsed = parse_ratios([ratio for ratio in ratios if isinstance(ratio, str)])
-    written = [*parsed, *(ratio for ratio in ratios if isinstance(ratio, Ratio))]
-    plain = [attributes] if isinstance(attributes, str) else attributes or ()
-    return [*plain, *(name for ratio in written for name in ratio.attributes)]
 
 
 def _changes(after: pa.Table, before: pa.Table) -> dict[str, pa.Array | pa.ChunkedArray]:
     """The columns about the earlier figures and what changed."""
     new, old = Figures.of(after), Figures.of(before)
     changed, percent = difference(new, old), percentage(new, old)
-    kinds = [table["variance_kind"].to_pylist() for table in (after, before)]  # none where there is no such group
     has_none = np.isnan(changed.estimate)
+    without = [pa.compute.is_null(table["variance_kind"]).to_pylist() for table in (after, before)]  # a line of its own
     return {
         **dict(zip(figure_columns(OLD)[:2], (before["estimate"], before["std_error"]), strict=True)),
         **changed.columns(CHANGE),
         **percent.columns(PERCENT),
         SIGNIFICANT: pa.array(is_significant(changed), mask=has_none),
-        CHANGE_KIND: pa.array([_least_certain(pair) for pair in zip(*kinds, strict=True)], pa.string()),
-        NOTE: pa.array(map(_note, *kinds, has_none, is_clearly_positive(old)), pa.string()),
+        CHANGE_KIND: pa.compute.if_else(pa.array(np.isfinite(changed.variance)), changed.kinds, None),
+        NOTE: pa.array(map(_note, *without, has_none, is_clearly_positive(old)), pa.string()),
     }
 
 
-def _note(new_kind: str | None, old_kind: str | None, has_none: bool, has_base: bool) -> str | None:
-    if new_kind is None:
-        return NOT_AFTER
-    if old_kind is None:
-        return NOT_BEFORE
+def _note(is_gone: bool, is_new: bool, has_none: bool, has_base: bool) -> str | None:
+    if is_gone or is_new:
+        return NOT_AFTER if is_gone else NOT_BEFORE
     return NO_ERROR if has_none else None if has_base else NO_BASE
-
-
-def _least_certain(kinds: Sequence[str | None]) -> str | None:
-    """The kind of the error of a change; None where it has none."""
-    known = [KINDS.index(kind) for kind in kinds if kind in KINDS]
-    return KINDS[max(known)] if len(known) == len(kinds) else None
 
 
 def _lines(table: pa.Table, by: Sequence[str]) -> Iterable[tuple[str, ...]]:

@@ -4,26 +4,25 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError, Refused
+from gedp.microdata.agreement import fit_measured
 from gedp.microdata.by_kind import read_kinds
 from gedp.microdata.cells import PublicRows, Where, read_public_rows
 from gedp.microdata.changes_table import ChangesTable
 from gedp.microdata.comparing import change
 from gedp.microdata.constraints.apply import Constraints, constrain, read_constraints
-from gedp.microdata.constraints.fixed import Given
+from gedp.microdata.constraints.fixed import Given, given_totals
 from gedp.microdata.fitted import MicrodataFit
-from gedp.microdata.keys import grouping_keys
 from gedp.microdata.kinds import need_all_rows, stay_on_file
-from gedp.microdata.measured import fit_measured
 from gedp.microdata.problem import attribute_problem
 from gedp.microdata.qcew import tabulate_qcew
 from gedp.microdata.ratios import Ratio
+from gedp.microdata.request import TableRequest
 from gedp.microdata.tabulate import tabulate
 from gedp.microdata.weights import AttributeFit, fit_attribute
 from gedp.passes import OnFile
@@ -51,8 +50,8 @@ class Microdata(MicrodataFit):
         where: Where | None = None,
     ) -> EstimatesTable:
         """Estimates and errors for every group of any grouping: see gedp.microdata.tabulate."""
-        found = tabulate(self, by, attributes, confidence, ratios, where)
-        return EstimatesTable(found, tuple(grouping_keys(by)), self.labels)
+        request = TableRequest.of(by, attributes, confidence, ratios, where)
+        return EstimatesTable(tabulate(self, request), request.by, self.labels)
 
     def change(
         self,
@@ -64,8 +63,8 @@ class Microdata(MicrodataFit):
         where: Where | None = None,
     ) -> ChangesTable:
         """The same table, and what changed since the release of other microdata: see gedp.microdata.comparing."""
-        found = change(self, against, by, attributes, confidence, ratios, where)
-        return ChangesTable(found, tuple(grouping_keys(by)), self.labels)
+        request = TableRequest.of(by, attributes, confidence, ratios, where)
+        return ChangesTable(change(self, against, request), request.by, self.labels)
 
     def tabulate_qcew(
         self, level: int, confidence: float | None = None, names: Mapping[str, str] | None = None
@@ -84,6 +83,7 @@ def fit_microdata(
     whole: bool | None = None,
     fixed: Given | Sequence[Given] | None = None,
     on_file: OnFile | None = None,
+    public_rows: PublicRows | None = None,
 ) -> Microdata:
     """Fits the microdata to all the answers of a release, and to nothing else.
 
@@ -98,14 +98,15 @@ def fit_microdata(
     groups, which no constraint changes.
 
     With `on_file` the rows of very many establishments stay there, and whatever it opens them with goes over them. Some
-    fits need all rows in memory: see gedp.microdata.kinds.
+    fits need all rows in memory: see gedp.microdata.kinds. `public_rows` are those of the release, if they were read
+    already.
     """
     spec = release.manifest.spec
     chosen = weights or spec.microdata.weights
-    given = [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
+    given = given_totals(fixed)
     asked = Constraints.of(spec.microdata, nonnegative=nonnegative, whole=whole)
     is_plain = chosen == "quasi" and share_by is None and not given and not asked.named
-    public_rows = _public_rows(release, on_file, is_plain=is_plain)
+    public_rows = _public_rows(release, on_file, public_rows, is_plain=is_plain)
     wanted = public_rows.attributes(attributes)
     row_weights = None if share_by is None else _public_weights(public_rows, share_by)
     with_rows = [name for name in wanted if public_rows.gives_rows(name)]
@@ -131,15 +132,17 @@ def fit_microdata(
     return Microdata(public_rows, chosen, fits, share_by, constraints, measured)
 
 
-def _public_rows(release: ProtectedAnswers, on_file: OnFile | None, *, is_plain: bool) -> PublicRows:
-    """The establishments one by one, or by kind where they stay on file."""
+def _public_rows(
+    release: ProtectedAnswers, on_file: OnFile | None, known: PublicRows | None, *, is_plain: bool
+) -> PublicRows:
+    """The establishments one by one, if they are not known already, or by kind where they stay on file."""
     if on_file is None or not isinstance(release, ReleaseFolder):
-        return read_public_rows(release)
+        return known or read_public_rows(release)
     spec = release.manifest.spec
     if is_plain and stay_on_file(spec, release.manifest.establishments, on_file):
         return read_kinds(release, on_file)
     if not on_file.always:
-        return read_public_rows(release)
+        return known or read_public_rows(release)
     reasons = need_all_rows(spec) or ["constraints, public weights and plug-in weights are worked out row by row"]
     raise Refused(
         f"{release.name}: these microdata cannot be fitted with Spark: {'; '.join(reasons)}. Fit them in the memory of "

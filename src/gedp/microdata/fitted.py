@@ -11,16 +11,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from gedp._version import __version__
-from gedp.arrays import sum_by
 from gedp.errors import DomainError, Refused
 from gedp.files import WriteError, real, sha256, write_text, writing
+from gedp.microdata.agreement import AgreedFit
 from gedp.microdata.by_kind import FittedRows, FittedValues
-from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.class_fit import ClassFit
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.constraints.apply import Constraints
-from gedp.microdata.measured import MeasuredFit
 from gedp.microdata.weights import TOLERANCE, AttributeFit
 from gedp.numbers import is_number
+from gedp.partitions import Partition
 from gedp.policy.values import MOST_CONFIDENCE
 from gedp.release import MANIFEST, Labels, ReleaseFolder
 from gedp.release.derived import MICRODATA, REPORT, drop_signature
@@ -53,9 +52,9 @@ class MicrodataFit:
     fits: Mapping[str, AttributeFit]
     share_by: str | None = None
     constraints: Constraints = field(default_factory=Constraints)
-    measured: Mapping[str, MeasuredFit] = field(default_factory=dict)
+    measured: Mapping[str, AgreedFit] = field(default_factory=dict)
     is_on_file: bool = False  # whether the values are those in the folder of the release
-    class_fits: dict[str, ClassFit] = field(default_factory=dict, init=False, compare=False)  # made so far
+    class_fits: dict[str, AgreedFit] = field(default_factory=dict, init=False, compare=False)  # made so far
 
     def __repr__(self) -> str:
         rows = f"{self.public_rows.listed:,} rows, " if self.fits else ""
@@ -197,7 +196,7 @@ def _without_codes(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
+def _how(fit: AttributeFit | AgreedFit) -> dict[str, Any]:
     """How the weights settled, for the file beside the microdata."""
     return {
         "rounds": fit.rounds,
@@ -207,10 +206,10 @@ def _how(fit: AttributeFit | MeasuredFit) -> dict[str, Any]:
     }
 
 
-def fitted_values(fit: AttributeFit, cells: Cells) -> FittedValues:
+def fitted_values(fit: AttributeFit, cells: Partition) -> FittedValues:
     """How the fitted values of rows follow from their answers."""
     assert fit.row_answers is not None
     assert fit.cell_variances is not None
     assert fit.each_row is not None
-    sums = sum_by(cells.of_row, fit.row_answers, cells.count)
-    return FittedValues(cells.of_row, (fit.totals - sums) / fit.cell_variances, fit.each_row)
+    moved = (fit.totals - cells.sums(fit.row_answers)) / fit.cell_variances
+    return FittedValues(cells.group_of, moved, fit.each_row)

@@ -35,11 +35,6 @@ def _texts(values: pa.Array) -> list[str]:
         return [row[0] for row in connection.execute("SELECT value::VARCHAR FROM codes").fetchall()]
 
 
-def grouping_keys(by: str | Sequence[str]) -> list[str]:
-    """The keys of a grouping, each once; one key may be given by itself."""
-    return list(dict.fromkeys([by] if isinstance(by, str) else by))
-
-
 def first_characters(name: str) -> tuple[str, int]:
     """The column and the number in a name such as `naics3`; 0 where it ends in no number that a length can be.
 

@@ -57,7 +57,8 @@ class Kinds:
 
     @cached_property
     def _found(self) -> PartialResults:
-        return self.reduced(self.opened(), _Together(self.lookup, self.attributes))
+        highest = [name + end for name in self.attributes for end in ("", PSI_SUFFIX)]
+        return self.reduced(self.opened(), Sums(self.lookup, self.attributes, highest))
 
     def opened(self) -> StoredRows:
         """The rows."""
@@ -111,28 +112,6 @@ def need_all_rows(spec: Spec) -> list[str]:
 
 
 @dataclass(frozen=True, repr=False)
-class _Together:
-    """The pass that adds up estimates and takes the highest of them, and of ω."""
-
-    kinds: Lookup
-    attributes: Sequence[str]
-
-    @property
-    def reads(self) -> Reads:
-        """Both columns of every attribute, and the kinds of the rows."""
-        return Reads(plain=tuple(n + end for n in self.attributes for end in ("", PSI_SUFFIX)), cells=self.kinds)
-
-    def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
-        kind, count = batch.cells, self.kinds.count
-        return PartialResults(
-            {COUNT: np.bincount(kind, minlength=count)},
-            highest={name: max_by(kind, column_of(batch, name), count) for name in self.reads.plain},
-            summed={name: sum_by(kind, column_of(batch, name), count) for name in self.attributes},
-        )
-
-
-@dataclass(frozen=True, repr=False)
 class LineUpTo:
     """slope·a + base of the answers for an attribute, and a limit of it for every kind."""
 
@@ -155,7 +134,7 @@ class _Parted:
         return Reads(plain=tuple(dict.fromkeys(line.attribute for line in self.lines)), cells=self.kinds)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
+        """Partial sums for this batch."""
         kind, count = batch.cells, self.kinds.count
         added: dict[Key, IntArray] = {COUNT: np.bincount(kind, minlength=count)}
         summed: dict[Key, FloatArray] = {}
@@ -169,24 +148,27 @@ class _Parted:
 
 @dataclass(frozen=True, repr=False)
 class Sums:
-    """The pass that adds up some columns by kind."""
+    """The pass that adds up some columns by kind, and takes the highest of some."""
 
     kinds: Lookup
     columns: Sequence[str]
+    highest: Sequence[str] = ()
 
     @property
     def reads(self) -> Reads:
         """The columns, and the kinds of the rows."""
-        return Reads(plain=tuple(self.columns), cells=self.kinds)
+        return Reads(plain=tuple(dict.fromkeys((*self.columns, *self.highest))), cells=self.kinds)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
+        """Partial sums for this batch."""
         kind, count = batch.cells, self.kinds.count
-        sums: dict[Key, FloatArray] = {name: sum_by(kind, column_of(batch, name), count) for name in self.columns}
-        return PartialResults({COUNT: np.bincount(kind, minlength=count)}, summed=sums)
+        return PartialResults(
+            {COUNT: np.bincount(kind, minlength=count)},
+            highest={name: max_by(kind, column_of(batch, name), count) for name in self.highest},
+            summed={name: sum_by(kind, column_of(batch, name), count) for name in self.columns},
+        )
 
 
 def column_of(batch: Batch, name: str) -> FloatArray:
     """A column of numbers of some rows."""
-    column: FloatArray = batch.plain.column(name).to_numpy(zero_copy_only=False)
-    return column
+    return np.asarray(batch.plain.column(name).to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -7,8 +7,8 @@ as taken if it differs in nothing but case, spaces, punctuation or signs that ar
 from collections.abc import Iterator, Sequence
 
 from gedp.errors import Fault, FaultsError
+from gedp.estimates import figure_columns
 from gedp.known_codes import TREE_OF_LEVEL
-from gedp.microdata.changes import figure_columns
 from gedp.microdata.ratios import BUILT_IN, BUILT_IN_TITLES, Ratio
 from gedp.policy import COUNT, Spec
 from gedp.policy.model import OWN_SUFFIXES, TABLE_COLUMNS

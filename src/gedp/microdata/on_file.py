@@ -3,17 +3,17 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from gedp.arrays import FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular, sha256
-from gedp.microdata.cells import read_public_rows
-from gedp.microdata.constraints.fixed import Given, read_totals
+from gedp.microdata.cells import PublicRows, read_public_rows
+from gedp.microdata.constraints.fixed import Given, given_totals, read_totals
 from gedp.microdata.fit import Microdata, fit_microdata
 from gedp.microdata.fitted import FIXED_TOTALS
 from gedp.microdata.kinds import stay_on_file
@@ -27,6 +27,23 @@ from gedp.release.parts import digest, files_of, read_columns
 ALIKE = 0.01  # standard deviations of a row's answer: how far a fit made anew may be from the one on file
 
 
+class FitOptions(TypedDict, total=False):
+    """How microdata are fitted, besides fixed totals: see `fit_microdata`."""
+
+    weights: str | None
+    share_by: str | None
+    nonnegative: bool | None
+    whole: bool | None
+
+
+class _Rows(TypedDict, total=False):
+    """Which attributes are fitted, and where the rows are."""
+
+    attributes: Sequence[str] | None
+    on_file: OnFile | None
+    public_rows: PublicRows | None
+
+
 def is_on_file(release: ReleaseFolder) -> bool:
     """Whether somebody has fitted microdata and left them in the folder."""
     return any((release.folder / name).exists() for name in (MICRODATA, MICRODATA_JSON))
@@ -36,33 +53,30 @@ def find_microdata(
     release: ReleaseFolder,
     *,
     attributes: Sequence[str] | None = None,
-    weights: str | None = None,
-    share_by: str | None = None,
-    nonnegative: bool | None = None,
-    whole: bool | None = None,
-    fixed: Sequence[Given] = (),
+    fixed: Given | Sequence[Given] | None = None,
     on_file: OnFile | None = None,
+    public_rows: PublicRows | None = None,
+    **asked: Unpack[FitOptions],
 ) -> Microdata:
     """The microdata on file in a release, so that tables agree with them; `is_on_file` of the result says whether.
 
     Where there are none they are fitted as `fit_microdata` does. Options that are not those on file ask for a fit that
     differs from the one on file in these.
     """
-    asked: dict[str, Any] = {"weights": weights, "share_by": share_by, "nonnegative": nonnegative, "whole": whole}
+    rows: _Rows = {"attributes": attributes, "on_file": on_file, "public_rows": public_rows}
     if not is_on_file(release):
-        return fit_microdata(release, attributes=attributes, fixed=fixed, on_file=on_file, **asked)
+        return fit_microdata(release, fixed=fixed, **rows, **asked)
     described = read_description(release)
     before = _options(release, described)
-    chosen = {name: before[name] if value is None else value for name, value in asked.items()}
-    stored = described.get(FIXED_TOTALS, [])
-    totals, faults = read_totals(fixed)
+    chosen = {**before, **{name: value for name, value in asked.items() if value is not None}}
+    given = given_totals(fixed)
+    totals, faults = read_totals(given)
     if faults:
         raise FaultsError("constraints", faults)
-    given = [table.to_pydict() for table in totals.values()]
-    if chosen == before and given in ([], stored):
-        return read_microdata(release, attributes=attributes, on_file=on_file)
-    held = fixed or [pa.table(columns) for columns in stored]
-    return fit_microdata(release, attributes=attributes, fixed=held, on_file=on_file, **chosen)
+    stored = described.get(FIXED_TOTALS, [])
+    if chosen == before and [table.to_pydict() for table in totals.values()] in ([], stored):
+        return _stored(release, described, [], rows)
+    return fit_microdata(release, fixed=given or [pa.table(columns) for columns in stored], **rows, **chosen)
 
 
 def read_microdata(
@@ -76,14 +90,16 @@ def read_microdata(
     The values are those on file, the errors those of the fit. `fixed` are the public totals that they were fitted to;
     without them, those in the file beside the microdata. Rows that stay there by `on_file` are compared kind by kind.
     """
-    described = read_description(release)
-    constraints = described["constraints"]
+    return _stored(release, read_description(release), fixed, {"attributes": attributes, "on_file": on_file})
+
+
+def _stored(release: ReleaseFolder, described: Mapping[str, Any], fixed: Sequence[Given], rows: _Rows) -> Microdata:
+    """The microdata on file, as their description says that they were fitted."""
     given = list(fixed) or [pa.table(columns) for columns in described.get(FIXED_TOTALS, ())]
-    if constraints["fixed"] and not given:
+    if described["constraints"]["fixed"] and not given:
         hint = "Give them again: --fixed FILE (fixed in Python)"
         raise FaultsError(release.name, [Fault(MICRODATA, "it was fitted to fixed public totals", hint)])
-    options = _options(release, described)
-    microdata = fit_microdata(release, attributes=attributes, fixed=given, on_file=on_file, **options)
+    microdata = fit_microdata(release, fixed=given, **rows, **_options(release, described))
     stored = _read_columns(microdata)
     fits = {name: _with_values(microdata, name, stored[name]) for name in microdata.fits}
     if other := [name for name in fits if not _is_alike(fits[name].values, name, microdata)]:
@@ -96,11 +112,12 @@ def microdata_to_report(
     release: ReleaseFolder, fixed: Sequence[Given] = (), on_file: OnFile | None = None
 ) -> Microdata:
     """The microdata on file; those of a release whose answers determine none, for its tables."""
+    rows: _Rows = {"on_file": on_file}
     if not stay_on_file(release.manifest.spec, release.manifest.establishments, on_file):
-        public_rows = read_public_rows(release)
+        public_rows = rows["public_rows"] = read_public_rows(release)
         if not any(map(public_rows.gives_rows, public_rows.attributes())):
-            return fit_microdata(release, fixed=fixed)
-    return read_microdata(release, fixed, on_file=on_file)
+            return fit_microdata(release, fixed=fixed, public_rows=public_rows)
+    return _stored(release, read_description(release), fixed, rows)
 
 
 def _options(release: ReleaseFolder, described: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,11 +149,11 @@ def _read_columns(microdata: Microdata) -> Mapping[str, FloatArray]:
 def _with_values(microdata: Microdata, name: str, values: FloatArray) -> AttributeFit:
     """The values on file with the errors of a fit made anew, which may end elsewhere by rounding."""
     cells = microdata.public_rows.cells_of(name)
-    if len(values) != len(cells.of_row):
+    if len(values) != len(cells.group_of):
         raise FaultsError(
             microdata.release.name, [_again(microdata.release, "it does not have the rows of the release")]
         )
-    return replace(microdata.fits[name], values=values, totals=sum_by(cells.of_row, values, cells.count))
+    return replace(microdata.fits[name], values=values, totals=cells.sums(values))
 
 
 def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:

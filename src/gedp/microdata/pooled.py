@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, max_by, slices, sum_by
-from gedp.microdata.cells import Cells
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, slices, sum_by
+from gedp.partitions import Partition
 
 SMALL = 4.0  # rows with slope·a + base up to so many times what takes them above 0 are looked at in every round
 FURTHEST = 4.0  # how many times as near to 1/slope, or as far from it, t may be as before
@@ -126,11 +126,9 @@ class RowsInMemory(RowsOfCells):
     _below: FloatArray  # how many of every cell were
     _above: FloatArray  # Σ slope·a + base over the other rows of every cell
 
-    def __init__(self, cells: Cells, answers: FloatArray, slope: float, base: float) -> None:
-        self.answers, self._of_row, self._count = answers, cells.of_row, cells.count
-        rows = np.bincount(cells.of_row, minlength=cells.count)
-        sums, highest = (by(cells.of_row, answers, cells.count) for by in (sum_by, max_by))
-        super().__init__(rows, sums, highest, slope, base)
+    def __init__(self, cells: Partition, answers: FloatArray, slope: float, base: float) -> None:
+        self.answers, self._of_row, self._count = answers, cells.group_of, cells.count
+        super().__init__(cells.sizes, cells.sums(answers), cells.largest(answers), slope, base)
         self._keep_small(np.full(cells.count, SMALL * base))
         self.start()
 

@@ -4,43 +4,19 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
+from gedp.arrays import FloatArray
+from gedp.microdata.answers import GroupAnswers, PsiNoise, noise_of, read_answers
 from gedp.microdata.by_kind import RowsOnFile
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.pooled import RowsInMemory, RowsOfCells
 from gedp.microdata.second import GroupPrice, SecondAnswers
-from gedp.neighbors import Log, NeighborFunction, Protection
-from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau, psi_variance
-from gedp.policy import Attribute, Query, pools
+from gedp.neighbors import Protection
+from gedp.neighbors.estimates import PsiAnswers, no_clipping_tau
+from gedp.partitions import Partition
+from gedp.policy import Attribute, pools
 from gedp.policy.model import PSI_SUFFIX, SECOND_PSI_SUFFIX, SECOND_SIGMA_SUFFIX
-from gedp.release import ProtectedAnswers
-from gedp.release.reader import NOISE
-
-
-@dataclass(frozen=True)
-class PsiNoise:
-    """The noise of the answers that the ψ-mechanism gave to one query for one attribute."""
-
-    psi: NeighborFunction
-    sigma: float | FloatArray  # one for all answers, or one for each
-    least: float = 0.0  # no sum is below: the unit where ψ has no value at 0
-
-    def variance(self, x: FloatArray) -> FloatArray:
-        """The variance of an answer where the truth is x, or the least possible value if x is below it."""
-        with np.errstate(over="ignore", invalid="ignore"):  # of clipped sums sigma is not that of ψ: nobody takes those
-            return psi_variance(self.psi, np.maximum(x, self.least) if self.least else x, self.sigma)
-
-    def at_answers(self, answers: FloatArray) -> FloatArray:
-        """The variances if the answers were the truth."""
-        return psi_variance(self.psi, answers, self.sigma)
-
-    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
-        """The highest of the values x in every cell."""
-        return max_by(of_row, x, cells)
 
 
 @dataclass(frozen=True)
@@ -57,7 +33,7 @@ class PooledNoise(PsiNoise):
         """The variances where the totals are x."""
         return self.rows.at(x).variances
 
-    def highest(self, x: FloatArray, of_row: CodeArray, cells: int) -> FloatArray:
+    def highest(self, x: FloatArray, cells: Partition) -> FloatArray:
         """The highest fitted value of a row in every cell."""
         return self.rows.highest(self.rows.at(x))
 
@@ -77,24 +53,11 @@ class ClippedNoise:
 
 
 @dataclass(frozen=True, repr=False)
-class GroupAnswers:
-    """One query's answers for one attribute, as released, and the group of every finest cell."""
-
-    query: str
-    of_cell: CodeArray
-    answers: FloatArray
-    variances: FloatArray  # as released: exact for pnc, at the estimate for psi
-    by_psi: BoolArray
-    noise: PsiNoise
-    sensitivity: FloatArray | None = None  # of clipped sums, at the noisy answers; None where nothing is clipped
-
-
-@dataclass(frozen=True, repr=False)
 class AttributeProblem:
     """Everything a release says about one attribute."""
 
     name: str
-    cells: Cells
+    cells: Partition
     groups: tuple[GroupAnswers, ...]
     estimates: FloatArray | None  # of the rows; None without an identity query for this attribute
     noise: PsiNoise | None  # of the identity answers
@@ -121,26 +84,13 @@ class AttributeProblem:
         return replace(self._with(second.as_drawn()), second=second)
 
 
-def noise_of(source: ProtectedAnswers, query: str, attribute: Attribute, own: FloatArray | None = None) -> PsiNoise:
-    """The noise of the answers of a query that the ψ-mechanism gave for an attribute; `own` where each has its own."""
-    answered = next(a for a in source.manifest.answered if a.query.name == query)
-    psi = attribute.protection.psi
-    least = float(attribute.unit) if isinstance(psi, Log) and not psi.shift else 0.0
-    return PsiNoise(psi, answered.noise[attribute.name].sigma if own is None else own, least)
-
-
-def is_exact(noise: PsiNoise) -> bool:
-    """Whether the variance is the same whatever the truth."""
-    return noise.psi.has_constant_variance
-
-
 def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
     """What the release says about one attribute."""
     source, spec = public_rows.source, public_rows.spec
     asked = [query for query in spec.plain if name in query.attributes]
     attribute = spec.policy.attributes[name]
     cells = public_rows.cells_of(name)
-    groups = tuple(_group_answers(public_rows, query, attribute, cells) for query in asked if not query.is_identity)
+    groups = tuple(read_answers(public_rows, query, name, cells) for query in asked if not query.is_identity)
     for query in asked:
         if query.is_identity:
             noise = noise_of(source, query.name, attribute)
@@ -161,8 +111,7 @@ def attribute_problem(public_rows: PublicRows, name: str) -> AttributeProblem:
             if attribute.signed or all(group.by_psi.all() for group in groups):
                 return problem
             clipped = ClippedNoise(attribute.protection, sigma, _tau(public_rows))
-            largest = max_by(cells.of_row, omega, cells.count)
-            noisy = [max_by(group.of_cell, largest, len(group.answers)) for group in groups]
+            noisy = [group.groups.largest(cells.largest(omega)) for group in groups]
             groups = tuple(
                 replace(group, sensitivity=clipped.sensitivity(omega))
                 for group, omega in zip(groups, noisy, strict=True)
@@ -179,28 +128,13 @@ def _second_answers(
     second, second_sigma = (table[column].to_numpy() for column in columns)
     gamma, prices = attribute.protection.gamma, []
     for group in problem.groups:
-        precision = np.where(group.by_psi, (gamma / np.asarray(group.noise.sigma)) ** 2, 1 / group.variances)
-        prices.append(GroupPrice(group.query, group.of_cell[problem.cells.of_row], group.by_psi, precision))
+        sigma_psi = gamma if group.noise is None else np.asarray(group.noise.sigma)
+        precision = np.where(group.by_psi, (gamma / sigma_psi) ** 2, 1 / group.variances)
+        prices.append(GroupPrice(group.query, problem.cells.of_groups(group.groups), group.by_psi, precision))
     prices.sort(key=lambda price: len(price.precision))
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
     return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, prices)
-
-
-def _group_answers(public_rows: PublicRows, query: Query, attribute: Attribute, cells: Cells) -> GroupAnswers:
-    table, of_cell = public_rows.answers(query, attribute.name, cells)
-    by_psi = pa.compute.equal(table["mechanism"], "psi").to_numpy()
-    own = None  # the noise on ψ of every sum, where sums have their own; clipped sums have none
-    if public_rows.spec.is_individual:
-        own = np.where(by_psi, table[NOISE].to_numpy(), attribute.protection.gamma)
-    return GroupAnswers(
-        query.name,
-        of_cell,
-        table["estimate"].to_numpy(),
-        table["variance"].to_numpy(),
-        by_psi,
-        noise_of(public_rows.source, query.name, attribute, own),
-    )
 
 
 def _tau(public_rows: PublicRows) -> float:
@@ -219,6 +153,5 @@ def pooled(problem: AttributeProblem) -> tuple[AttributeProblem, RowsOfCells] | 
     if line is None:
         return None
     rows = noise.rows if isinstance(noise, PooledNoise) else RowsInMemory(cells, problem.estimates, *line)
-    each = Cells(cells.count, np.arange(cells.count, dtype=np.int32), cells.codes)
     together = PooledNoise(noise.psi, noise.sigma, noise.least, rows=rows)
-    return replace(problem, cells=each, estimates=rows.sums, noise=together), rows
+    return replace(problem, cells=Partition.single(cells.count), estimates=rows.sums, noise=together), rows

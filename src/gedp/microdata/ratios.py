@@ -15,10 +15,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-import pyarrow as pa
 
-from gedp.arrays import FloatArray
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.estimates import DELTA, KINDS, Estimates, Figures, divided
 from gedp.normal import normal_reach
 from gedp.policy.formulas import parse_formula
 from gedp.policy.names import folded
@@ -73,39 +72,6 @@ class Ratio:
         return any(coefficient < 0 for coefficient in self.numerator.values())
 
 
-#: Of errors, the most certain first.
-KINDS = ("exact", "estimated", "delta", "unconstrained")
-
-
-@dataclass(frozen=True, repr=False)
-class Totals:
-    """The fitted totals of some groups for one attribute."""
-
-    estimate: FloatArray
-    variance: FloatArray  # NaN where unknown
-    kind: str  # of the variance: one of KINDS
-
-
-@dataclass(frozen=True, repr=False)
-class Estimates:
-    """Of every group: a number, its error and its interval; NaN where there is none."""
-
-    estimate: FloatArray
-    std_error: FloatArray
-    ci_low: FloatArray
-    ci_high: FloatArray
-    kind: str  # of the errors that there are: one of KINDS
-
-    def columns(self) -> dict[str, pa.Array]:
-        """The estimates as columns of a table, named as in a release."""
-        cv = _divided(self.std_error, np.abs(self.estimate))
-        numbers = {"estimate": self.estimate, "std_error": self.std_error, "cv": cv}
-        numbers |= {"ci_low": self.ci_low, "ci_high": self.ci_high}
-        kinds = np.where(np.isfinite(self.std_error), self.kind, "unknown")
-        columns = {name: pa.array(values, from_pandas=True) for name, values in numbers.items()}
-        return {**columns, "variance_kind": pa.array(kinds.tolist(), pa.string())}
-
-
 def parse_ratios(texts: Sequence[str], names: Mapping[str, str] | None = None) -> list[Ratio]:
     """Ratios by their built-in names, or written as `NAME = formula`; every fault in one error.
 
@@ -137,51 +103,41 @@ def in_parts(ratio: Ratio, split_columns: Mapping[str, Mapping[str, float]]) -> 
     return replace(ratio, numerator=parted(ratio.numerator), denominator=parted(ratio.denominator))
 
 
-def estimate(ratio: Ratio, totals: Mapping[str, Totals], confidence: float) -> Estimates:
+def estimate(ratio: Ratio, totals: Mapping[str, Estimates], confidence: float) -> Figures:
     """The ratio of every group, with its error and interval.
 
     There are none where the denominator is within CLEAR standard errors of 0, or so close to it that the interval
     would be unbounded.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # of denominators that are nearly 0
-        return _estimate(ratio, totals, normal_reach(confidence))
-
-
-def _estimate(ratio: Ratio, totals: Mapping[str, Totals], z: float) -> Estimates:
-    n, var_n = weighted_sum(ratio.numerator, totals)
+    top = weighted_sum(ratio.numerator, totals)
     if not ratio.denominator:
-        error = np.sqrt(var_n)
-        return Estimates(n, error, n - z * error, n + z * error, _kind(ratio, totals, "exact"))
-    d, var_d = weighted_sum(ratio.denominator, totals)
+        return top.with_interval(confidence)
+    with np.errstate(over="ignore", invalid="ignore"):  # of denominators that are nearly 0
+        return _quotient(top, ratio, totals, normal_reach(confidence))
+
+
+def _quotient(top: Estimates, ratio: Ratio, totals: Mapping[str, Estimates], z: float) -> Figures:
+    n, var_n, bottom = top.estimate, top.variance, weighted_sum(ratio.denominator, totals)
+    d, var_d = bottom.estimate, bottom.variance
     shared = {name: a * ratio.denominator[name] for name, a in ratio.numerator.items() if name in ratio.denominator}
     cov = sum((ab * totals[name].variance for name, ab in shared.items()), np.zeros_like(n))
-    r = _divided(n, d)
+    r = divided(n, d)
     clear = np.abs(d) > max(CLEAR, z) * np.sqrt(var_d)
-    error = _divided(np.sqrt(np.maximum(var_n - 2 * r * cov + r * r * var_d, 0.0)), np.where(clear, np.abs(d), 0.0))
+    error = divided(np.sqrt(np.maximum(var_n - 2 * r * cov + r * r * var_d, 0.0)), np.where(clear, np.abs(d), 0.0))
     # The roots of (d² − z² Var D) r² − 2 (n d − z² Cov) r + n² − z² Var N, the terms n² d² cancelled.
     middle, leading = n * d - z * z * cov, np.where(clear, d * d - z * z * var_d, 0.0)
     spread = d * d * var_n - 2 * n * d * cov + n * n * var_d - z * z * (var_n * var_d - cov * cov)
     reach = z * np.sqrt(np.maximum(spread, 0.0))
-    return Estimates(
-        r, error, _divided(middle - reach, leading), _divided(middle + reach, leading), _kind(ratio, totals, "delta")
-    )
+    kind = np.maximum(np.maximum(top.kind, bottom.kind), KINDS.index(DELTA))
+    return Figures(r, error**2, kind, divided(middle - reach, leading), divided(middle + reach, leading))
 
 
-def _kind(ratio: Ratio, totals: Mapping[str, Totals], at_best: str) -> str:
-    """The least certain of the kinds of variance that go into a ratio."""
-    return max(at_best, *(totals[name].kind for name in ratio.attributes), key=KINDS.index)
-
-
-def weighted_sum(coefficients: Mapping[str, float], totals: Mapping[str, Totals]) -> tuple[FloatArray, FloatArray]:
-    """A sum of attributes with coefficients, and its variance."""
+def weighted_sum(coefficients: Mapping[str, float], totals: Mapping[str, Estimates]) -> Estimates:
+    """A sum of attributes with coefficients."""
     value = sum(a * totals[name].estimate for name, a in coefficients.items())
     variance = sum(a * a * totals[name].variance for name, a in coefficients.items())
-    return np.asarray(value), np.asarray(variance)
-
-
-def _divided(left: FloatArray, right: FloatArray) -> FloatArray:
-    quotient: FloatArray = np.divide(left, right, out=np.full(left.shape, np.nan), where=right != 0)
-    return quotient
+    kind = np.maximum.reduce([totals[name].kind for name in coefficients])
+    return Estimates(np.asarray(value), np.asarray(variance), kind)
 
 
 def _written(name: str, formula: str) -> Ratio:

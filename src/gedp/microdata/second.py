@@ -13,10 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray, max_by
+from gedp.arrays import BoolArray, FloatArray
 from gedp.individual.filling import LEAST_SECOND
 from gedp.neighbors import Signed
 from gedp.neighbors.estimates import PsiAnswers, combined
+from gedp.partitions import Partition
 from gedp.policy import Attribute
 
 #: How far weights may be from those of the precisions as drawn: an answer that hardly exists must hardly count.
@@ -28,17 +29,17 @@ class GroupPrice:
     """What the members of a query's groups pay: alike for ψ of the sum, by what they can move for clipped sums."""
 
     query: str
-    of_row: CodeArray
+    groups: Partition  # of the establishments
     by_psi: BoolArray
     precision: FloatArray  # as drawn
 
     def each(self, reach: FloatArray) -> FloatArray:
         """What every establishment pays for a precision of 1, if it can move this much."""
-        return np.where(self.by_psi[self.of_row], 1.0, reach**2)
+        return np.where(self.by_psi[self.groups.group_of], 1.0, reach**2)
 
     def affordable(self, left: FloatArray, each: FloatArray) -> FloatArray:
         """The most precise answers for which all members of a group can pay."""
-        return -max_by(self.of_row, -left / each, len(self.precision))
+        return -self.groups.largest(-left / each)
 
 
 @dataclass(frozen=True, repr=False)
@@ -71,7 +72,7 @@ class SecondAnswers:
             each = price.each(reach)
             ratio = np.clip(price.affordable(left, each) / as_drawn, 1 / FURTHEST, FURTHEST)
             precisions[price.query] = precision = price.precision * ratio
-            left = self._rest(left - each * precision[price.of_row])
+            left = self._rest(left - each * precision[price.groups.group_of])
         drawn = (gamma / self.second_sigma) ** 2
         left = np.clip(left, drawn / FURTHEST, drawn * FURTHEST)
         first = (gamma / self.sigma) ** 2
@@ -84,7 +85,7 @@ class SecondAnswers:
         for price in self.prices:
             each = price.each(reach)
             affordable.append(price.affordable(left, each))
-            left = self._rest(left - each * price.precision[price.of_row])
+            left = self._rest(left - each * price.precision[price.groups.group_of])
         return affordable
 
     def _reach(self, omega: FloatArray) -> FloatArray:

@@ -1,18 +1,20 @@
 """Releases of a series in one table: a line for every group and period, with its change since the period before."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pyarrow as pa
 
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.microdata.answers import class_names
 from gedp.microdata.cells import Where
 from gedp.microdata.changes_table import ChangesTable
-from gedp.microdata.class_fit import class_names
 from gedp.microdata.comparable import require_comparable
-from gedp.microdata.comparing import COLUMNS, asked_attributes, beside, free_keys, shared_lines
+from gedp.microdata.comparing import COLUMNS, beside, require_free_keys, shared_lines
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.ratios import Ratio
+from gedp.microdata.request import TableRequest
 from gedp.microdata.tabulate import tabulate
 from gedp.policy import Spec
 
@@ -33,15 +35,20 @@ def tabulate_series(
     reads them keeps only two in memory. The rest is as for `Microdata.tabulate`: without `attributes` and `ratios`
     there are those that all releases can have by this grouping, and the confidence is that of the first release.
     """
-    keys, names, before = free_keys(by, (PERIOD, *COLUMNS)), asked_attributes(attributes, ratios), None
-    tables: dict[str, pa.Table] = {}
+    return series(releases, TableRequest.of(by, attributes, confidence, ratios, where))
+
+
+def series(releases: Iterable[MicrodataFit], request: TableRequest) -> ChangesTable:
+    """The same for a table that was asked for."""
+    require_free_keys(request, (PERIOD, *COLUMNS))
+    keys, before, tables = request.by, None, dict[str, pa.Table]()
     for each in releases:
         if before is not None:
-            require_comparable(each, before, [*keys, *(where or ())], names)
-        confidence = each.confidence(confidence)
+            require_comparable(each, before, request.keys, request.names)
+        request = replace(request, confidence=each.confidence(request.confidence))
         if (name := period_of(each)) in tables:
             raise FaultsError("series", [Fault(name, "there are two releases of it", "Give every period once")])
-        tables[name] = tabulate(each, keys, attributes, confidence, ratios, where)
+        tables[name] = tabulate(each, request)
         before = each
     if before is None:
         raise DomainError("there are no releases to make a series of")

@@ -19,8 +19,9 @@ from scipy import sparse
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
-from gedp.arrays import CodeArray, FloatArray, sum_by
+from gedp.arrays import CodeArray, FloatArray
 from gedp.errors import DomainError, GedpError
+from gedp.partitions import Partition
 
 DIRECT_LIMIT = 4_000  # unknowns left after elimination, up to which they are solved directly
 MOST_DENSE_ENTRIES, DENSE_FROM = 50_000_000, 0.02  # when overlaps with the eliminated query are multiplied densely
@@ -38,21 +39,12 @@ class ConvergenceError(GedpError):
 
 
 @dataclass(frozen=True, repr=False)
-class Marginal:
-    """Answers for the groups of one query. Every cell is in exactly one group; a group may have no cell."""
+class Measurement:
+    """Answers for groups of cells, and their variances."""
 
-    of_cell: CodeArray
+    groups: Partition
     answers: FloatArray
     variances: FloatArray
-
-    @property
-    def groups(self) -> int:
-        """The number of groups."""
-        return len(self.answers)
-
-    def sums(self, by_cell: FloatArray) -> FloatArray:
-        """What the cells of every group add up to."""
-        return sum_by(self.of_cell, by_cell, self.groups)
 
 
 def require_variances(variances: FloatArray, what: str) -> None:
@@ -71,40 +63,60 @@ def pool(answers: Sequence[FloatArray], variances: Sequence[FloatArray]) -> tupl
     return weighted / precision, 1 / precision
 
 
+def gather(measurements: Sequence[Measurement], by_cell: FloatArray) -> FloatArray:
+    """The sum over the cells of every group, of one measurement after the other."""
+    return np.concatenate([*(each.groups.sums(by_cell) for each in measurements), np.empty(0)])
+
+
+def spread(measurements: Sequence[Measurement], by_group: FloatArray, cells: int) -> FloatArray:
+    """For every cell the sum over its groups, which are those of one measurement after the other."""
+    result, start = np.zeros(cells), 0
+    for groups in (each.groups for each in measurements):
+        result += by_group[start : start + groups.count][groups.group_of]
+        start += groups.count
+    return result
+
+
+def of_single_cells(
+    measurements: Sequence[Measurement],
+) -> tuple[list[tuple[FloatArray, FloatArray]], list[Measurement]]:
+    """Answers for single cells with their variances, in the order of the cells, and the measurements of groups."""
+    single = [each for each in measurements if each.groups.is_single]
+    found = [(each.answers[each.groups.group_of], each.variances[each.groups.group_of]) for each in single]
+    return found, [each for each in measurements if not each.groups.is_single]
+
+
 class MarginalSystem:
     """W + B V Bᵀ, with the queries in descending order of their numbers of groups."""
 
-    def __init__(self, cell_variances: FloatArray, marginals: Sequence[Marginal], direct_limit: int) -> None:
-        self.marginals = sorted(marginals, key=lambda marginal: -marginal.groups)
+    def __init__(self, cell_variances: FloatArray, measurements: Sequence[Measurement], direct_limit: int) -> None:
+        self.measurements = sorted(measurements, key=lambda each: -each.groups.count)
         self.variances = cell_variances
-        self.starts = np.cumsum([0, *(marginal.groups for marginal in self.marginals)])
+        self.starts = np.cumsum([0, *(each.groups.count for each in self.measurements)])
         self.size = int(self.starts[-1])
         self.steps = 0  # of conjugate gradients, over all solutions so far
         self.residual = ROUNDING  # the largest of all solutions so far
-        self.diagonals = [m.variances + m.sums(cell_variances) for m in self.marginals]
+        self.diagonals = [m.variances + m.groups.sums(cell_variances) for m in self.measurements]
         self._scale = 1 / np.sqrt(np.concatenate([*self.diagonals, np.empty(0)]))
         # _below[p][q], p > q: what groups of query p and of query q have in common.
-        self._below = [[self._overlap(p, q) for q in range(p)] for p in range(len(self.marginals))]
+        self._below = [[self._overlap(p, q) for q in range(p)] for p in range(len(self.measurements))]
         self._factor = None
-        first = self.marginals[0].groups if self.marginals else 0
+        first = self.measurements[0].groups.count if self.measurements else 0
         if 0 < self.size - first <= direct_limit:
             self._factor = self._eliminate(first)
 
     @property
     def is_direct(self) -> bool:
         """Whether it is solved by factors and not by iteration."""
-        return self._factor is not None or len(self.marginals) < 2
+        return self._factor is not None or len(self.measurements) < 2
 
     def gather(self, by_cell: FloatArray) -> FloatArray:
         """B x: the sum over the cells of every group."""
-        return np.concatenate([*(m.sums(by_cell) for m in self.marginals), np.empty(0)])
+        return gather(self.measurements, by_cell)
 
     def spread(self, by_group: FloatArray) -> FloatArray:
         """Bᵀ λ: for every cell, the sum over its groups."""
-        result = np.zeros(len(self.variances))
-        for marginal, part in zip(self.marginals, self._parts(by_group), strict=True):
-            result += part[marginal.of_cell]
-        return result
+        return spread(self.measurements, by_group, len(self.variances))
 
     def apply(self, unknowns: FloatArray) -> FloatArray:
         """(W + B V Bᵀ) λ, for one column or several."""
@@ -118,7 +130,7 @@ class MarginalSystem:
 
     def solve(self, right: FloatArray) -> FloatArray:
         """λ, for one right-hand side or for several as columns. The residual is checked."""
-        if not self.marginals or right.size == 0:
+        if not self.measurements or right.size == 0:
             return right
         attempt = self._direct if self.is_direct else self._iterate
         unknowns = attempt(right)
@@ -162,7 +174,7 @@ class MarginalSystem:
         A row has a term for its own group and one for each that overlaps; each is rounded as a product and as it is
         added. No entry is negative, so the absolute terms are `apply` of absolute unknowns.
         """
-        terms = [np.ones(marginal.groups) for marginal in self.marginals]
+        terms = [np.ones(each.groups.count) for each in self.measurements]
         for p, row in enumerate(self._below):
             for q, block in enumerate(row):
                 terms[p] += np.diff(block.indptr)
@@ -173,15 +185,15 @@ class MarginalSystem:
         return [by_group[low:high] for low, high in zip(self.starts[:-1], self.starts[1:], strict=True)]
 
     def _overlap(self, p: int, q: int) -> "sparse.csr_array[np.float64]":
-        rows, columns = self.marginals[p], self.marginals[q]
-        shape = (rows.groups, columns.groups)
-        return sparse.coo_array((self.variances, (rows.of_cell, columns.of_cell)), shape=shape).tocsr()
+        rows, columns = self.measurements[p].groups, self.measurements[q].groups
+        shape = (rows.count, columns.count)
+        return sparse.coo_array((self.variances, (rows.group_of, columns.group_of)), shape=shape).tocsr()
 
     def _eliminate(self, first: int) -> tuple[FloatArray, bool] | None:
         """Cholesky factors of what is left when the first query is eliminated; None where rounding prevents it."""
         rest = np.zeros((self.size - first, self.size - first))
         starts = self.starts[1:] - first
-        for p in range(1, len(self.marginals)):
+        for p in range(1, len(self.measurements)):
             at = slice(starts[p - 1], starts[p])
             np.fill_diagonal(rest[at, at], self.diagonals[p])
             for q in range(1, p):
@@ -203,7 +215,7 @@ class MarginalSystem:
         return factor
 
     def _direct(self, right: FloatArray) -> FloatArray:
-        first = self.marginals[0].groups
+        first = self.measurements[0].groups.count
         if self._factor is None:
             return rows_times(1 / self.diagonals[0], right)
         scaled = rows_times(1 / self.diagonals[0], right[:first])
@@ -282,15 +294,20 @@ class CellFit:
     @cached_property
     def incidence(self) -> "sparse.csr_array[np.float64]":
         """B: which cells are in which groups of the system."""
-        cells = len(self.totals)
-        ones, columns, marginals = np.ones(cells), np.arange(cells), self.system.marginals
-        blocks = [sparse.coo_array((ones, (m.of_cell, columns)), shape=(m.groups, cells)) for m in marginals]
+        blocks = [incidence(each.groups) for each in self.system.measurements]
         return sparse.csr_array(sparse.vstack(blocks, format="csr"))
+
+
+def incidence(groups: Partition, values: FloatArray | None = None) -> "sparse.csr_array[np.float64]":
+    """Which members are in which groups: a line for every group, with 1 or the value of every member."""
+    members = len(groups.group_of)
+    entries, places = np.ones(members) if values is None else values, (groups.group_of, np.arange(members))
+    return sparse.coo_array((entries, places), shape=(groups.count, members)).tocsr()
 
 
 def fit_cells(
     direct: Sequence[tuple[FloatArray, FloatArray]],
-    marginals: Sequence[Marginal],
+    measurements: Sequence[Measurement],
     direct_limit: int = DIRECT_LIMIT,
 ) -> CellFit:
     """The cell totals that fit best. `direct` has answers and variances for all cells, one pair at least.
@@ -298,33 +315,23 @@ def fit_cells(
     Queries that are the partition into cells are pooled with the direct answers, and queries with the same groups with
     each other, which makes the system smaller and better conditioned and changes nothing else.
     """
-    answers, variances = [pair[0] for pair in direct], [pair[1] for pair in direct]
-    cells = len(answers[0])
-    for each in variances:
-        require_variances(each, "direct answers")
-    coarser: list[Marginal] = []
-    for marginal in marginals:
-        require_variances(marginal.variances, "answers for groups")
-        if marginal.groups == cells and is_partition(marginal.of_cell, cells):
-            answers.append(marginal.answers[marginal.of_cell])
-            variances.append(marginal.variances[marginal.of_cell])
-            continue
+    for _, of_cells in direct:
+        require_variances(of_cells, "direct answers")
+    for each in measurements:
+        require_variances(each.variances, "answers for groups")
+    finest, others = of_single_cells(measurements)
+    answers, variances = zip(*direct, *finest, strict=True)
+    coarser: list[Measurement] = []
+    for each in others:
         for place, other in enumerate(coarser):
-            if other.groups == marginal.groups and np.array_equal(other.of_cell, marginal.of_cell):
-                pooled = pool([other.answers, marginal.answers], [other.variances, marginal.variances])
-                coarser[place] = Marginal(other.of_cell, *pooled)
+            if other.groups.is_same(each.groups):
+                pooled = pool([other.answers, each.answers], [other.variances, each.variances])
+                coarser[place] = Measurement(other.groups, *pooled)
                 break
         else:
-            coarser.append(marginal)
+            coarser.append(each)
     pooled_answers, pooled_variances = pool(answers, variances)
     system = MarginalSystem(pooled_variances, coarser, direct_limit)
-    wanted = np.concatenate([*(m.answers for m in system.marginals), np.empty(0)])
+    wanted = np.concatenate([*(m.answers for m in system.measurements), np.empty(0)])
     multipliers = system.solve(wanted - system.gather(pooled_answers))
     return CellFit(pooled_answers + pooled_variances * system.spread(multipliers), pooled_variances, system)
-
-
-def is_partition(of_cell: CodeArray, cells: int) -> bool:
-    """Whether every cell is a group of its own."""
-    seen = np.zeros(cells, dtype=bool)
-    seen[of_cell] = True
-    return bool(seen.all())

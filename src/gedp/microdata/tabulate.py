@@ -1,31 +1,28 @@
 """Tables of any grouping from the microdata, with errors from the covariance of the fit."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute
 
 from gedp.errors import DomainError, Fault, FaultsError
-from gedp.microdata.cells import NO_FILTER, Cells, PublicRows, Where, columns_alone
+from gedp.estimates import Estimates, Figures, table_columns
+from gedp.microdata.agreement import GroupTotals
+from gedp.microdata.cells import PublicRows, Where, columns_alone
 from gedp.microdata.class_tables import asked_by_class, class_totals, has_classes, possible_by_class, require_class_keys
 from gedp.microdata.combinations import combination_totals, figures_of, over_attributes, parts_of, with_split_columns
 from gedp.microdata.fitted import MicrodataFit
-from gedp.microdata.keys import grouping_keys, unknown_codes
+from gedp.microdata.keys import unknown_codes
 from gedp.microdata.naming import require_own_names
-from gedp.microdata.ratios import Estimates, Ratio, Totals, estimate, in_parts, parse_ratios
+from gedp.microdata.ratios import Ratio, estimate, in_parts
+from gedp.microdata.request import TableRequest
 from gedp.microdata.row_totals import totals_of_rows
+from gedp.partitions import Partition
 from gedp.release import ProtectedAnswers
 from gedp.release.estimated import FORMULA
 
 
-def tabulate(
-    microdata: MicrodataFit,
-    by: str | Sequence[str],
-    attributes: str | Sequence[str] | None = None,
-    confidence: float | None = None,
-    ratios: Sequence[str | Ratio] = (),
-    where: Where | None = None,
-) -> pa.Table:
+def tabulate(microdata: MicrodataFit, request: TableRequest) -> pa.Table:
     """Estimate, standard error, coefficient of variation and confidence interval for every group that occurs.
 
     `where` has keys and the codes that are let pass, such as {"cnty": ["001", "003"]}; groups are then made of these.
@@ -41,18 +38,16 @@ def tabulate(
     are those from before), or unknown: then there are none, since cells were divided by public weights or the
     denominator of a ratio is not clearly different from 0.
     """
-    by = grouping_keys(by)
-    where = where or NO_FILTER
-    keys_needed = [*by, *where]
-    require_keys(microdata.public_rows, keys_needed)
-    asked = _asked(microdata, keys_needed, attributes, ratios)
-    confidence = microdata.confidence(confidence)
-    if has_classes(microdata.public_rows.spec, keys_needed):
+    by, where = request.by, request.where
+    require_keys(microdata.public_rows, request.keys)
+    asked = _asked(microdata, request)
+    confidence = microdata.confidence(request.confidence)
+    if has_classes(microdata.public_rows.spec, request.keys):
         return _by_classes(microdata, by, asked, confidence, where)
     needed = _needed(microdata, asked)
-    if refused := [name for name in needed if not microdata.allows(keys_needed, name)]:
-        raise _not_determined(microdata, keys_needed, refused)
-    keys, totals = _grouped(microdata, by, needed, where)
+    if refused := [name for name in needed if not microdata.allows(request.keys, name)]:
+        raise _not_determined(microdata, request.keys, refused)
+    keys, totals = _grouped(microdata, by, needed, (_public_totals(microdata, by, name, where) for name in needed))
     public_rows = microdata.public_rows
     for name in (name for name in _names(asked) if name in public_rows.spec.combinations):
         totals[name] = combination_totals(public_rows, name, public_rows.cells(by, where), totals)
@@ -63,12 +58,12 @@ def _by_classes(
     microdata: MicrodataFit, by: Sequence[str], asked: Sequence[Ratio], confidence: float, where: Where
 ) -> pa.Table:
     """A table by classes; a filter takes lines of it, and adds up none: their errors would be another fit's."""
-    others = [key for key in where if key not in by]
+    others, names = [key for key in where if key not in by], _names(asked)
     if several := [key for key in others if len(where[key]) > 1]:
         problem = f"several codes of {', '.join(several)} would be added up, which a table by classes does not do"
         fault = Fault("where", problem, "Let one code pass, or group by the key too")
         raise FaultsError(microdata.public_rows.source.name, [fault])
-    keys, totals = class_totals(microdata, [*by, *others], _names(asked))
+    keys, totals = _grouped(microdata, [*by, *others], names, class_totals(microdata, [*by, *others], names))
     lines = _lines(asked, keys, totals, confidence)
     there = {key: lines[key].unique().to_pylist() for key in where}
     faults = [fault for key, codes in where.items() for fault in unknown_codes(key, codes, there[key])]
@@ -80,7 +75,7 @@ def _by_classes(
 
 
 def _lines(
-    asked: Sequence[Ratio], keys: Mapping[str, pa.Array], totals: Mapping[str, Totals], confidence: float
+    asked: Sequence[Ratio], keys: Mapping[str, pa.Array], totals: Mapping[str, Estimates], confidence: float
 ) -> pa.Table:
     """Every ratio for every group; with the formulas of those that are computed, if there are any."""
     parts = []
@@ -88,7 +83,7 @@ def _lines(
         found = estimate(ratio, totals, confidence)
         texts = {"attribute": ratio.name, FORMULA: ratio.formula or None}
         named = {name: pa.array([text] * len(found.estimate), pa.string()) for name, text in texts.items()}
-        parts.append(pa.table({**keys, **named, **found.columns()}))
+        parts.append(pa.table({**keys, **named, **table_columns(found)}))
     lines = pa.concat_tables(parts)
     return lines if any(ratio.formula for ratio in asked) else lines.drop_columns([FORMULA])
 
@@ -142,23 +137,17 @@ def parse_where(texts: Sequence[str], knows: Callable[[str], bool]) -> dict[str,
     return {name: list(dict.fromkeys(codes)) for name, codes in where.items()}
 
 
-def _asked(
-    microdata: MicrodataFit, by: Sequence[str], attributes: str | Sequence[str] | None, ratios: Sequence[str | Ratio]
-) -> list[Ratio]:
+def _asked(microdata: MicrodataFit, request: TableRequest) -> list[Ratio]:
     """The lines of the table, attributes first."""
-    attributes = [attributes] if isinstance(attributes, str) else attributes
-    wanted = attributes or ()
-    if attributes is None and not ratios:
-        spec = microdata.public_rows.spec
+    wanted: Sequence[str] = request.attributes or ()
+    spec, by = microdata.public_rows.spec, request.keys
+    if request.takes_all:
         asked_for = asked_by_class(spec, by) if has_classes(spec, by) else microdata.attributes
         wanted = possible_lines(microdata, by) or asked_for  # none: all are refused below
-    plain = [Ratio(name, {name: 1.0}) for name in dict.fromkeys(wanted)]
-    parsed = iter(parse_ratios([item for item in ratios if isinstance(item, str)]))
-    spec = microdata.public_rows.spec
-    written = [next(parsed) if isinstance(item, str) else item.with_formula() for item in ratios]
-    require_own_names(written, spec)
+    plain = [Ratio(name, {name: 1.0}) for name in wanted]
+    require_own_names(request.ratios, spec)
     asked = [in_parts(ratio, spec.policy.split_columns) for ratio in plain] + [
-        over_attributes(ratio, spec) for ratio in written
+        over_attributes(ratio, spec) for ratio in request.ratios
     ]
     if not asked:
         raise DomainError("there is no attribute or ratio to make a table of")
@@ -166,26 +155,25 @@ def _asked(
 
 
 def _grouped(
-    microdata: MicrodataFit, by: Sequence[str], names: Sequence[str], where: Where
-) -> tuple[dict[str, pa.Array], dict[str, Totals]]:
-    """The keys of every group, and the totals of every attribute in the same order."""
-    public_rows, totals = microdata.public_rows, dict[str, Totals]()
-    of_rows = [name for name in names if name in microdata.fits]
-    groups = public_rows.cells(by, where) if of_rows else None
-    for name in of_rows:
-        totals[name] = totals_of_rows(microdata, name, public_rows.cells(by, where))
-    for name in (name for name in names if name in microdata.measured):
-        measured = microdata.measured[name]
-        table = measured.table(by, where)
-        shown = table.groups.asked_for
-        kind = "exact" if measured.exact else "estimated"
-        totals[name] = Totals(table.totals[shown], table.variances[shown], kind)
-        if groups is None:
-            public_rows, groups = table.public_rows, table.groups
-        if table.groups.count != groups.count:
+    microdata: MicrodataFit, by: Sequence[str], names: Sequence[str], tables: Iterable[GroupTotals]
+) -> tuple[dict[str, pa.Array], dict[str, Estimates]]:
+    """The keys of every group, and the totals of everything asked in the same order."""
+    keys, totals = dict[str, pa.Array](), dict[str, Estimates]()
+    for name, table in zip(names, tables, strict=True):
+        keys = keys or {key: table.public_rows.texts(key, table.groups) for key in by}
+        totals[name] = table.totals
+        if any(len(table.totals.estimate) != len(texts) for texts in keys.values()):
             problem = Fault("tables", f"they do not have the same groups by {_named(by)}", "Get a fresh copy")
-            raise FaultsError(public_rows.source.name, [problem])
-    return {key: public_rows.texts(key, groups) for key in by if groups is not None}, totals
+            raise FaultsError(microdata.public_rows.source.name, [problem])
+    return keys, totals
+
+
+def _public_totals(microdata: MicrodataFit, by: Sequence[str], name: str, where: Where) -> GroupTotals:
+    """The totals of an attribute by public keys, from its rows, or else from what was measured."""
+    if name in microdata.measured:
+        return microdata.measured[name].table(by, where)
+    groups = microdata.public_rows.cells(by, where)
+    return GroupTotals(microdata.public_rows, groups, totals_of_rows(microdata, name, groups))
 
 
 def _not_determined(microdata: MicrodataFit, by: Sequence[str], names: Sequence[str]) -> FaultsError:
@@ -207,8 +195,8 @@ def _named(by: Sequence[str]) -> str:
 
 
 def estimate_groups(
-    microdata: MicrodataFit, groups: Cells, ratios: Sequence[Ratio], confidence: float | None = None
-) -> list[Estimates]:
+    microdata: MicrodataFit, groups: Partition, ratios: Sequence[Ratio], confidence: float | None = None
+) -> list[Figures]:
     """Each ratio for every group of rows."""
     confidence = microdata.confidence(confidence)
     needed = _needed(microdata, ratios)

@@ -11,26 +11,25 @@ the first for dividing cells that the group cuts through, the second for the cel
 import numpy as np
 from scipy import sparse
 
-from gedp.arrays import CodeArray, FloatArray
-from gedp.microdata.cells import Cells
-from gedp.microdata.solve import CellFit
+from gedp.arrays import FloatArray
+from gedp.microdata.solve import CellFit, incidence
 from gedp.microdata.weights import AttributeFit
+from gedp.partitions import Partition
 
 BATCH_NUMBERS = 20_000_000  # of the dense matrices worked on at a time
 ROUNDING = 1e-12  # what may be left by rounding of a variance that is 0, relative to what it was a difference of
 WHOLE = 1e-9  # how far from 0 and 1 a share of a cell may be by rounding
 
 
-def group_variances(fit: AttributeFit, cells: Cells, groups: Cells) -> FloatArray:
+def group_variances(fit: AttributeFit, cells: Partition, groups: Partition) -> FloatArray:
     """The variance of the fitted total of every group of rows; NaN where the answers do not say."""
     if fit.cell_fit is None:
         return np.full(groups.count, np.nan)
-    shape, places = (cells.count, groups.count), (cells.of_row, groups.of_row)
-    if (of_cell := cells.inside(groups)) is not None:
-        if (measured := _of_measured(fit.cell_fit, of_cell, groups.count)) is not None:
+    shape, places = (cells.count, groups.count), (cells.group_of, groups.group_of)
+    if (whole := cells.inside(groups)) is not None:
+        if (measured := _of_measured(fit.cell_fit, whole)) is not None:
             return measured
-        whole = sparse.coo_array((np.ones(cells.count), (np.arange(cells.count), of_cell)), shape=shape)
-        return _of_cell_totals(fit.cell_fit, whole.tocsr())
+        return _of_cell_totals(fit.cell_fit, sparse.csr_array(incidence(whole).T))
     if fit.row_variances is not None and fit.cell_variances is not None:
         inside = sparse.coo_array((fit.row_variances, places), shape=shape).tocsr()
         shares = sparse.csr_array(sparse.diags_array(1 / fit.cell_variances) @ inside)
@@ -38,23 +37,22 @@ def group_variances(fit: AttributeFit, cells: Cells, groups: Cells) -> FloatArra
         rounding = ROUNDING * np.asarray(inside.sum(axis=0), dtype=np.float64)
         return np.where(cut > rounding, cut, 0.0) + _of_cell_totals(fit.cell_fit, shares)
     counts = sparse.coo_array((np.ones(len(fit.values)), places), shape=shape).tocsr()
-    sizes = np.bincount(cells.of_row, minlength=cells.count)
-    shares = sparse.csr_array(sparse.diags_array(1 / sizes) @ counts)
+    shares = sparse.csr_array(sparse.diags_array(1 / cells.sizes) @ counts)
     parts = sparse.csr_array((np.abs(shares.data - 1) > WHOLE, shares.indices, shares.indptr), shape=shape)
     divided = np.asarray(parts.astype(np.int64).sum(axis=0)) > 0
     return np.where(divided, np.nan, _of_cell_totals(fit.cell_fit, shares))
 
 
-def _of_measured(fit: CellFit, of_cell: CodeArray, count: int) -> FloatArray | None:
+def _of_measured(fit: CellFit, groups: Partition) -> FloatArray | None:
     """W − W² (W + B V Bᵀ)⁻¹ on the diagonal, where these are the groups of a query; None where they are not."""
     system = fit.system
     if not system.is_direct or system.size**2 > BATCH_NUMBERS:
         return None
-    for marginal, start in zip(system.marginals, system.starts, strict=False):
-        place = np.zeros(count, dtype=np.int32)
-        place[of_cell] = marginal.of_cell
-        if marginal.groups == count and np.array_equal(place[of_cell], marginal.of_cell):
-            variances = marginal.variances[place]
+    for each, start in zip(system.measurements, system.starts, strict=False):
+        same = groups.inside(each.groups)
+        if each.groups.count == groups.count and same is not None:
+            place = same.group_of
+            variances = each.variances[place]
             found = variances - variances**2 * system.inverse.diagonal[start + place]
             return np.where(found > ROUNDING * variances, found, 0.0)
     return None

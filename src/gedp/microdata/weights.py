@@ -18,19 +18,20 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import lsmr
 
-from gedp.arrays import FloatArray, max_by, sum_by
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.microdata.cells import Cells
 from gedp.microdata.pooled import RowVariances
-from gedp.microdata.problem import AttributeProblem, is_exact, pooled
+from gedp.microdata.problem import AttributeProblem, pooled
 from gedp.microdata.solve import (
     CellFit,
     ConvergenceError,
-    Marginal,
+    Measurement,
     fit_cells,
-    is_partition,
+    incidence,
+    of_single_cells,
     require_variances,
 )
+from gedp.partitions import Partition
 
 #: Of the last step of a query's fitted values (root mean square), in standard deviations of its answers.
 TOLERANCE = 1e-4
@@ -65,7 +66,7 @@ class AttributeFit:
 def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArray | None = None) -> AttributeFit:
     """The values that fit the answers best. `row_weights` divide cells that have no answers for establishments."""
     require_weights(weights)
-    division = _Division(problem.cells, row_weights)
+    division = Division(problem.cells, row_weights)
     if weights == "plug-in" or variances_are_known(problem):
         return _fit(problem, _answers(problem), _plug_in(problem), division)
     as_released, sums, each_row = _answers(problem), None, None
@@ -74,7 +75,7 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
         answers, variances = settled.weighed.answers, settled.weighed.variances
     else:
         small, rows = found
-        settled = _settle(small, _Division(small.cells, None))
+        settled = _settle(small, Division(small.cells, None))
         answers, sums = as_released.each(), rows.sums
         at = rows.at(settled.at[0])
         variances, each_row = [rows.of_rows(at), *settled.weighed.variances[1:]], rows.each(at)
@@ -87,7 +88,7 @@ def fit_attribute(problem: AttributeProblem, weights: str, row_weights: FloatArr
     )
 
 
-def _settle(problem: AttributeProblem, division: "_Division") -> "Settled":
+def _settle(problem: AttributeProblem, division: "Division") -> "Settled":
     """The quasi weights of a problem."""
     answers, here, visits = _answers(problem), problem, 0
 
@@ -159,11 +160,11 @@ def settle(
 
 def fit_at(problem: AttributeProblem, values: FloatArray) -> AttributeFit:
     """The best fit with the variances that the answers have where these row values are the truth."""
-    totals = sum_by(problem.cells.of_row, values, problem.cells.count)
-    groups = tuple(sum_by(group.of_cell, totals, len(group.answers)) for group in problem.groups)
+    totals = problem.cells.sums(values)
+    groups = tuple(group.groups.sums(totals) for group in problem.groups)
     at = _PerAnswer(None if problem.noise is None else values, groups)
     problem = problem.at(at.rows)
-    return _fit(problem, _answers(problem), _variances(problem, at), _Division(problem.cells, None))
+    return _fit(problem, _answers(problem), _variances(problem, at), Division(problem.cells, None))
 
 
 def quasi_step(
@@ -254,7 +255,7 @@ def _plug_in(problem: AttributeProblem) -> _PerAnswer:
 
 def _fitted(problem: AttributeProblem, fit: AttributeFit) -> _PerAnswer:
     """What the fit says instead of every answer."""
-    groups = tuple(sum_by(group.of_cell, fit.totals, len(group.answers)) for group in problem.groups)
+    groups = tuple(group.groups.sums(fit.totals) for group in problem.groups)
     return _PerAnswer(None if problem.noise is None else fit.values, groups)
 
 
@@ -262,7 +263,7 @@ def _variances(problem: AttributeProblem, at: _PerAnswer) -> _PerAnswer:
     """The variances where the fitted values are the truth."""
     rows = None if problem.noise is None or at.rows is None else problem.noise.variance(at.rows)
     pairs = zip(problem.groups, _clipped_variances(problem, at.rows), at.groups, strict=True)
-    return _PerAnswer(rows, tuple(np.where(g.by_psi, g.noise.variance(x), clipped) for g, clipped, x in pairs))
+    return _PerAnswer(rows, tuple(group.variances_at(x, clipped) for group, clipped, x in pairs))
 
 
 def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> Iterator[FloatArray]:
@@ -274,12 +275,12 @@ def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> It
     if problem.clipped is None or problem.noise is None or rows is None:
         yield from (group.variances for group in problem.groups)
         return
-    largest = problem.noise.highest(rows, problem.cells.of_row, problem.cells.count)
+    largest = problem.noise.highest(rows, problem.cells)
     for group in problem.groups:
         if group.sensitivity is None or group.by_psi.all():
             yield group.variances
             continue
-        fitted = np.maximum(max_by(group.of_cell, largest, len(group.answers)), problem.noise.least)
+        fitted = np.maximum(group.groups.largest(largest), problem.noise.least)
         at_fitted = problem.clipped.sensitivity(problem.noise.psi(fitted))
         is_known = np.isfinite(at_fitted) & (at_fitted > 0) & (group.sensitivity > 0)
         ratio = np.divide(at_fitted, group.sensitivity, out=np.ones_like(at_fitted), where=is_known)
@@ -287,17 +288,16 @@ def _clipped_variances(problem: AttributeProblem, rows: FloatArray | None) -> It
 
 
 @dataclass(frozen=True, repr=False)
-class _Division:
+class Division:
     """How cells without answers for their establishments are divided; worked out if there are such."""
 
-    cells: Cells
+    cells: Partition
     row_weights: FloatArray | None
 
     @cached_property
     def cell_weights(self) -> FloatArray:
         """What the rows of every cell weigh together."""
-        weights, cells = self._weights, self.cells
-        by_cell = sum_by(cells.of_row, weights, cells.count)
+        weights, by_cell = self._weights, self.cells.sums(self._weights)
         if not (np.isfinite(weights).all() and (weights >= 0).all() and (by_cell > 0).all()):
             raise DomainError("public weights must be numbers of 0 or more, and above 0 somewhere in every cell")
         return by_cell
@@ -305,12 +305,12 @@ class _Division:
     @cached_property
     def shares(self) -> FloatArray:
         """Of each row in its cell."""
-        return self._weights / self.cell_weights[self.cells.of_row]
+        return self._weights / self.cell_weights[self.cells.group_of]
 
     @cached_property
     def _weights(self) -> FloatArray:
         if self.row_weights is None:
-            return np.ones(len(self.cells.of_row))
+            return np.ones(len(self.cells.group_of))
         return np.asarray(self.row_weights, dtype=np.float64)
 
 
@@ -318,47 +318,44 @@ def _fit(
     problem: AttributeProblem,
     answers: _PerAnswer,
     variances: _PerAnswer,
-    division: _Division,
+    division: Division,
     sums: FloatArray | None = None,
 ) -> AttributeFit:
     """The best fit with these variances. `sums` of the rows' answers over the cells, where they are known already."""
-    of_row, cells = problem.cells.of_row, problem.cells.count
+    cells, of_row = problem.cells, problem.cells.group_of
     known = variances.groups, variances_are_known(problem)
     groups = zip(problem.groups, answers.groups, variances.groups, strict=True)
-    marginals = [Marginal(group.of_cell, a, v) for group, a, v in groups]
+    measurements = [Measurement(group.groups, a, v) for group, a, v in groups]
     if answers.rows is not None and variances.rows is not None:
         require_variances(variances.rows, f"{problem.name}, answers for establishments")
-        sums = sum_by(of_row, answers.rows, cells) if sums is None else sums
-        sum_variances = sum_by(of_row, variances.rows, cells)
-        fit = fit_cells([(sums, sum_variances)], marginals)
+        sums = cells.sums(answers.rows) if sums is None else sums
+        sum_variances = cells.sums(variances.rows)
+        fit = fit_cells([(sums, sum_variances)], measurements)
         values = ((fit.totals - sums) / sum_variances)[of_row]
         values *= variances.rows
         values += answers.rows
         return AttributeFit(values, fit.totals, answers.rows, variances.rows, sum_variances, fit, "identity", *known)
-    finest = [m for m in marginals if len(m.answers) == cells and is_partition(m.of_cell, cells)]
-    if finest:
-        direct = [(m.answers[m.of_cell], m.variances[m.of_cell]) for m in finest]
-        fit = fit_cells(direct, [m for m in marginals if not any(m is f for f in finest)])
+    direct, coarser = of_single_cells(measurements)
+    if direct:
+        fit = fit_cells(direct, coarser)
         values = fit.totals[of_row] * division.shares
         return AttributeFit(values, fit.totals, None, None, None, fit, "cells", *known)
-    totals = least_norm(marginals, division.cell_weights)
+    totals = least_norm(measurements, division.cell_weights)
     return AttributeFit(totals[of_row] * division.shares, totals, None, None, None, None, "undetermined", *known)
 
 
-def least_norm(marginals: Sequence[Marginal], cell_weights: FloatArray) -> FloatArray:
+def least_norm(measurements: Sequence[Measurement], cell_weights: FloatArray) -> FloatArray:
     """Where groups alone do not determine the cells: of all best fits the one with the least Σ s_c²/weight_c.
 
     Under one query this divides every group in proportion to the weights of its cells.
     """
     cells, scale = len(cell_weights), np.sqrt(cell_weights)
     blocks, wanted = [], []
-    for marginal in marginals:
-        require_variances(marginal.variances, "answers for groups")
-        precision = 1 / np.sqrt(marginal.variances)
-        entries = precision[marginal.of_cell] * scale
-        places = (marginal.of_cell, np.arange(cells))
-        blocks.append(sparse.coo_array((entries, places), shape=(marginal.groups, cells)))
-        wanted.append(marginal.answers * precision)
+    for each in measurements:
+        require_variances(each.variances, "answers for groups")
+        precision = 1 / np.sqrt(each.variances)
+        blocks.append(incidence(each.groups, precision[each.groups.group_of] * scale))
+        wanted.append(each.answers * precision)
     matrix = sparse.vstack(blocks, format="csr")
     result = lsmr(matrix, np.concatenate(wanted), atol=1e-14, btol=1e-14, conlim=0, maxiter=20 * sum(matrix.shape))
     if result[1] == 7:
@@ -369,5 +366,5 @@ def least_norm(marginals: Sequence[Marginal], cell_weights: FloatArray) -> Float
 
 def variances_are_known(problem: AttributeProblem) -> bool:
     """Whether no variance depends on the truth."""
-    groups = all(is_exact(group.noise) or not group.by_psi.any() for group in problem.groups)
-    return groups and problem.second is None and (problem.noise is None or is_exact(problem.noise))
+    rows_are_known = problem.noise is None or problem.noise.psi.has_constant_variance
+    return rows_are_known and problem.second is None and all(group.is_exact for group in problem.groups)

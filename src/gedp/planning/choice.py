@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit, ndtr
 
 from gedp.arrays import FloatArray
-from gedp.individual import AnswersByCell, Filling, GroupNoise, Partition, Portions, Rows, Terms, fill
+from gedp.individual import AnswersByCell, Filling, GroupNoise, Portions, QueryGroups, Rows, Terms, fill
 from gedp.individual.filling import (
     CELL_FRACTIONS,
     COARSE_CELL_FRACTIONS,
@@ -81,7 +81,7 @@ class Choice:
 
 def choose(
     answers: AnswersByCell,
-    partitions: Sequence[Partition],
+    partitions: Sequence[QueryGroups],
     importance: Mapping[str, float],
     tau_of_paper: float,
     shares: Mapping[str, float] | None = None,
@@ -105,7 +105,7 @@ def choose(
 
 
 def _as_drawn(
-    answers: AnswersByCell, partitions: Sequence[Partition], tau: float, aside: Portions, found: Choice
+    answers: AnswersByCell, partitions: Sequence[QueryGroups], tau: float, aside: Portions, found: Choice
 ) -> Choice:
     """What was found if no table is worse than with equal shares after these first answers; else equal shares."""
     rows, terms = answers.rows(tau), answers.each.terms
@@ -116,11 +116,11 @@ def _as_drawn(
     return Choice(tau, aside, filling, rows, errors, errors, is_paper=False)
 
 
-def _errors(rows: Rows, partitions: Sequence[Partition], terms: Terms, filling: Filling) -> dict[str, float]:
+def _errors(rows: Rows, partitions: Sequence[QueryGroups], terms: Terms, filling: Filling) -> dict[str, float]:
     return mean_errors(predicted_variances(rows, partitions, terms, filling))
 
 
-def choose_tau(answers: AnswersByCell, partitions: Sequence[Partition], tau_of_paper: float) -> float:
+def choose_tau(answers: AnswersByCell, partitions: Sequence[QueryGroups], tau_of_paper: float) -> float:
     """The least τ at which clipping is expected to take little off any group, beside its error; at most the paper's.
 
     An establishment loses about σ (φ(τ) − τ Φ(−τ))/ψ'(x) on average; no group is known better than by a clipped sum at
@@ -131,7 +131,7 @@ def choose_tau(answers: AnswersByCell, partitions: Sequence[Partition], tau_of_p
     widest, cells = answers.widest(partial(first.reach, tau=tau_of_paper)), len(lost)
     worst = max(
         float(np.max(p.total(lost) * np.sqrt(first.terms.pool) / -p.least(-widest)))
-        for p in (*partitions, Partition("", np.arange(cells, dtype=np.int32), cells))
+        for p in (*partitions, QueryGroups("", np.arange(cells, dtype=np.int32), cells))
     )
     low, high = min(LEAST_TAU, tau_of_paper), tau_of_paper
     while high - low > 0.01:
@@ -145,7 +145,7 @@ def expected_excess(tau: float) -> float:
     return float(np.exp(-(tau**2) / 2) / np.sqrt(2 * np.pi) - tau * ndtr(-tau))
 
 
-def paper_errors(answers: AnswersByCell, rows: Rows, partitions: Sequence[Partition], tau: float) -> dict[str, float]:
+def paper_errors(answers: AnswersByCell, rows: Rows, partitions: Sequence[QueryGroups], tau: float) -> dict[str, float]:
     """The mean errors of all tables with equal shares under the paper's rule: ψ, or one bound for a whole group.
 
     First answers at the price of a share would have had less noise: the same draws, scaled down.
@@ -159,7 +159,7 @@ def paper_errors(answers: AnswersByCell, rows: Rows, partitions: Sequence[Partit
     return mean_errors(fitted_variances(alone, rows.sums, partitions, paper, noise))
 
 
-def _of_paper(rows: Rows, partition: Partition, terms: Terms, clipped: FloatArray) -> GroupNoise:
+def _of_paper(rows: Rows, partition: QueryGroups, terms: Terms, clipped: FloatArray) -> GroupNoise:
     """The better of the paper's two mechanisms for every group, where clipped sums have this precision.
 
     Where no grid carries their noise, there is ψ; without it bounds are cut down to what a grid carries.
@@ -182,7 +182,7 @@ def set_aside(terms: Terms, queries: Collection[str], shares: Mapping[str, float
 
 def _search(
     rows: Rows,
-    partitions: Sequence[Partition],
+    partitions: Sequence[QueryGroups],
     terms: Terms,
     aims: Aims,
     portions: Portions,

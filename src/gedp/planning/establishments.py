@@ -11,7 +11,7 @@ import numpy as np
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.folding import Title, listed, named
-from gedp.individual import FirstAnswers, Partition, Terms
+from gedp.individual import FirstAnswers, QueryGroups, Terms
 from gedp.microdata.combining import combinations
 from gedp.neighbors import Signed
 from gedp.numbers import is_number, short
@@ -130,7 +130,7 @@ class Establishments:
         }
         return replace(self, sizes=scaled, sizes_from=self.sizes_from.scaled_to(totals))
 
-    def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[Partition], list[Partition]]:
+    def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[QueryGroups], list[QueryGroups]]:
         """The finest cell of every establishment in the tables of an attribute, and their groups.
 
         Then the groups of tables of combinations that it is part of.
@@ -139,11 +139,11 @@ class Establishments:
         combined = {q.name: q.by for q in spec.queries if q.combinations and attribute in q.attributes}
         cell, count = self.keys.groups(list(dict.fromkeys(key for by in (asked | combined).values() for key in by)))
 
-        def partition(query: str, by: Sequence[str]) -> Partition:
+        def partition(query: str, by: Sequence[str]) -> QueryGroups:
             of_row, groups = self.keys.groups(by)
             of_cell = np.zeros(count, dtype=np.int32)
             of_cell[cell] = of_row
-            return Partition(query, of_cell, groups)
+            return QueryGroups(query, of_cell, groups)
 
         found = [[partition(query, by) for query, by in each.items()] for each in (asked, combined)]
         return cell, found[0], found[1]

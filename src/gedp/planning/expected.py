@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
-from gedp.individual import GroupNoise, Partition, Rows, Terms
+from gedp.individual import GroupNoise, QueryGroups, Rows, Terms
 from gedp.individual.filling import row_variances
 from gedp.neighbors.estimates import ZETA, no_clipping_tau, psi_variance
 from gedp.planning.choice import choose
@@ -62,8 +62,10 @@ class Case:
     attribute: Attribute
     cell: CodeArray
     sizes: Sizes
-    partitions: Sequence[Partition]
-    in_combinations: Sequence[Partition] = ()  # groups of tables of combinations, in which no answer is about it alone
+    partitions: Sequence[QueryGroups]
+    in_combinations: Sequence[
+        QueryGroups
+    ] = ()  # groups of tables of combinations, in which no answer is about it alone
 
     @property
     def tau(self) -> float:
@@ -147,7 +149,7 @@ class Case:
         return IdentityNoise(terms, self.tau), nothing, self._fitted(rows, terms, nothing, noise)
 
     def _noise(
-        self, partition: Partition, reach: FloatArray, totals: FloatArray, terms: Terms, times: float
+        self, partition: QueryGroups, reach: FloatArray, totals: FloatArray, terms: Terms, times: float
     ) -> GroupNoise:
         """The noise of a table, each group by the mechanism that the spec names or else by the better one."""
         query = self.queries[partition.query]

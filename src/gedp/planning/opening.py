@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
-from gedp.individual import FirstAnswers, Partition, Terms
+from gedp.individual import FirstAnswers, QueryGroups, Terms
 from gedp.planning.choice import Aims, choose
 from gedp.planning.prediction import mean_errors, predicted_variances
 from gedp.planning.typical import assumed_median
@@ -59,7 +59,7 @@ def drawn_at(attribute: Attribute, sizes: FloatArray, terms: Terms) -> FloatArra
     return attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
 
 
-def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArray, list[Partition]]:
+def sampled(counts: IntArray, partitions: Sequence[QueryGroups]) -> tuple[CodeArray, list[QueryGroups]]:
     """Every so many finest cells with all their establishments, few enough to look at; and their groups."""
     every = max(-(-int(counts.sum()) // MOST_ROWS), 1)
     kept = np.arange(0, len(counts), every)
@@ -67,10 +67,10 @@ def sampled(counts: IntArray, partitions: Sequence[Partition]) -> tuple[CodeArra
     return cell, [restricted(partition, kept) for partition in partitions]
 
 
-def restricted(partition: Partition, cells: IntArray) -> Partition:
+def restricted(partition: QueryGroups, cells: IntArray) -> QueryGroups:
     """The groups of some of the finest cells."""
     groups, of_cell = np.unique(partition.of_cell[cells], return_inverse=True)
-    return Partition(partition.query, of_cell.astype(np.int32), len(groups))
+    return QueryGroups(partition.query, of_cell.astype(np.int32), len(groups))
 
 
 def candidates(pool: Fraction, queries: int, shares: Mapping[str, float] | None = None) -> list[Decimal]:
@@ -86,7 +86,7 @@ def choose_first(
     attribute: Attribute,
     pool: Fraction,
     counts: IntArray,
-    partitions: Sequence[Partition],
+    partitions: Sequence[QueryGroups],
     importance: Mapping[str, float],
     tau_of_paper: float,
     shares: Mapping[str, float] | None = None,

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from gedp.arrays import FloatArray
-from gedp.individual import Filling, GroupNoise, Partition, Rows, Terms
+from gedp.individual import Filling, GroupNoise, QueryGroups, Rows, Terms
 from gedp.individual.filling import row_variances
-from gedp.microdata.solve import DIRECT_LIMIT, Marginal, MarginalSystem
+from gedp.microdata.solve import DIRECT_LIMIT, MarginalSystem, Measurement
+from gedp.partitions import Partition
 
 #: Of the largest matrix that a prediction holds: some 400 MB.
 MOST_ENTRIES = 50_000_000
@@ -19,7 +20,7 @@ MOST_RATIO = 1e6
 
 
 def predicted_variances(
-    rows: Rows, partitions: Sequence[Partition], terms: Terms, filling: Filling
+    rows: Rows, partitions: Sequence[QueryGroups], terms: Terms, filling: Filling
 ) -> dict[str, FloatArray]:
     """The variance of every group of every query in the microdata that fit all answers best."""
     return fitted_variances(row_variances(rows, terms, filling.left), rows.sums, partitions, terms, filling.noise)
@@ -28,7 +29,7 @@ def predicted_variances(
 def fitted_variances(
     alone: FloatArray,
     totals: FloatArray,
-    partitions: Sequence[Partition],
+    partitions: Sequence[QueryGroups],
     terms: Terms,
     noise: Mapping[str, GroupNoise],
 ) -> dict[str, FloatArray]:
@@ -45,18 +46,20 @@ def fitted_variances(
     variances |= {p.query: np.minimum(variances[p.query], MOST_RATIO * p.total(cells)) for p in coarser}
     of_cells, result = cells, {}
     solved = _solvable(coarser)
-    marginals = {p.query: Marginal(p.of_cell, np.zeros(p.count), variances[p.query]) for p in solved}
-    system = MarginalSystem(cells, list(marginals.values()), DIRECT_LIMIT)
+    groups = {p.query: Partition(p.of_cell, p.count) for p in solved}
+    measured = {q: Measurement(of, np.zeros(of.count), variances[q]) for q, of in groups.items()}
+    system = MarginalSystem(cells, list(measured.values()), DIRECT_LIMIT)
     if not system.is_direct:  # its variances differ too much; a release must not fail for want of a prediction
         solved = []
     if solved:
         inverse = system.inverse
         diagonals = np.split(inverse.diagonal, system.starts[1:-1])
-        places = [m.of_cell + start for m, start in zip(system.marginals, system.starts[:-1], strict=True)]
+        starts = zip(system.measurements, system.starts[:-1], strict=True)
+        places = [each.groups.group_of + start for each, start in starts]
         of_cells = np.maximum(cells - cells**2 * inverse.over_groups(places), 0.0)
-        for query, marginal in marginals.items():
-            diagonal = next(d for m, d in zip(system.marginals, diagonals, strict=True) if m is marginal)
-            result[query] = marginal.variances - marginal.variances**2 * diagonal
+        for query, each in measured.items():
+            diagonal = next(d for m, d in zip(system.measurements, diagonals, strict=True) if m is each)
+            result[query] = each.variances - each.variances**2 * diagonal
     for partition in coarser[len(solved) :]:
         result[partition.query] = 1 / (1 / variances[partition.query] + 1 / partition.total(of_cells))
     for partition in finest:
@@ -66,7 +69,7 @@ def fitted_variances(
     return {p.query: np.maximum(result[p.query], 0.0) for p in partitions}
 
 
-def _solvable(coarse_to_fine: Sequence[Partition]) -> Sequence[Partition]:
+def _solvable(coarse_to_fine: Sequence[QueryGroups]) -> Sequence[QueryGroups]:
     """As many queries, coarse ones first, as can be solved together; the others are judged by their own cells alone."""
     before = 0
     for place, partition in enumerate(coarse_to_fine):

@@ -8,7 +8,7 @@ from gedp._version import __version__
 from gedp.explain.released import released_promise
 from gedp.explain.wording import combined_sentences, missing_sentences
 from gedp.microdata import Microdata
-from gedp.microdata.class_fit import class_names
+from gedp.microdata.answers import class_names
 from gedp.numbers import counted
 from gedp.policy import COUNT
 from gedp.publication.changes import FLAGS, Changes

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.estimates import Figures, figure_columns
 from gedp.microdata import Microdata
-from gedp.microdata.changes import Figures, figure_columns
 from gedp.microdata.comparable import are_comparable, require_comparable
 from gedp.microdata.comparing import (
     CHANGE,

@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from gedp.arrays import BoolArray, FloatArray, IntArray, multiples
+from gedp.estimates import Figures
 from gedp.microdata import Microdata
 from gedp.microdata.cells import NO_FILTER, Where
-from gedp.microdata.changes import Figures
 from gedp.microdata.class_tables import has_classes
 from gedp.microdata.ratios import Ratio
 from gedp.policy import Spec

@@ -21,7 +21,6 @@ from gedp.release.manifest import MANIFEST, MAPS, Manifest
 from gedp.release.protected import ProtectedAnswers
 from gedp.release.reader import (
     ANSWER_SCHEMA,
-    VARIANCE_KINDS,
     ReleaseFolder,
     TamperedReleaseError,
     answer_schema,
@@ -34,7 +33,6 @@ __all__ = [
     "IDENTITY",
     "MANIFEST",
     "MAPS",
-    "VARIANCE_KINDS",
     "Answered",
     "AttributeNoise",
     "CumulativePromise",

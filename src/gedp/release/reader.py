@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from gedp.csvfiles import read_rows
 from gedp.errors import Fault, FaultsError, Refused
+from gedp.estimates import ESTIMATED, EXACT
 from gedp.files import WriteError, real, regular, sha256
 from gedp.periods import Period
 from gedp.policy import Query
@@ -22,7 +23,7 @@ from gedp.release.derived import DERIVED, derived_names
 from gedp.release.labels import Labels
 from gedp.release.manifest import LABELS, MANIFEST, MAPS, Manifest, read_manifest
 
-VARIANCE_KINDS = ("exact", "estimated")
+VARIANCE_KINDS = (EXACT, ESTIMATED)
 
 
 #: The columns of a table of answers, after its keys.

@@ -111,7 +111,7 @@ def _use(microdata: Microdata) -> str:
     for name, groupings in allowed.items():
         alike.setdefault(groupings, []).append(name)
     items = "".join(f"<li>{escape(', '.join(names))}: by {escape(by)}</li>" for by, names in alike.items())
-    by = min((each.query.by for fit in microdata.measured.values() for each in fit.measurements), key=_least_keys)
+    by = min((each.by for fit in microdata.measured.values() for each in fit.tables), key=_least_keys)
     name = next(name for name, fit in microdata.measured.items() if fit.allows(by))
     words = ["gedp", "tabulate", ".", *(["--by", ",".join(by)] if by else []), "--attribute", name]
     return fill("report_tables.html", groupings=items, shell=escape(shlex.join(words)))

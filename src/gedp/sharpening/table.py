@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from gedp.arrays import FloatArray, IntArray
 from gedp.errors import Fault, FaultsError, Refused
+from gedp.estimates import ESTIMATED, Estimates, table_columns
 from gedp.microdata import Microdata
 from gedp.microdata.comparable import require_comparable
-from gedp.normal import normal_reach
 from gedp.release import ProtectedAnswers
 from gedp.release.manifest import is_release
 from gedp.sharpening.model import Filtered, Step, keep_totals, pooled_noise, sharpen_totals
@@ -112,23 +112,14 @@ def _of_sharpened(state: Filtered, noise: FloatArray, family: IntArray, total_no
 
 def _columns(lines: pa.Table, state: Filtered, confidence: float) -> pa.Table:
     """The lines with the state in place of the direct estimates, where it leans on earlier quarters."""
-    model, z = state.is_sharpened, normal_reach(confidence)
-    error = np.sqrt(state.variance)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        numbers = {
-            "estimate": state.estimate,
-            "std_error": error,
-            "cv": np.where(state.estimate != 0, error / np.abs(state.estimate), np.nan),
-            "ci_low": state.estimate - z * error,
-            "ci_high": state.estimate + z * error,
-        }
-    others = [name for name in lines.column_names if name not in (*numbers, "variance_kind")]
+    model, figures = pa.array(state.is_sharpened), Estimates.of_kind(state.estimate, state.variance, ESTIMATED)
+    *numbers, (kind, _) = table_columns(figures.with_interval(confidence)).items()
+    others = [name for name in lines.column_names if name not in (*dict(numbers), kind)]
     columns: dict[str, pa.Array | pa.ChunkedArray] = {name: lines[name] for name in others}
-    for name, values in numbers.items():
-        columns[name] = pa.array(np.where(model, values, _numbers(lines, name)), pa.float64(), from_pandas=True)
-    columns["method"] = pa.array(np.where(model, MODEL, DIRECT))
-    kinds = np.array(lines["variance_kind"].to_pylist(), dtype=object)
-    columns["variance_kind"] = pa.array(np.where(model, "model", kinds), pa.string())
+    for name, values in numbers:
+        columns[name] = pc.if_else(model, values, lines[name].combine_chunks())
+    columns["method"] = pa.array(np.where(state.is_sharpened, MODEL, DIRECT))
+    columns[kind] = pc.if_else(model, pa.repeat("model", lines.num_rows), lines[kind].combine_chunks())
     return pa.table(columns | {f"direct_{name}": lines[name] for name in ("estimate", "std_error")})
 
 

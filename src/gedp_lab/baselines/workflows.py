@@ -13,10 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, FloatArray, max_by, sum_by
+from gedp.arrays import FloatArray
 from gedp.errors import DomainError
-from gedp.microdata.cells import Cells, PublicRows
-from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
+from gedp.microdata.answers import GroupAnswers, PsiNoise
+from gedp.microdata.cells import PublicRows
+from gedp.microdata.problem import AttributeProblem
 from gedp.neighbors import Linear, NeighborFunction
 from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import Entropy
@@ -81,12 +82,13 @@ class BaselineDraw:
                 estimates, of_rows = self._answers(noise, values, sigma), PsiNoise(noise.psi, sigma)
                 continue
             cells_of_query = rows.cells(query.by)
-            sums = sum_by(cells_of_query.of_row, values, cells_of_query.count)
-            answers = self._answers(noise, sums, sigma)
+            answers = self._answers(noise, cells_of_query.sums(values), sigma)
             by_psi = np.ones(len(answers), dtype=bool)
             variances = psi_variance(noise.psi, answers, sigma)
-            of_cell = _inside(cells, cells_of_query)
-            groups.append(GroupAnswers(query.name, of_cell, answers, variances, by_psi, PsiNoise(noise.psi, sigma)))
+            of_cells = cells.inside(cells_of_query)
+            assert of_cells is not None  # the cells are those of all queries
+            noise_of_query = PsiNoise(noise.psi, sigma)
+            groups.append(GroupAnswers(of_cells, answers, variances, query.name, by_psi, noise_of_query))
         return AttributeProblem(attribute, cells, tuple(groups), estimates, of_rows)
 
     def _answers(self, noise: _Noise, true: FloatArray, sigma: float) -> FloatArray:
@@ -100,16 +102,16 @@ class BaselineDraw:
         if self.name == EZS:
             return ezs.factors(len(first), self.entropy)
         keys = dict.fromkeys(key for query in self.truths.spec.group_sums for key in query.by)
-        return ezs.balanced(first, self.truths.public_rows.cells(list(keys)).of_row, self.entropy)
+        return ezs.balanced(first, self.truths.public_rows.cells(list(keys)).group_of, self.entropy)
 
     def _smooth_gamma(self, attribute: str, values: FloatArray) -> FloatArray:
         """The finest cells with noise for their largest establishment, divided equally among their rows."""
         spec, cells = self.truths.spec, self.truths.public_rows.cells_of(attribute)
         unit = float(spec.policy.attributes[attribute].unit)
         alpha, epsilon = reference_of(spec, attribute).alpha, pure_epsilon(pool_mu(spec, attribute))
-        scale = smooth_gamma_scale(max_by(cells.of_row, values, cells.count), alpha, epsilon, unit)
-        noisy = sum_by(cells.of_row, values, cells.count) + scale * fourth_power(cells.count, self.entropy)
-        result: FloatArray = (noisy / np.bincount(cells.of_row, minlength=cells.count))[cells.of_row]
+        scale = smooth_gamma_scale(cells.largest(values), alpha, epsilon, unit)
+        noisy = cells.sums(values) + scale * fourth_power(cells.count, self.entropy)
+        result: FloatArray = (noisy / cells.sizes)[cells.group_of]
         return result
 
 
@@ -181,9 +183,3 @@ def pool_mu(spec: Spec, attribute: str) -> float:
 
 def _has_variance(noise: _Noise, sigma: float) -> bool:
     return not isinstance(noise.psi, LaplaceLog) or sigma < 0.5
-
-
-def _inside(cells: Cells, groups: Cells) -> CodeArray:
-    found = cells.inside(groups)
-    assert found is not None  # the cells are those of all queries
-    return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.combinations import with_split_columns
 from gedp_lab.evaluate.groups import MICRODATA, ComparedGroups, compared_lines
@@ -31,7 +31,7 @@ class RowEstimates:
             unknown = pa.array(np.full(groups.count, np.nan))
             for name in (name for name in figures if name in possible):
                 values = sum(sign * self.values[part] for part, sign in parts_of(spec, name).items())
-                sums = pa.array(sum_by(groups.of_row, np.asarray(values), groups.count))
+                sums = pa.array(groups.sums(np.asarray(values)))
                 columns = {"attribute": pa.repeat(name, groups.count), "estimate": sums}
                 lines = pa.table({**keys, **columns, "ci_low": unknown, "ci_high": unknown})
                 yield from compared_lines(level, [name], MICRODATA, lines, truth)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gedp.arrays import FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.confidential.sealing import sealed
 from gedp.errors import DomainError, GedpError
 from gedp.noise.entropy import SystemEntropy
@@ -118,7 +118,7 @@ def _ezs(plan: ComparisonPlan, prepared: Preparation, spec: Spec, name: str, att
     noisy = BaselineDraw(name, Truths(prepared.public_rows, spec, values), entropy).rows(attribute)
     flagged = {}
     for level, cells in prepared.cells():
-        true, found = (sum_by(cells.of_row, each, cells.count) for each in (values[attribute], noisy))
+        true, found = map(cells.sums, (values[attribute], noisy))
         flagged[level.name] = flags(true, found) == 2
     withheld = {name: float(each.mean()) for name, each in flagged.items()}
     of_all = float(np.concatenate(list(flagged.values())).mean())
@@ -127,7 +127,7 @@ def _ezs(plan: ComparisonPlan, prepared: Preparation, spec: Spec, name: str, att
     if not others:
         return EzsOutcome(withheld, of_all, told, None)
     finest = max((cells for _, cells in prepared.cells()), key=lambda cells: cells.count)
-    alone = np.bincount(finest.of_row, minlength=finest.count)[finest.of_row] == 1
+    alone = finest.sizes[finest.group_of] == 1
     with np.errstate(invalid="ignore", divide="ignore"):
         factors = np.where(values[attribute] > 0, noisy / values[attribute], 1.0)[alone]
     names = (others[-1], attribute)

@@ -15,15 +15,16 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
+from gedp.arrays import CodeArray, FloatArray, find_in
 from gedp.confidential.engines import ArrowStream, Engine, in_order
 from gedp.confidential.engines.choice import engine_like
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
 from gedp.individual.classes import class_of, class_table
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.combining import combinations
+from gedp.partitions import Partition
 from gedp.passes import Reads
 from gedp.policy import COUNT, Spec
 from gedp.policy.model import steps_to
@@ -48,33 +49,26 @@ class Truth:
         spec = self.public_rows.spec
         named = {key: spec.classes[key] for key in by if key in spec.classes}
         classes = class_table(named, spec.policy.attributes)
-        cells = self.public_rows.cells([key for key in by if key not in spec.classes])
+        public = [key for key in by if key not in spec.classes]
+        cells = self.public_rows.cells(public)
         amounts = [np.rint(self.units[each.attribute]).astype(np.int64) for each in classes.classes]
         own = [class_of(edges, units) for edges, units in zip(classes.edges, amounts, strict=True)]
         shown = [_places(lines[key], labels) for key, labels in zip(named, classes.labels, strict=True)]
-        sums = self._added_up(figure, classes.places(cells.of_row, own), cells.count * classes.combinations)
-        found: FloatArray = sums[classes.places(self._cells_of(cells, lines), shown)]
+        of_line, of_cell = self.public_rows.numbered(lines, public, cells)
+        cell_of_line = find_in(of_cell, of_line)[0].astype(np.int32)
+        entry_of_row = classes.places(cells.group_of, own).astype(np.int32)
+        entries = Partition(entry_of_row, cells.count * classes.combinations)
+        found: FloatArray = self._added_up(figure, entries)[classes.places(cell_of_line, shown)]
         return found
 
-    def _cells_of(self, cells: Cells, lines: pa.Table) -> CodeArray:
-        """The cell of every line."""
-        of_cell, of_line = np.zeros(cells.count, dtype=np.int64), np.zeros(lines.num_rows, dtype=np.int64)
-        for key, codes in cells.codes.items():
-            labels = self.public_rows.key(key)[1]
-            of_cell = of_cell * len(labels) + codes
-            of_line = of_line * len(labels) + _places(lines[key], labels)
-        order = np.argsort(of_cell).astype(np.int32)
-        found: CodeArray = order[np.searchsorted(of_cell[order], of_line)]
-        return found
-
-    def _added_up(self, figure: str, place: IntArray, count: int) -> FloatArray:
-        """The true figure of every place: exact in units."""
+    def _added_up(self, figure: str, groups: Partition) -> FloatArray:
+        """The true figure of every group: exact in units."""
         if figure == COUNT:
-            return np.bincount(place, minlength=count).astype(np.float64)
-        codes, parts = place.astype(np.int32), []
+            return groups.sizes.astype(np.float64)
+        parts = []
         for name, coefficient in parts_of(self.public_rows.spec, figure).items():
             unit = self.unit[name]
-            parts.append(coefficient * sum_by(codes, self.units[name], count) * unit.numerator / unit.denominator)
+            parts.append(coefficient * groups.sums(self.units[name]) * unit.numerator / unit.denominator)
         total: FloatArray = np.add.reduce(parts)
         return total
 
@@ -138,12 +132,9 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
         places = _places_by_public(public_rows, table, codes)
     else:
         places = _places_in_cells(public_rows, table, codes)
-    units = {
-        name: sum_by(
-            places, np.concatenate([batch.amounts[name] for batch in batches]).astype(np.float64), public_rows.count
-        )
-        for name in attributes
-    }
+    rows = Partition(places, public_rows.count)
+    amounts = {name: np.concatenate([batch.amounts[name] for batch in batches]) for name in attributes}
+    units = {name: rows.sums(each.astype(np.float64)) for name, each in amounts.items()}
     return Truth(public_rows, units, unit)
 
 
@@ -202,7 +193,7 @@ def _places_in_cells(public_rows: PublicRows, table: ConfidentialTable, codes: M
         raise _others(public_rows, table, lacking=max(released - rows + surplus, 0), surplus=surplus)
     for query in public_rows.spec.group_sums:
         groups = public_rows.cells(query.by)
-        empty = int((np.bincount(groups.of_row[places], minlength=groups.count) == 0).sum())
+        empty = int((np.bincount(groups.group_of[places], minlength=groups.count) == 0).sum())
         if empty:
             problem = f"{empty:,} of the {groups.count:,} groups of query {query.name!r} have no establishments"
             raise FaultsError(_name(table), [Fault("establishments", problem, SUGGESTION)])

@@ -138,7 +138,7 @@ def study_suppression(
     require_amounts(public_rows.spec, attribute)
     require_establishments(public_rows.spec, "suppression")
     rule, values = parse_rule(options.rule), truth.values(attribute)
-    by_level = {level.name: public_rows.cells(level.by).of_row for level in levels}
+    by_level = {level.name: public_rows.cells(level.by).group_of for level in levels}
     tables = link(by_level, values, rule)
     keys = list(dict.fromkeys(key for level in levels for key in level.by))
     codes = {key: public_rows.key(key)[0] for key in keys}

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import gedp
 from gedp.arrays import IntArray
 from gedp.errors import GedpError
-from gedp.individual import Partition, Portions, Rows, Terms
+from gedp.individual import Portions, QueryGroups, Rows, Terms
 from gedp.individual.filling import LEAST_FRACTION, most_fraction
 from gedp.ledger import Ledger, store
 from gedp.planning.opening import candidates
@@ -152,11 +152,11 @@ def _planning(world: World) -> Iterator[None]:
         return
 
     def any_first(
-        attribute: Attribute, pool: Fraction, _: object, partitions: Sequence[Partition], *__: object
+        attribute: Attribute, pool: Fraction, _: object, partitions: Sequence[QueryGroups], *__: object
     ) -> Decimal:
         return random.Random(f"{world.name} {attribute.name}").choice(candidates(pool, len(partitions)))
 
-    def any_portions(_: Rows, partitions: Sequence[Partition], terms: Terms, *others: Any) -> Portions:
+    def any_portions(_: Rows, partitions: Sequence[QueryGroups], terms: Terms, *others: Any) -> Portions:
         chance = random.Random(f"{world.name} {terms.first} {terms.pool} {[p.query for p in partitions]}")
         portions, most = next(each for each in others if isinstance(each, Portions)), most_fraction(len(partitions))
         return replace(portions, fractions={p.query: chance.uniform(LEAST_FRACTION, most) for p in partitions})

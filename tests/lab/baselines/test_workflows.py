@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gedp.arrays import max_by, sum_by
 from gedp.errors import DomainError, FaultsError
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import read_spec
@@ -53,8 +52,9 @@ def test_answers_are_unbiased_with_the_variances_that_the_fit_is_told(name: str,
     draws, attribute, squares, spread = 1000, "emp", [], 3.0
     problems = [BaselineDraw(name, truths, SeededEntropy(seed)).problem(attribute) for seed in range(draws)]
     for place, group in enumerate(problems[0].groups):
-        true = sum_by(problems[0].cells.of_row, truths.values[attribute], problems[0].cells.count)
-        sums = sum_by(group.of_cell, true, len(group.answers))
+        true = problems[0].cells.sums(truths.values[attribute])
+        sums = group.groups.sums(true)
+        assert group.noise is not None
         answers = np.array([problem.groups[place].answers for problem in problems])
         stated = group.noise.variance(sums)
         assert (np.abs(answers.mean(axis=0) - sums) < 5 * np.sqrt(stated / draws)).all()
@@ -76,11 +76,11 @@ def test_smooth_gamma_is_unbiased_and_as_far_off_as_its_scale_says(truths: Truth
     cells, values = truths.public_rows.cells_of("emp"), truths.values["emp"]
     alpha = reference_of(truths.spec, "emp").alpha
     epsilon = pure_epsilon(pool_mu(truths.spec, "emp"))
-    scale = smooth_gamma_scale(max_by(cells.of_row, values, cells.count), alpha, epsilon)
-    true, noise = sum_by(cells.of_row, values, cells.count), []
+    scale = smooth_gamma_scale(cells.largest(values), alpha, epsilon)
+    true, noise = cells.sums(values), []
     for seed in range(20_000 // cells.count):
         rows = BaselineDraw("smooth-gamma", truths, SeededEntropy(seed)).rows("emp")
-        noise.append((sum_by(cells.of_row, rows, cells.count) - true) / scale)
+        noise.append((cells.sums(rows) - true) / scale)
     found = np.concatenate(noise)
     off = np.abs(found).mean() * np.sqrt(2)
     error = 1 / np.sqrt(len(found))  # of |Z|·√2: its second moment is 2, its mean 1

@@ -5,10 +5,11 @@ import pytest
 from click.testing import CliRunner
 
 from gedp.cli import cli
-from gedp.microdata.cells import Cells
-from gedp.microdata.problem import AttributeProblem, GroupAnswers, PsiNoise
+from gedp.microdata.answers import GroupAnswers, PsiNoise
+from gedp.microdata.problem import AttributeProblem
 from gedp.microdata.weights import fit_attribute
 from gedp.neighbors import Log
+from gedp.partitions import Partition
 from gedp_lab.reproduce.items.bias import EACH, PRINTED, SETTINGS, AblationSetting, Trials, draw, fits, run_setting
 
 
@@ -19,13 +20,12 @@ def problem_of(setting: AblationSetting, answers: Trials, trial: int) -> Attribu
     noise = PsiNoise(setting.psi, setting.sigma, setting.least)
     by_county, total = answers.counties[trial], answers.total[[trial]]
     groups = [
-        GroupAnswers("county", np.arange(counties, dtype=np.int32), by_county, setting.variance(by_county),
-                     np.ones(counties, dtype=bool), noise),
-        GroupAnswers("total", np.zeros(counties, dtype=np.int32), total, setting.variance(total),
-                     np.ones(1, dtype=bool), noise),
+        GroupAnswers(Partition.single(counties), by_county, setting.variance(by_county),
+                     "county", np.ones(counties, dtype=bool), noise),
+        GroupAnswers(Partition.whole(counties), total, setting.variance(total),
+                     "total", np.ones(1, dtype=bool), noise),
     ]  # fmt: skip
-    cells = Cells(counties, of_row, {})
-    return AttributeProblem("jobs", cells, tuple(groups), answers.establishments[trial], noise)
+    return AttributeProblem("jobs", Partition(of_row, counties), tuple(groups), answers.establishments[trial], noise)
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s.name}-{s.sigma}-{s.counties}")

@@ -9,18 +9,18 @@ import pyarrow as pa
 from scipy import sparse
 from scipy.optimize import LinearConstraint, milp
 
-from gedp.arrays import BoolArray, FloatArray, multiples, sum_by
+from gedp.arrays import BoolArray, FloatArray, multiples
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.constraints.equalities import Fixed, hold, independent
 from gedp.microdata.constraints.fixed import Given, read_fixed, read_totals
 from gedp.microdata.constraints.nonnegative import NonnegativeFit, fit_nonnegative
-from gedp.microdata.constraints.reduced import Reduced, reduced, row_shares
-from gedp.microdata.constraints.rounding import Grouping, round_rows
+from gedp.microdata.constraints.reduced import Reduced, reduced
+from gedp.microdata.constraints.rounding import Kept, round_rows
 from gedp.microdata.problem import AttributeProblem
-from gedp.microdata.solve import CellFit, ConvergenceError, Marginal
+from gedp.microdata.solve import CellFit, ConvergenceError, Measurement, incidence
 from gedp.microdata.variances import group_variances
-from gedp.microdata.weights import AttributeFit
+from gedp.microdata.weights import AttributeFit, Division
 from gedp.policy import Attribute, MicrodataOptions
 from gedp.policy.keys import CONSTRAINTS
 
@@ -123,29 +123,30 @@ def constrain(
     held = constraints.fixed.get(attribute.name, ())
     if not (held or constraints.named):
         return fit
-    base = reduced(problem, fit, row_weights)
-    fixed = [each.fixed.marginal(each.independent, base.by_cell(base.variances)) for each in held]
-    shares = None if fit.row_variances is not None else row_shares(problem, row_weights)
+    division = Division(problem.cells, row_weights)
+    base = reduced(problem, fit, division)
+    fixed = [each.fixed.measurement(each.independent, base.cells.sums(base.variances)) for each in held]
+    shares = None if fit.row_variances is not None else division.shares
     said: dict[str, Any] = {}
     furthest = _furthest(problem, fit, held)
     if held:
         fit = _held(problem, fit, hold(base, fit.totals, fixed), shares)
     if constraints.nonnegative:
         found = _nonnegative(base, fixed, held)
-        totals = base.by_cell(found.values)
+        totals = base.cells.sums(found.values)
         said["nonnegative"] = {
             "steps": found.steps,
             "violation": found.violation,
             "zeros": int((found.values == 0).sum()),
             "change_of_total": float(totals.sum() - fit.totals.sum()),
         }
-        values = found.values if shares is None else totals[problem.cells.of_row] * shares
+        values = found.values if shares is None else totals[problem.cells.group_of] * shares
         fit = replace(fit, values=values, totals=totals)
     if constraints.whole:
         unit = float(attribute.unit)
-        groupings = [Grouping(group.of_cell, len(group.answers)) for group in problem.groups]
+        groupings = [Kept(group.groups) for group in problem.groups]
         groupings += [_exact(each.fixed, unit) for each in held]
-        rounded = round_rows(fit.values / unit, problem.cells.of_row, problem.cells.count, groupings)
+        rounded = round_rows(fit.values / unit, problem.cells, groupings)
         said["whole"] = {
             "unit": str(attribute.unit),
             "largest_deviation": rounded.deviation,
@@ -154,9 +155,9 @@ def constrain(
             "fixed_totals_missed": rounded.missed,
         }
         values = multiples(rounded.values * unit, attribute.unit)
-        fit = replace(fit, values=values, totals=sum_by(problem.cells.of_row, values, problem.cells.count))
+        fit = replace(fit, values=values, totals=problem.cells.sums(values))
     if held:
-        gaps = [np.abs(_sums(each.fixed, fit.totals) - each.fixed.totals) for each in held]
+        gaps = [np.abs(each.fixed.sums(fit.totals) - each.fixed.totals) for each in held]
         said["fixed"] = {
             "groupings": [list(each.fixed.by) for each in held],
             "totals": sum(len(each.independent) for each in held),
@@ -171,10 +172,10 @@ def _furthest(problem: AttributeProblem, fit: AttributeFit, held: Sequence[Held]
     """The fixed total that is most standard errors away from the fit without it; None where no error is known."""
     found: dict[str, Any] | None = None
     for each in held if fit.cell_fit is not None and fit.cell_fit.system.is_direct else ():
-        fixed, of_row = each.fixed, each.fixed.of_cell[problem.cells.of_row]
-        variances = group_variances(fit, problem.cells, Cells(len(fixed.totals) + 1, of_row, {}))[:-1]
+        fixed, groups = each.fixed, problem.cells.of_groups(each.fixed.groups)
+        variances = group_variances(fit, problem.cells, groups)[groups.asked_for]
         known = np.flatnonzero(variances > 0)
-        away = np.abs(_sums(fixed, fit.totals) - fixed.totals)[known] / np.sqrt(variances[known])
+        away = np.abs(fixed.sums(fit.totals) - fixed.totals)[known] / np.sqrt(variances[known])
         if known.size and (found is None or away.max() > found["standard_errors"]):
             found = {"total": fixed.names[known[away.argmax()]], "standard_errors": float(away.max())}
     return found
@@ -182,7 +183,7 @@ def _furthest(problem: AttributeProblem, fit: AttributeFit, held: Sequence[Held]
 
 def _held(problem: AttributeProblem, fit: AttributeFit, cells: CellFit, shares: FloatArray | None) -> AttributeFit:
     """The cell totals with the fixed ones, divided among the rows as the fit divides them."""
-    of_row = problem.cells.of_row
+    of_row = problem.cells.group_of
     if fit.row_variances is not None and fit.cell_variances is not None:
         values = fit.values + fit.row_variances * ((cells.totals - fit.totals) / fit.cell_variances)[of_row]
     else:
@@ -190,11 +191,11 @@ def _held(problem: AttributeProblem, fit: AttributeFit, cells: CellFit, shares: 
     return replace(fit, values=values, totals=cells.totals, cell_fit=None if fit.cell_fit is None else cells)
 
 
-def _nonnegative(base: Reduced, fixed: Sequence[Marginal], held: Sequence[Held]) -> NonnegativeFit:
+def _nonnegative(base: Reduced, fixed: Sequence[Measurement], held: Sequence[Held]) -> NonnegativeFit:
     try:
         return fit_nonnegative(base, fixed)
     except ConvergenceError:
-        if held and not _is_possible(base.cells, held):
+        if held and not _is_possible(base.cells.count, held):
             problem = "no values of 0 or more can have all these totals"
             raise FaultsError(
                 "constraints", [Fault("fixed", problem, "Correct them, or allow negative values")]
@@ -204,22 +205,15 @@ def _nonnegative(base: Reduced, fixed: Sequence[Marginal], held: Sequence[Held])
 
 def _is_possible(cells: int, held: Sequence[Held]) -> bool:
     """Whether some cells of 0 or more have the totals."""
-    named = [(each.fixed, np.flatnonzero(each.fixed.of_cell < len(each.fixed.totals))) for each in held]
-    blocks = [
-        sparse.coo_array((np.ones(at.size), (f.of_cell[at], at)), shape=(len(f.totals), cells)) for f, at in named
-    ]
-    totals = np.concatenate([f.totals for f, _ in named])
+    blocks = [incidence(groups)[groups.asked_for] for groups in (each.fixed.groups for each in held)]
+    totals = np.concatenate([each.fixed.totals for each in held])
     held_exactly = LinearConstraint(sparse.vstack(blocks, format="csr"), totals, totals)
     return bool(milp(np.zeros(cells), constraints=held_exactly).status != 2)
 
 
-def _exact(fixed: Fixed, unit: float) -> Grouping:
+def _exact(fixed: Fixed, unit: float) -> Kept:
     """Fixed totals as whole numbers of units, where they are."""
-    units = np.append(fixed.totals / unit, np.nan)
+    units = np.append(fixed.totals / unit, [np.nan] * fixed.groups.has_rest)
     nearest = np.rint(units)
     exact = np.where(np.abs(units - nearest) <= NEARLY_WHOLE, nearest, np.nan)
-    return Grouping(fixed.of_cell, len(units), exact)
-
-
-def _sums(fixed: Fixed, totals: FloatArray) -> FloatArray:
-    return sum_by(fixed.of_cell, totals, len(fixed.totals) + 1)[:-1]
+    return Kept(fixed.groups, exact)

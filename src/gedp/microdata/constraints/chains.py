@@ -6,17 +6,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from gedp.arrays import CodeArray, IntArray
+from gedp.arrays import IntArray
+from gedp.partitions import Partition
 
 
-def refines(fine: CodeArray, coarse: CodeArray) -> bool:
-    """Whether every group of `fine` lies inside one group of `coarse`."""
-    around = np.zeros(int(fine.max(initial=-1)) + 1, dtype=coarse.dtype)
-    around[fine] = coarse
-    return bool(np.array_equal(around[fine], coarse))
-
-
-def chains_of(groupings: Sequence[CodeArray], first: Sequence[bool]) -> list[list[int]]:
+def chains_of(groupings: Sequence[Partition], first: Sequence[bool]) -> list[list[int]]:
     """The fewest families, each from the coarsest to the finest; those with `first` groupings, then the longest first.
 
     The fewest chains of a partial order come from a maximum matching of each element with one below it (Dilworth).
@@ -25,7 +19,7 @@ def chains_of(groupings: Sequence[CodeArray], first: Sequence[bool]) -> list[lis
     inside = np.zeros((count, count), dtype=bool)
     for i in range(count):
         for j in range(count):
-            inside[i, j] = i != j and refines(groupings[i], groupings[j]) and not inside[j, i]
+            inside[i, j] = i != j and not inside[j, i] and groupings[i].inside(groupings[j]) is not None
     around = (
         maximum_bipartite_matching(sparse.csr_array(inside), perm_type="column") if count else np.empty(0, np.int32)
     )
@@ -40,8 +34,8 @@ def chains_of(groupings: Sequence[CodeArray], first: Sequence[bool]) -> list[lis
     return sorted(chains, key=lambda chain: (-sum(first[place] for place in chain), -len(chain)))
 
 
-def crossing(left: CodeArray, right: CodeArray) -> tuple[CodeArray, IntArray]:
-    """The pairs of groups of two groupings that occur: the pair of every cell, and the two groups of every pair."""
-    size = int(right.max(initial=0)) + 1
-    pairs, of_cell = np.unique(left.astype(np.int64) * size + right, return_inverse=True)
-    return of_cell.astype(np.int32), np.stack(np.divmod(pairs, size))
+def crossing(left: Partition, right: Partition) -> tuple[Partition, IntArray]:
+    """The cells divided into the pairs of groups that occur, and the two groups of every pair."""
+    codes = left.group_of.astype(np.int64) * right.count + right.group_of
+    pairs, of_cell = np.unique(codes, return_inverse=True)
+    return Partition(of_cell.astype(np.int32), len(pairs)), np.stack(np.divmod(pairs, right.count))

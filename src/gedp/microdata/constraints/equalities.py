@@ -14,10 +14,11 @@ from scipy import sparse
 from scipy.linalg.lapack import dpstrf
 from scipy.sparse.linalg import splu
 
-from gedp.arrays import BoolArray, CodeArray, FloatArray, sum_by
+from gedp.arrays import BoolArray, FloatArray
 from gedp.errors import Fault
 from gedp.microdata.constraints.reduced import Reduced
-from gedp.microdata.solve import DIRECT_LIMIT, CellFit, Marginal, MarginalSystem
+from gedp.microdata.solve import DIRECT_LIMIT, CellFit, MarginalSystem, Measurement, incidence
+from gedp.partitions import Partition
 
 LET_GO = 1e20  # variance of what is not held, in variances of its cells
 DEPENDENT = 1e-9  # what is left of a group, relatively, when all others are taken away
@@ -26,19 +27,22 @@ CORRECTIONS = 3
 
 @dataclass(frozen=True, repr=False)
 class Fixed:
-    """Public totals for groups of one grouping. Cells in none of them have the code after the last."""
+    """Public totals for groups of one grouping. Cells in none of them are the rest."""
 
     by: tuple[str, ...]
-    of_cell: CodeArray
+    groups: Partition
     totals: FloatArray
     names: tuple[str, ...]  # of the groups, for messages
 
-    def marginal(self, held: BoolArray, cell_variances: FloatArray) -> Marginal:
+    def sums(self, totals: FloatArray) -> FloatArray:
+        """What these cells add up to in every group that has a total."""
+        return self.groups.sums(totals)[self.groups.asked_for]
+
+    def measurement(self, held: BoolArray, cell_variances: FloatArray) -> Measurement:
         """As answers: those held with a variance of 0, the others with one that makes them count for nothing."""
-        sizes = sum_by(self.of_cell, cell_variances, len(self.totals) + 1)
-        count = len(self.totals) + int((self.of_cell == len(self.totals)).any())
-        variances = np.append(np.where(held, 0.0, LET_GO * sizes[:-1]), LET_GO * sizes[-1])
-        return Marginal(self.of_cell, np.append(self.totals, 0.0)[:count], variances[:count])
+        rest = [0.0] * self.groups.has_rest
+        variances = np.where(np.append(held, rest), 0.0, LET_GO * self.groups.sums(cell_variances))
+        return Measurement(self.groups, np.append(self.totals, rest), variances)
 
 
 def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], list[Fault]]:
@@ -51,7 +55,7 @@ def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], l
     if rest > DIRECT_LIMIT:
         most = f"Fix at most {DIRECT_LIMIT:,} besides those of the grouping with the most"
         return held, [Fault("fixed", f"there are {rest:,} totals, which are too many to compare", most)]
-    blocks = [_incidence(fixed[place]) for place in order]
+    blocks = [incidence(groups)[groups.asked_for] for groups in (fixed[place].groups for place in order)]
     first, others = blocks[0], sparse.csr_array(sparse.vstack(blocks[1:], format="csr"))
     totals = np.concatenate([fixed[place].totals for place in order])
     over_first = sparse.diags_array(1 / np.asarray(first.sum(axis=1), dtype=np.float64))
@@ -78,29 +82,25 @@ def independent(fixed: Sequence[Fixed], unit: float) -> tuple[list[BoolArray], l
     return held, [Fault("fixed", said, "Give totals that add up")]
 
 
-def hold(problem: Reduced, totals: FloatArray, fixed: Sequence[Marginal]) -> CellFit:
+def hold(problem: Reduced, totals: FloatArray, fixed: Sequence[Measurement]) -> CellFit:
     """The best fit that has the fixed totals, from the best fit without them.
 
     Only multipliers change: with Δ the solution of (W + B V Bᵀ) Δ = (0, d − C s), the cells become s + V Bᵀ Δ.
     """
-    variances = problem.cell_variances(problem.by_cell(problem.variances))
-    system = MarginalSystem(variances, [*problem.marginals, *fixed], DIRECT_LIMIT)
+    variances = problem.cell_variances(problem.cells.sums(problem.variances))
+    system = MarginalSystem(variances, [*problem.measurements, *fixed], DIRECT_LIMIT)
     for _ in range(CORRECTIONS):
-        gaps = [_gaps(m, totals) if any(m is f for f in fixed) else np.zeros(m.groups) for m in system.marginals]
+        gaps = [
+            _gaps(m, totals) if any(m is f for f in fixed) else np.zeros(m.groups.count) for m in system.measurements
+        ]
         totals = totals + variances * system.spread(system.solve(np.concatenate(gaps)))
     return CellFit(totals, variances, system)
 
 
-def _gaps(marginal: Marginal, totals: FloatArray) -> FloatArray:
+def _gaps(held: Measurement, totals: FloatArray) -> FloatArray:
     """What the held groups are short of."""
-    gaps: FloatArray = np.where(marginal.variances > 0, 0.0, marginal.answers - marginal.sums(totals))
+    gaps: FloatArray = np.where(held.variances > 0, 0.0, held.answers - held.groups.sums(totals))
     return gaps
-
-
-def _incidence(fixed: Fixed) -> "sparse.csr_array[np.float64]":
-    named = np.flatnonzero(fixed.of_cell < len(fixed.totals))
-    shape = (len(fixed.totals), len(fixed.of_cell))
-    return sparse.coo_array((np.ones(named.size), (fixed.of_cell[named], named)), shape=shape).tocsr()
 
 
 def _least_norm(matrix: "sparse.csr_array[np.float64]", totals: FloatArray) -> FloatArray:

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet as pq
 
-from gedp.arrays import CodeArray, FloatArray
+from gedp.arrays import CodeArray, FloatArray, find_in
 from gedp.errors import Fault, FaultsError
 from gedp.files import regular
 from gedp.microdata.cells import PublicRows
 from gedp.microdata.constraints.equalities import Fixed
+from gedp.partitions import Partition
 
 Given: TypeAlias = pa.Table | Path | str
 ATTRIBUTE, VALUE = "attribute", "value"
@@ -30,6 +31,11 @@ class _Lines:
 
     keys: pa.Table
     values: pa.ChunkedArray
+
+
+def given_totals(fixed: Given | Sequence[Given] | None) -> list[Given]:
+    """The totals that were given, as a list: one may be given by itself."""
+    return [fixed] if isinstance(fixed, str | Path | pa.Table) else list(fixed or ())
 
 
 def read_totals(given: Sequence[Given]) -> tuple[dict[str, pa.Table], list[Fault]]:
@@ -159,29 +165,20 @@ def _fixed(lines: _Lines, name: str, public_rows: PublicRows, source: str) -> Fi
     keys, values = lines.keys.filter(stated), _numbers(lines.values.filter(stated), name, unit, source)
     by = tuple(keys.column_names)
     groups = public_rows.cells(by)
-    wanted, present = np.zeros(len(values), dtype=np.int64), np.zeros(groups.count, dtype=np.int64)
-    unknown = np.zeros(len(values), dtype=bool)
-    for key in by:
-        labels = public_rows.key(key)[1]
-        places = pa.compute.index_in(keys[key].combine_chunks(), value_set=pa.array(labels, pa.string()))
-        unknown |= pa.compute.is_null(places).to_numpy(zero_copy_only=False)
-        wanted = wanted * len(labels) + places.fill_null(0).to_numpy()
-        present = present * len(labels) + groups.codes[key]
-    order = np.argsort(present)
-    found = order[np.minimum(np.searchsorted(present[order], wanted), groups.count - 1)]
-    unknown |= present[found] != wanted
+    of_line, of_group = public_rows.numbered(keys, by, groups)
+    found, are_known = find_in(of_group, of_line)
     faults = []
-    if unknown.any():
-        said = _name(keys, int(np.flatnonzero(unknown)[0]))
+    if not are_known.all():
+        said = _name(keys, int(np.flatnonzero(~are_known)[0]))
         hint = "Remove them; write codes as in the release, with leading zeros"
-        faults.append(Fault(source, f"groups that do not exist: {unknown.sum()}, the first is {said}", hint))
+        faults.append(Fault(source, f"groups that do not exist: {(~are_known).sum()}, the first is {said}", hint))
     repeats = len(found) - len(np.unique(found))
-    if repeats and not unknown.any():
+    if repeats and are_known.all():
         faults.append(Fault(source, f"groups that are given again: {repeats}", "Give each total once"))
     position = np.full(groups.count, len(values), dtype=np.int32)
-    position[found[~unknown]] = np.flatnonzero(~unknown)
+    position[found[are_known]] = np.flatnonzero(are_known)
     cells = public_rows.cells_of(name)
-    of_cell, cut = _whole_cells(position[groups.of_row], cells.of_row, cells.count, len(values))
+    of_cell, cut = _whole_cells(position[groups.group_of], cells, len(values))
     if cut.size:
         first = _name(keys, int(cut[0]))
         problem = f"groups that divide finest cells of {name}: {cut.size}, the first is {first}"
@@ -189,15 +186,18 @@ def _fixed(lines: _Lines, name: str, public_rows: PublicRows, source: str) -> Fi
         faults.append(Fault(source, problem, f"Fix totals of groups that are made of whole cells by {finest}"))
     if faults:
         raise FaultsError(source, faults)
-    return Fixed(by, of_cell, values, tuple(f"{name} of {_name(keys, line)}" for line in range(len(values))))
+    has_rest = bool((of_cell == len(values)).any())
+    fixed = Partition(of_cell, len(values) + has_rest, has_rest=has_rest)
+    return Fixed(by, fixed, values, tuple(f"{name} of {_name(keys, line)}" for line in range(len(values))))
 
 
-def _whole_cells(of_row: CodeArray, cell_of_row: CodeArray, cells: int, none: int) -> tuple[CodeArray, CodeArray]:
+def _whole_cells(of_row: CodeArray, cells: Partition, none: int) -> tuple[CodeArray, CodeArray]:
     """The group of every cell, and the groups that have a part of one only."""
-    of_cell = np.full(cells, none, dtype=np.int32)
-    of_cell[cell_of_row] = of_row
-    other = of_row != of_cell[cell_of_row]
-    cut = np.unique(np.concatenate([of_row[other], of_cell[cell_of_row][other]]))
+    of_cell = np.full(cells.count, none, dtype=np.int32)
+    of_cell[cells.group_of] = of_row
+    around = of_cell[cells.group_of]
+    other = of_row != around
+    cut = np.unique(np.concatenate([of_row[other], around[other]]))
     return of_cell, cut[cut < none]
 
 

@@ -13,30 +13,26 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import maximum_flow
 
-from gedp.arrays import BoolArray, CodeArray, IntArray
+from gedp.arrays import BoolArray, IntArray
 from gedp.microdata.solve import ConvergenceError
+from gedp.partitions import Partition
 
 
 @dataclass(frozen=True, repr=False)
 class Bounds:
     """How much may be rounded up in every group of a grouping of cells."""
 
-    of_cell: CodeArray
+    groups: Partition
     low: IntArray
     high: IntArray
     is_fixed: bool
-
-    @property
-    def groups(self) -> int:
-        """The number of groups."""
-        return len(self.low)
 
 
 @dataclass(frozen=True, repr=False)
 class Crossings:
     """Pairs of innermost groups of the two families."""
 
-    of_cell: CodeArray
+    pairs: Partition  # of the cells
     ends: IntArray  # 2 × pairs
     base: IntArray  # what is rounded up whatever happens
     movable: BoolArray  # whether there is a choice of one more
@@ -54,16 +50,16 @@ def repaired(crossings: Crossings, left: Sequence[Bounds], right: Sequence[Bound
     if all(((n >= level.low) & (n <= level.high)).all() for n, level in zip(now, levels, strict=True)):
         return crossings.up
     # Nodes: 0 is where the second family ends and the total begins; then the groups of all levels; then the two ends.
-    starts = 1 + np.cumsum([0, *(level.groups for level in levels)])
+    starts = 1 + np.cumsum([0, *(level.groups.count for level in levels)])
     source, sink = int(starts[-1]), int(starts[-1]) + 1
     arcs: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []  # tails, heads, and the bounds of what may change
     for place, level in enumerate(levels):
-        around = np.zeros(level.groups, dtype=np.int64)
+        around = np.zeros(level.groups.count, dtype=np.int64)
         if place not in (0, len(left)):
-            around[level.of_cell] = starts[place - 1] + levels[place - 1].of_cell
-        own = starts[place] + np.arange(level.groups)
+            around[level.groups.group_of] = starts[place - 1] + levels[place - 1].groups.group_of
+        own = starts[place] + np.arange(level.groups.count)
         tails, heads = (around, own) if place < len(left) else (own, around)
-        used = np.bincount(level.of_cell, minlength=level.groups) > 0
+        used = level.groups.sizes > 0
         arcs.append((tails[used], heads[used], (level.low - now[place])[used], (level.high - now[place])[used]))
     chosen = np.flatnonzero(crossings.movable)
     tails = starts[len(left) - 1] + crossings.ends[0, chosen]
@@ -101,8 +97,6 @@ def _circulation(arcs: Sequence[tuple[IntArray, IntArray, IntArray, IntArray]], 
 
 def _by_group(crossings: Crossings, level: Bounds, amounts: IntArray) -> IntArray:
     """What the crossings inside every group add up to."""
-    around = np.zeros(len(amounts), dtype=np.int64)
-    around[crossings.of_cell] = level.of_cell
-    sums = np.zeros(level.groups, dtype=np.int64)
-    np.add.at(sums, around, amounts)
-    return sums
+    around = crossings.pairs.inside(level.groups)
+    assert around is not None  # pairs are of the innermost groups
+    return around.sums(amounts)

@@ -14,7 +14,7 @@ import numpy as np
 
 from gedp.arrays import FloatArray
 from gedp.microdata.constraints.reduced import Reduced
-from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, Marginal, MarginalSystem
+from gedp.microdata.solve import DIRECT_LIMIT, ConvergenceError, MarginalSystem, Measurement, gather, spread
 
 TOLERANCE = 1e-14  # of the optimality conditions, relative to what is added up in them
 ACCEPTED = 1e-10  # where a further step no longer helps
@@ -44,33 +44,33 @@ class _Point:
     cell_gaps: FloatArray
 
 
-def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> NonnegativeFit:
+def fit_nonnegative(problem: Reduced, fixed: Sequence[Measurement] = ()) -> NonnegativeFit:
     """Minimises the same sum of squares over values of 0 or more, with the fixed totals (variance 0) met exactly."""
-    every = sorted([*problem.marginals, *fixed], key=lambda m: -m.groups)
-    full = problem.by_cell(problem.variances)
+    every = sorted([*problem.measurements, *fixed], key=lambda m: -m.groups.count)
+    full = problem.cells.sums(problem.variances)
     answers, variances = (
         np.concatenate([*(getattr(m, k) for m in every), np.empty(0)]) for k in ("answers", "variances")
     )
-    own_sizes = problem.by_cell(np.abs(problem.answers)) + np.finfo(np.float64).tiny
+    own_sizes = problem.cells.sums(np.abs(problem.answers)) + np.finfo(np.float64).tiny
 
     def at(groups: FloatArray, cells: FloatArray, values: Callable[[FloatArray], FloatArray]) -> _Point:
-        pull = _spread(every, groups, problem.cells) + cells
-        sums = problem.by_cell(values(pull))
-        gaps = answers - variances * groups - _gather(every, sums)
-        cell_gaps = np.zeros(problem.cells)
+        pull = spread(every, groups, problem.cells.count) + cells
+        sums = problem.cells.sums(values(pull))
+        gaps = answers - variances * groups - gather(every, sums)
+        cell_gaps = np.zeros(problem.cells.count)
         if problem.finest is not None:
             cell_gaps = problem.finest[0] - problem.finest[1] * cells - sums
         return _Point(groups, cells, pull, sums, gaps, cell_gaps)
 
     def unbounded(pull: FloatArray) -> FloatArray:
-        moved: FloatArray = problem.answers + problem.variances * pull[problem.of_unit]
+        moved: FloatArray = problem.answers + problem.variances * pull[problem.cells.group_of]
         return moved
 
     def bounded(pull: FloatArray) -> FloatArray:
         return np.maximum(unbounded(pull), 0.0)
 
     # The first step, from nothing and with every unit free, gives the fit without the bound.
-    point = at(np.zeros(len(answers)), np.zeros(problem.cells), unbounded)
+    point = at(np.zeros(len(answers)), np.zeros(problem.cells.count), unbounded)
     free = full
     violation = np.inf
     for step in range(MOST_STEPS):
@@ -79,9 +79,9 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
             point = at(point.groups + groups, point.cells + cells, bounded)
         else:
             point = _searched(point, groups, cells, lambda g, c: at(g, c, bounded))
-        free = problem.by_cell(np.where(unbounded(point.pull) > 0, problem.variances, 0.0))
+        free = problem.cells.sums(np.where(unbounded(point.pull) > 0, problem.variances, 0.0))
         sizes = own_sizes + free * np.abs(point.pull)  # of what is added up, and so of what rounding leaves
-        group_gaps = point.group_gaps / (np.abs(answers) + _gather(every, sizes) + np.finfo(np.float64).tiny)
+        group_gaps = point.group_gaps / (np.abs(answers) + gather(every, sizes) + np.finfo(np.float64).tiny)
         before, violation = violation, _largest(group_gaps, point.cell_gaps / sizes)
         if violation <= TOLERANCE or before / 2 < violation <= ACCEPTED:
             return NonnegativeFit(bounded(point.pull), step + 1, violation)
@@ -91,12 +91,12 @@ def fit_nonnegative(problem: Reduced, fixed: Sequence[Marginal] = ()) -> Nonnega
 
 
 def _newton(
-    problem: Reduced, slack: Sequence[Marginal], point: _Point, free: FloatArray
+    problem: Reduced, slack: Sequence[Measurement], point: _Point, free: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """The step to the best multipliers if the same units stay free; `free` are their variances, added up by cell."""
     system = MarginalSystem(problem.cell_variances(free), slack, DIRECT_LIMIT)
     if problem.finest is None:
-        return system.solve(point.group_gaps), np.zeros(problem.cells)
+        return system.solve(point.group_gaps), np.zeros(problem.cells.count)
     both = free + problem.finest[1]
     groups = system.solve(point.group_gaps - system.gather(free / both * point.cell_gaps))
     return groups, (point.cell_gaps - free * system.spread(groups)) / both
@@ -130,26 +130,14 @@ def _searched(
     return best
 
 
-def _steady(marginals: Sequence[Marginal], free: FloatArray, full: FloatArray) -> list[Marginal]:
+def _steady(measurements: Sequence[Measurement], free: FloatArray, full: FloatArray) -> list[Measurement]:
     """The same with a small variance where it is 0: the free units may not be able to meet every fixed total."""
     steady = []
-    for m in marginals:
-        own = m.sums(free)
-        small = SLACK * np.where(own > 0, own, m.sums(full))
-        steady.append(Marginal(m.of_cell, m.answers, np.where(m.variances > 0, m.variances, small)))
+    for m in measurements:
+        own = m.groups.sums(free)
+        small = SLACK * np.where(own > 0, own, m.groups.sums(full))
+        steady.append(Measurement(m.groups, m.answers, np.where(m.variances > 0, m.variances, small)))
     return steady
-
-
-def _gather(marginals: Sequence[Marginal], by_cell: FloatArray) -> FloatArray:
-    return np.concatenate([*(m.sums(by_cell) for m in marginals), np.empty(0)])
-
-
-def _spread(marginals: Sequence[Marginal], by_group: FloatArray, cells: int) -> FloatArray:
-    result, start = np.zeros(cells), 0
-    for marginal in marginals:
-        result += by_group[start : start + marginal.groups][marginal.of_cell]
-        start += marginal.groups
-    return result
 
 
 def _largest(*parts: FloatArray) -> float:

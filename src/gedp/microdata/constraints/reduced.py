@@ -9,15 +9,13 @@ cells. Where the answers do not determine the cells, the cells themselves are dr
 (`LOOSE`) that this only picks one of the best fits: the one nearest to it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from gedp.arrays import CodeArray, FloatArray, sum_by
+from gedp.arrays import FloatArray
 from gedp.microdata.problem import AttributeProblem
-from gedp.microdata.solve import Marginal, is_partition, pool
-from gedp.microdata.weights import AttributeFit
+from gedp.microdata.solve import Measurement, of_single_cells, pool
+from gedp.microdata.weights import AttributeFit, Division
+from gedp.partitions import Partition
 
 LOOSE = 1e4  # how many times the largest variance of an answer
 
@@ -28,14 +26,9 @@ class Reduced:
 
     answers: FloatArray  # of the units
     variances: FloatArray
-    of_unit: CodeArray  # the cell of every unit
-    cells: int
+    cells: Partition  # of the units
     finest: tuple[FloatArray, FloatArray] | None  # answers and variances for single cells, beside those of the units
-    marginals: tuple[Marginal, ...]
-
-    def by_cell(self, by_unit: FloatArray) -> FloatArray:
-        """Sums of the units of every cell."""
-        return sum_by(self.of_unit, by_unit, self.cells)
+    measurements: tuple[Measurement, ...]
 
     def cell_variances(self, unit_variances: FloatArray) -> FloatArray:
         """Of a cell's sum, from the answers of its units and for the cell: V_c w_c / (V_c + w_c)."""
@@ -44,34 +37,18 @@ class Reduced:
         return unit_variances * self.finest[1] / (unit_variances + self.finest[1])
 
 
-def reduced(problem: AttributeProblem, fit: AttributeFit, row_weights: FloatArray | None) -> Reduced:
+def reduced(problem: AttributeProblem, fit: AttributeFit, division: Division) -> Reduced:
     """The problem whose solution, without constraints, is the finished fit."""
-    cells, of_row = problem.cells.count, problem.cells.of_row
     used = zip(problem.groups, fit.group_variances, strict=True)
-    marginals = [Marginal(group.of_cell, group.answers, variances) for group, variances in used]
-    is_finest = [m.groups == cells and is_partition(m.of_cell, cells) for m in marginals]
-    coarser = tuple(m for m, single in zip(marginals, is_finest, strict=True) if not single)
-    finest = _pooled([m for m, single in zip(marginals, is_finest, strict=True) if single])
+    measurements = [Measurement(group.groups, group.answers, variances) for group, variances in used]
+    single, coarser = of_single_cells(measurements)
+    finest = pool(*zip(*single, strict=True)) if single else None
     if fit.row_answers is not None and fit.row_variances is not None:
-        return Reduced(fit.row_answers, fit.row_variances, of_row, cells, finest, coarser)
-    every_cell = np.arange(cells, dtype=np.int32)
+        return Reduced(fit.row_answers, fit.row_variances, problem.cells, finest, tuple(coarser))
+    every_cell = Partition.single(problem.cells.count)
     if finest is not None:
-        return Reduced(*finest, every_cell, cells, None, coarser)
-    weights = sum_by(of_row, np.ones(len(of_row)) if row_weights is None else row_weights, cells)
+        return Reduced(*finest, every_cell, None, tuple(coarser))
+    weights = division.cell_weights
     largest = max((float(m.variances.max(initial=0.0)) for m in coarser), default=1.0)
     loose = LOOSE * largest * weights / weights.min()
-    return Reduced(fit.totals, loose, every_cell, cells, None, coarser)
-
-
-def row_shares(problem: AttributeProblem, row_weights: FloatArray | None) -> FloatArray:
-    """What every row gets of its cell where rows have no answers of their own."""
-    of_row = problem.cells.of_row
-    weights = np.ones(len(of_row)) if row_weights is None else row_weights
-    shares: FloatArray = weights / sum_by(of_row, weights, problem.cells.count)[of_row]
-    return shares
-
-
-def _pooled(finest: Sequence[Marginal]) -> tuple[FloatArray, FloatArray] | None:
-    if not finest:
-        return None
-    return pool([m.answers[m.of_cell] for m in finest], [m.variances[m.of_cell] for m in finest])
+    return Reduced(fit.totals, loose, every_cell, None, tuple(coarser))

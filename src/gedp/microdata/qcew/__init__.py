@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 
-from gedp.microdata.cells import read_public_rows
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.qcew.areas import find_layout, tabulate_areas
 from gedp.microdata.qcew.sizes import is_by_size, tabulate_sizes
-from gedp.release import ProtectedAnswers
 
 __all__ = ["needed_attributes", "tabulate_qcew"]
 
@@ -25,7 +24,7 @@ def tabulate_qcew(
 
 
 def needed_attributes(
-    release: ProtectedAnswers, level: int, names: Mapping[str, str] | None = None
+    public_rows: PublicRows, level: int, names: Mapping[str, str] | None = None
 ) -> Sequence[str] | None:
     """The attributes that have to be fitted for a level; None for all."""
-    return None if is_by_size(level) else find_layout(read_public_rows(release), level, names).attributes
+    return None if is_by_size(level) else find_layout(public_rows, level, names).attributes

@@ -41,7 +41,7 @@ def tabulate_areas(
     """One line for every area, ownership and industry of an aggregation level; `names` as in `find_layout`."""
     layout = find_layout(microdata.public_rows, level, names)
     of_row, codes = combinations([codes for codes, _ in layout.keys.values()], microdata.public_rows.count)
-    groups = Cells(len(codes[0]), of_row, dict(zip(layout.keys, codes, strict=True)))
+    groups = Cells(of_row, len(codes[0]), dict(zip(layout.keys, codes, strict=True)))
     renamed = dict(zip(AMOUNTS.values(), layout.attributes, strict=True))
     asked = [*(Ratio(name, {name: 1.0}) for name in layout.attributes), *parse_ratios(["weekly-wage"], renamed)]
     found = estimate_groups(microdata, groups, asked, confidence)

@@ -19,6 +19,7 @@ from gedp.microdata.class_tables import asked_by_class
 from gedp.microdata.fitted import MicrodataFit
 from gedp.microdata.qcew.columns import AMOUNTS, ERRORS, NUMBER, WEEKLY, code_columns, figure_columns
 from gedp.microdata.ratios import parse_ratios
+from gedp.microdata.request import TableRequest
 from gedp.microdata.tabulate import tabulate
 from gedp.policy import COUNT, Classes, Spec
 
@@ -45,13 +46,13 @@ def tabulate_sizes(
     by, asked = layout.by, [layout.called[name] for name in COLUMNS.values()]
     measured = [name for name in asked if name in asked_by_class(layout.spec, by)]
     found = {
-        column: layout.private(tabulate(microdata, by, [name], confidence))
+        column: layout.private(tabulate(microdata, TableRequest.of(by, [name], confidence)))
         for column, name in zip(COLUMNS, asked, strict=True)
         if name in measured
     }
     if set(asked[1:]) <= set(measured):
         wage = parse_ratios(["weekly-wage"], layout.called)
-        found[WEEKLY] = layout.private(tabulate(microdata, by, ratios=wage, confidence=confidence))
+        found[WEEKLY] = layout.private(tabulate(microdata, TableRequest.of(by, ratios=wage, confidence=confidence)))
     lines = next(iter(found.values()))
     unmeasured = dict.fromkeys((*COLUMNS, WEEKLY), pa.nulls(lines.num_rows, pa.int64()))
     figures = {
