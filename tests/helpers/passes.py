@@ -196,9 +196,15 @@ class DividedEngine(LocalEngine):
     def count_faults(self, units: Mapping[str, Fraction], public: Sequence[str] = ()) -> TableCounts:
         return TableCounts.of(self._counted(lambda part: part.counts(units, public)), public, units)
 
-    def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], Any]:
+    def repeated(self, column: str) -> list[str]:
+        texts, rows = self.combinations([column])
+        return sorted(text for text, count in zip(texts[column], rows, strict=True) if count > 1)
+
+    def combinations(
+        self, columns: Sequence[str], listed: Mapping[str, list[str]] | None = None
+    ) -> tuple[dict[str, list[str]], Any]:
         names = combined_names(columns)
-        whole = _grouped(self.done(combining(columns)), names, {ROWS: "sum"})
+        whole = _grouped(self.done(combining(columns, listed)), names, {ROWS: "sum"})
         return {c: whole[name].to_pylist() for c, name in zip(columns, names, strict=True)}, whole[ROWS].to_numpy()
 
     def reduce(self, run: Any) -> PartialResults:

@@ -124,7 +124,7 @@ def test_the_order_of_rows_changes_nothing() -> None:
         job = job_of(asked, {}, {"x": omega[rows]})
         plan = job._plan("x", NumbersInMemory(asked.of_row, {"x__psi": omega[rows]}))
         sigma = plan.rows.second_sigma(asked.of_row, omega[rows])
-        found.append((plan, plan.rows.bounds(omega[rows], For.CLIPPING).bounds, sigma))
+        found.append((plan, plan.rows.bounds(asked.of_row, omega[rows], For.CLIPPING).bounds, sigma))
     (one, bounds, sigma), (two, *others) = found
     assert one.described == two.described
     assert np.array_equal(bounds[order], others[0])

@@ -140,7 +140,7 @@ def test_of_positive_estimates_so_much_is_kept_that_they_come_to_the_total(
 ) -> None:
     """Where the noise is small beside the total."""
     each = FirstAnswer(SQRT, Terms(SQRT.protection, 1e12, 1.0), float(MOST_UNITS))
-    assert each.part_to_keep(2, total, positive) == pytest.approx(kept)
+    assert each.part_to_keep(np.array([2]), 1.0, total, positive) == pytest.approx(kept)
 
 
 def test_the_widest_noise_that_a_grid_carries_is_carried() -> None:

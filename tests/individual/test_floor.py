@@ -139,7 +139,7 @@ def test_where_nothing_else_will_do_every_query_has_its_equal_share(monkeypatch:
     assert (found.tau, found.is_paper, found.portions) == (4.0, False, aside)
     assert found.errors == found.floor
     assert sum(aside.reserves.values()) + aside.second <= terms.pool * (1 + 1e-12)
-    reach = answers.each.reach(answers.omega, 4.0)
+    reach = answers.each.reach(answers.omega, tau=4.0)
     for partition in PARTITIONS:
         price, noise = aside.reserves[partition.query], found.filling.noise[partition.query]
         widest = np.array([reach[partition.of_cell[CELL] == group].max() for group in range(partition.count)])

@@ -199,4 +199,7 @@ def bounds_of(asked: Asked, omega: Mapping[str, FloatArray]) -> dict[str, IntArr
     job = job_of(asked, {}, omega)
     with np.errstate(over="ignore", invalid="ignore"):
         answered = NumbersInMemory(asked.of_row, {f"{name}{PSI_SUFFIX}": told for name, told in omega.items()})
-        return {name: job._plan(name, answered).rows.bounds(told, For.CLIPPING).bounds for name, told in omega.items()}
+        return {
+            name: job._plan(name, answered).rows.bounds(asked.of_row, told, For.CLIPPING).bounds
+            for name, told in omega.items()
+        }

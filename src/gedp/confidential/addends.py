@@ -34,6 +34,7 @@ SMALLEST_UNIT = Fraction(1, 10**30)
 
 
 Upper = Mapping[str, FloatArray]  # by attribute: bounds on values, in units
+Spread = float | FloatArray  # one for all rows, or one for each
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,10 +71,13 @@ class Addend(ABC):
         return pnc_range(self.mu)[1]
 
     @abstractmethod
-    def limits(self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None) -> Limits:
+    def limits(
+        self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None, spread: Spread = 1.0
+    ) -> Limits:
         """What follows in one combination of classes, from upper bounds on the values in units.
 
-        `crowd` has bounds by which combinations are cut down that no grid could carry, in the place of their own.
+        `crowd` has bounds by which combinations are cut down that no grid could carry, in the place of their own. Noise
+        must hide `spread` times what a row can move.
         """
 
     @abstractmethod
@@ -123,7 +127,9 @@ class Count(Addend):
     mechanism: ClassVar[str] = COUNTED
     attributes: ClassVar[tuple[str, ...]] = ()
 
-    def limits(self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None) -> Limits:
+    def limits(
+        self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None, spread: Spread = 1.0
+    ) -> Limits:
         """One establishment leaves an entry and enters another."""
         return Limits({}, np.sqrt(squared_reach_of_counts(self.table, possible, combination)))
 
@@ -153,9 +159,12 @@ class ClassSum(Addend):
         """The one that is added up."""
         return (self.name,)
 
-    def limits(self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None) -> Limits:
+    def limits(
+        self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None, spread: Spread = 1.0
+    ) -> Limits:
         """A value moves below its bound, or goes from one entry to another."""
-        most, least = pnc_range(self.mu)
+        largest, least = pnc_range(self.mu)
+        most = np.floor(largest / spread)
         found = bounds_in(self.table, self.attribute, upper[self.name], combination, most=most, least=least)
         reach = squared_reach_of_sums(self.table, self.attribute, possible, found, combination)
         return Limits({self.name: found.bounds}, np.sqrt(reach))
@@ -207,9 +216,12 @@ class CombinedSum(Addend):
         """The noise is one step at least, which is one unit."""
         return float(self.mu) * RAISE
 
-    def limits(self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None) -> Limits:
+    def limits(
+        self, upper: Upper, possible: Possible, combination: int, crowd: Upper | None = None, spread: Spread = 1.0
+    ) -> Limits:
         """All attributes move at once."""
-        found = combined_bounds(self.weights, self.policy, upper, most=self.most, least=self.least, crowded_by=crowd)
+        most = self.most / spread
+        found = combined_bounds(self.weights, self.policy, upper, most=most, least=self.least, crowded_by=crowd)
         return Limits(found.bounds, found.sensitivity)
 
     def contributions(self, amounts: Mapping[str, IntArray], bounds: Mapping[str, IntArray], rows: int) -> IntArray:

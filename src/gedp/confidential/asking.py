@@ -85,6 +85,9 @@ def own_query(function: Callable[[Values], npt.ArrayLike], spec: Spec, stated: d
     if not section.has("sensitivity"):
         hint = "State how far one establishment can move the answer (L2 norm) for every step of its intervals"
         section.fault("sensitivity", "without one there is no privacy", hint)
+    if spec.policy.unit is not None:
+        problem = f"it is about one record, and the spec protects all records of a unit ({spec.policy.unit}) at once"
+        section.fault("sensitivity", problem, "Ask for it in a query of the spec, which knows the units")
     sensitivity = section.number("sensitivity", Decimal(1))
     mu, largest, labels = section.number("mu"), section.number("largest"), section.names("labels", ())
     if unshown := sum(not label.isprintable() for label in labels):

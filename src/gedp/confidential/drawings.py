@@ -7,9 +7,11 @@ from fractions import Fraction
 import numpy as np
 import pyarrow as pa
 
+from gedp.arrays import FloatArray
 from gedp.confidential.engines import Drawn
 from gedp.confidential.individual_rows import PlannedRows
 from gedp.confidential.mechanisms import PsiMechanism
+from gedp.confidential.varied import VariedPsi
 from gedp.neighbors.estimates import combined
 from gedp.noise.entropy import Entropy
 from gedp.passes import Batch, Reads
@@ -90,11 +92,12 @@ class FirstDrawing:
     ties: int = 0
     public: Sequence[str] = ()
     keys: Sequence[str] = ()
+    of_units: "FirstOfUnits | None" = None  # None where every record is a unit by itself
 
     @property
     def reads(self) -> Reads:
-        """The values."""
-        return Reads(self.units)
+        """The values; the cells of the rows, where their noise depends on the unit."""
+        return Reads(self.units, cells=self.of_units.cells if self.of_units else None)
 
     @property
     def columns(self) -> Sequence[str]:
@@ -104,8 +107,24 @@ class FirstDrawing:
     def __call__(self, batch: Batch, entropy: Entropy) -> Drawn:
         """The answers for some establishments."""
         with np.errstate(over="ignore", invalid="ignore"):  # under enormous noise, answers may be infinite
-            answers = [each.answer(batch.amounts[name], entropy).omega for name, each in self.mechanisms.items()]
+            answers = [self._answer(name, batch, entropy) for name in self.mechanisms]
         return Drawn(pa.Table.from_arrays([pa.array(each) for each in answers], list(self.columns)))
+
+    def _answer(self, name: str, batch: Batch, entropy: Entropy) -> FloatArray:
+        mechanism, amounts = self.mechanisms[name], batch.amounts[name]
+        if self.of_units is None:
+            return mechanism.answer(amounts, entropy).omega
+        sigma = mechanism.sigma * self.of_units.noise[batch.cells]
+        return self.of_units.varied[name].answer(amounts, sigma, entropy).omega
+
+
+@dataclass(frozen=True, repr=False)
+class FirstOfUnits:
+    """How first answers are drawn where units of several records divide their price equally."""
+
+    cells: Lookup
+    noise: FloatArray  # by cell, how many times as much as for a record that is a unit by itself
+    varied: Mapping[str, VariedPsi]
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +155,9 @@ class SecondDrawing(PublishedRows):
                 omega, first = batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy(), self.first[name]
                 sigma = plan.second_sigma(batch.cells, omega)
                 second = plan.varied.answer(batch.amounts[name], sigma, entropy).omega
-                both = combined(first.psi, (omega, first.sigma), (second, sigma))
+                noise = (
+                    first.sigma if plan.units is None else first.sigma * np.sqrt(plan.units.cells.members[batch.cells])
+                )
+                both = combined(first.psi, (omega, noise), (second, sigma))
                 columns += map(pa.array, (omega, second, sigma, both.estimate()))
         return self.drawn(columns, self.columns, batch, entropy)

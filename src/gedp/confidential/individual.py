@@ -4,28 +4,30 @@ Whatever the first answers were, everything about the noise of the others follow
 no establishment pays more than its pool is checked on the noise itself, before any of it is drawn.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
-from gedp.arrays import MOST_UNITS, FloatArray
+from gedp.arrays import MOST_UNITS, BoolArray, CodeArray, FloatArray, sum_by
 from gedp.confidential.by_row import PlannedMeasure, RowLimits
-from gedp.confidential.drawings import FirstDrawing, SecondDrawing
+from gedp.confidential.drawings import FirstDrawing, FirstOfUnits, SecondDrawing
 from gedp.confidential.engines import Draw, Drawing
 from gedp.confidential.group_sums import SumNoise
-from gedp.confidential.individual_rows import CHARGED, CLIPPED, Charges, OwnClipping, PlannedRows
+from gedp.confidential.individual_rows import CHARGED, CLIPPED, Charges, OwnClipping, PlannedRows, PlannedUnits
 from gedp.confidential.job import Described, Job
 from gedp.confidential.measures import MeasuredQuery, MeasureTotals, class_intervals, units_of
 from gedp.confidential.mechanisms import BITS
-from gedp.confidential.pools import AttributePool
+from gedp.confidential.pools import AttributePool, partition_of
 from gedp.confidential.tally import CELLS, CellSums
-from gedp.confidential.varied import VariedPsi, clipping_range
+from gedp.confidential.varied import VariedPsi, clipping_range, least_share
 from gedp.errors import TableChangedError
-from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise, QueryGroups
+from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise
+from gedp.individual.bounds import RAISE, For
 from gedp.individual.charges import charge, largest_share
+from gedp.individual.units import UnitParts
 from gedp.neighbors import Signed
 from gedp.neighbors.estimates import no_clipping_tau
 from gedp.noise.sums import sum_grid_for
@@ -52,7 +54,8 @@ class IndividualJob(Job):
         """Draws and writes everything."""
         units, engine = units_of(self.spec, self.spec.asked), self.prepared.table.engine
         mechanisms = {name: self.pools[name].first for name in self.spec.asked}
-        first = FirstDrawing(mechanisms, units, keys=[self.spec.data.id] if self.spec.data.id else [])
+        keys = [self.spec.data.id] if self.spec.data.id else []
+        first = FirstDrawing(mechanisms, units, keys=keys, of_units=self._first_of_units())
         of_cells = CellSums(self.cells.lookup, units)
         answered = engine.draw_first(self._draw(first, of_cells, "establishments"))
         self.require_same(answered.of_rows)
@@ -86,7 +89,14 @@ class IndividualJob(Job):
         """What the first answers make of a measure."""
         firsts = {name: pool.first for name, pool in self.pools.items()}
         intervals = class_intervals(measure.table, firsts, self.cells.rows, self.zeta)
-        return RowLimits(self.cells.lookup, measure, intervals, planned)
+        return RowLimits(self.cells.lookup, measure, intervals, planned, self.cells.units)
+
+    def _first_of_units(self) -> FirstOfUnits | None:
+        """How first answers are drawn where there are units of several records."""
+        if self.cells.units is None:
+            return None
+        noise = np.sqrt(self.cells.units.members)
+        return FirstOfUnits(self.cells.lookup, noise, {name: pool.varied for name, pool in self.pools.items()})
 
     def _clipping(self, planned: Mapping[str, PlannedRows], measured: Mapping[str, PlannedMeasure]) -> Joined:
         """Everything that is added up of values cut off at bounds of their own."""
@@ -119,23 +129,30 @@ class IndividualJob(Job):
 
     def _plan(self, name: str, answered: Reducible) -> "_Plan":
         """What follows for one attribute; refused if anybody would pay more than the pool."""
-        pool = self.pools[name]
+        pool, units = self.pools[name], self.cells.units
         with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
             lookup, counts = self.cells.lookup, self.cells.counts
-            answers = CondensedAnswers.seen(self._first(name), f"{name}{PSI_SUFFIX}", lookup, counts, answered)
+            answers = CondensedAnswers.seen(self._first(name), f"{name}{PSI_SUFFIX}", lookup, counts, answered, units)
             choice = self._choose(answers)
         noise = {query: _noise(each, pool.varied) for query, each in choice.filling.noise.items()}
         prices = {query: _prices(noise[query], each, pool.varied) for query, each in choice.filling.noise.items()}
         of_cells = {query: self.groups[query].of_cell for query in noise}
         cells = self.cells.count
+        parts = None if units is None else units.parts(_moved(answers, choice.tau, For.PLANNING))
         rows = PlannedRows(
             answers.each,
             choice.tau,
             pool.varied,
-            Bills.of(cells, [(of_cells[q], n.by_psi, n.precision) for q, n in choice.filling.noise.items()]),
+            Bills.of(cells, [(of_cells[q], n.by_psi, n.precision) for q, n in choice.filling.noise.items()], parts),
             Bills.of(cells, [(of_cells[q], n.by_psi, prices[q]) for q, n in noise.items()]),
+            None if units is None or parts is None else PlannedUnits(units, parts.whole(cells)),
         )
         charges = answered.reduce(Charges(lookup, f"{name}{PSI_SUFFIX}", rows)).highest[CHARGED]
+        if units is not None:
+            moved = _moved(answers, choice.tau, For.CHARGING)
+            groups = [(of_cells[query], each.by_psi, prices[query]) for query, each in noise.items()]
+            of_units = unit_charges(units.parts(moved), rows, groups)
+            charges = np.concatenate([np.where(units.alone, charges, 0.0), of_units])
         return _Plan(rows, noise, _described(choice, pool, largest_share(pool.mu**2, [charges], pool.pool)))
 
     def _first(self, name: str) -> FirstAnswer:
@@ -146,7 +163,9 @@ class IndividualJob(Job):
         attribute, pool = self.spec.policy.attributes[name], self.pools[name]
         terms = pool.terms(attribute)
         aside = set_aside(terms, self._importance(name), self.prepared.shares.get(name)).reserves
-        most, least = clipping_range(attribute, float(pool.rest), min(aside.values(), default=terms.pool))
+        parts = least_share(1 if self.cells.units is None else self.cells.units.most)
+        price = min(aside.values(), default=terms.pool) / parts**2
+        most, least = clipping_range(attribute, float(pool.rest), price)
         return FirstAnswer(attribute, terms, float(MOST_UNITS) if terms.allows_psi else most, least)
 
     def _importance(self, name: str) -> dict[str, float]:
@@ -156,7 +175,8 @@ class IndividualJob(Job):
     def _choose(self, answers: CondensedAnswers) -> Choice:
         name = answers.each.attribute.name
         asked = self._importance(name)
-        partitions = [QueryGroups(query, self.groups[query].of_cell, self.groups[query].count) for query in asked]
+        by = {query.name: query.by for query in self.spec.group_sums}
+        partitions = [partition_of(query, self.cells, by[query]) for query in asked]
         signed = isinstance(answers.each.psi, Signed)
         tau = no_clipping_tau(self.cells.rows, len(self.pools), self.zeta, signed=signed)
         return choose(answers, partitions, asked, tau, self.prepared.shares.get(name))
@@ -192,6 +212,27 @@ def _prices(noise: SumNoise, planned: GroupNoise, varied: VariedPsi) -> FloatArr
     if noise.clipped is not None:
         prices[~noise.by_psi] = charge(1.0, noise.clipped.sigma)
     return prices
+
+
+def _moved(answers: CondensedAnswers, tau: float, use: For) -> FloatArray:
+    """How far all records of every finest cell can move together, not less; in the attribute's own measure."""
+    (moved,) = answers.totals_by_cell(partial(answers.each.reach, tau=tau, use=use), up=True)
+    return moved * RAISE
+
+
+def unit_charges(
+    parts: UnitParts, rows: PlannedRows, groups: Sequence[tuple[CodeArray, BoolArray, FloatArray]]
+) -> FloatArray:
+    """What every unit of several records pays for everything after the first answers, by the noise that is drawn."""
+    if rows.units is None:
+        raise ValueError("all records are units by themselves")
+    in_units = replace(parts, reach=parts.reach / rows.varied.unit)
+    members = rows.units.cells.members[parts.cell]
+    share = (parts.reach / rows.units.reach[parts.cell] + parts.records / members) / 2
+    paid = sum_by(parts.unit, rows.left_to_parts() * share * RAISE, parts.units)
+    for of_cell, by_psi, price in groups:
+        paid += in_units.paid(of_cell, by_psi, price)
+    return paid
 
 
 def _described(choice: Choice, pool: AttributePool, share: float) -> Individual:

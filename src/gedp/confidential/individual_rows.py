@@ -13,8 +13,10 @@ from gedp.arrays import CodeArray, FloatArray, IntArray, max_by
 from gedp.confidential.tally import ROWS
 from gedp.confidential.varied import VariedPsi
 from gedp.individual import Bills, ClippingBounds, FirstAnswer
+from gedp.individual.answers import members_of
 from gedp.individual.bounds import For
 from gedp.individual.charges import charge
+from gedp.individual.units import UnitCells
 from gedp.passes import Batch, Key, PartialResults, Reads
 from gedp.passes.lookup import Lookup
 from gedp.passes.sums import sums_of_whole
@@ -34,24 +36,50 @@ class PlannedRows:
     varied: VariedPsi
     planned: Bills  # in the attribute's own measure
     drawn: Bills  # in units, by the noise itself
+    units: "PlannedUnits | None" = None  # None where every record is a unit by itself
 
-    def bounds(self, omega: FloatArray, use: For) -> ClippingBounds:
+    def bounds(self, cells: CodeArray, omega: FloatArray, use: For) -> ClippingBounds:
         """Where values are cut off, and how far they can move below."""
-        return self.first.bounds(omega, self.tau, use)
+        return self.first.bounds(
+            omega, self.tau, use, members_of(None if self.units is None else self.units.cells, cells)
+        )
 
     def second_sigma(self, cells: CodeArray, omega: FloatArray) -> FloatArray:
         """The noise of second answers: by what is left after the tables."""
-        return self._sigma_left(cells, self.bounds(omega, For.PLANNING))
+        price = self._left(cells, self.bounds(cells, omega, For.PLANNING))
+        if self.units is not None:
+            reach = self.bounds(cells, omega, For.CLIPPING).sensitivity * self.varied.unit
+            price = price * self.units.share(cells, reach)
+        return self.varied.sigma(price)
 
-    def _sigma_left(self, cells: CodeArray, bounds: ClippingBounds) -> FloatArray:
-        reach = bounds.sensitivity * self.varied.unit
-        return self.varied.sigma(self.planned.left(cells, reach, self.first.terms))
+    def _left(self, cells: CodeArray, bounds: ClippingBounds) -> FloatArray:
+        return self.planned.left(cells, bounds.sensitivity * self.varied.unit, self.first.terms)
 
     def charges(self, cells: CodeArray, omega: FloatArray) -> FloatArray:
-        """What establishments pay for everything after the first answers, by the noise that is drawn."""
-        bounds = self.bounds(omega, For.CHARGING)
+        """What records that are units by themselves pay for everything after the first answers, by the noise drawn."""
+        bounds = self.bounds(cells, omega, For.CHARGING)
         of_tables = self.drawn.paid(cells, bounds.sensitivity)
-        return of_tables + charge(self.varied.sensitivity, self._sigma_left(cells, bounds))
+        return of_tables + charge(self.varied.sensitivity, self.varied.sigma(self._left(cells, bounds)))
+
+    def left_to_parts(self) -> FloatArray:
+        """Relative to its share, what the tables leave to every part of a unit of several records."""
+        if self.units is None:
+            return np.zeros(0)
+        cells = self.units.cells.shared
+        return self.planned.left(cells, np.zeros(len(cells)), self.first.terms)
+
+
+@dataclass(frozen=True, repr=False)
+class PlannedUnits:
+    """How units of several records divide what is left among them: half by how far each moves, half alike."""
+
+    cells: UnitCells
+    reach: FloatArray  # of the whole unit, by finest cell, in the attribute's own measure
+
+    def share(self, cells: CodeArray, reach: FloatArray) -> FloatArray:
+        """Of what its unit has left, the share of every record."""
+        share: FloatArray = (reach / self.reach[cells] + 1 / self.cells.members[cells]) / 2
+        return np.where(self.cells.alone[cells], 1.0, share)
 
 
 @dataclass(frozen=True, repr=False)
@@ -72,7 +100,8 @@ class OwnClipping:
         added: dict[Key, IntArray] = {ROWS: sums_of_whole(batch.cells, np.ones(batch.rows), self.cells.count)}
         for name, plan in self.planned.items():
             amounts = batch.amounts[name]
-            bounds = plan.bounds(batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy(), For.CLIPPING).bounds
+            omega = batch.plain[f"{name}{PSI_SUFFIX}"].to_numpy()
+            bounds = plan.bounds(batch.cells, omega, For.CLIPPING).bounds
             added[name] = sums_of_whole(batch.cells, amounts, self.cells.count)
             added[name, CLIPPED] = sums_of_whole(batch.cells, np.clip(amounts, -bounds, bounds), self.cells.count)
         return PartialResults(added)

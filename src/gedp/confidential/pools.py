@@ -1,6 +1,7 @@
 """What individual accounting may spend on every attribute, and the mechanisms of its answers."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -29,7 +30,7 @@ class AttributePool:
 
     pool: Fraction
     mu_as_decimal: Decimal  # of the first answers
-    first: PsiMechanism
+    first: PsiMechanism  # of records that are units by themselves
     varied: VariedPsi
 
     @property
@@ -51,7 +52,8 @@ class AttributePool:
 def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> dict[str, AttributePool]:
     """For individual accounting what the first answers cost, from public counts, and mechanisms for all answers."""
     tables = spec.group_sums
-    groups = {query.name: cells.groups(query.by) for query in tables}
+    groups = {query.name: partition_of(query.name, cells, query.by) for query in tables}
+    members = 1 if cells.units is None else cells.units.most
     tau = no_clipping_tau(cells.rows, len(spec.asked), ZETA)
     result, chosen = {}, dict[tuple[object, ...], Decimal]()
     for name, loss in pools(spec).items():
@@ -61,10 +63,22 @@ def open_pools(spec: Spec, cells: FinestCells, shares: Shares | None = None) -> 
         alike = (replace(attribute, name=""), pool, *asked.items(), *(own or {}).items())
         require_pool(spec, attribute, pool, len(asked), own)
         if alike not in chosen:
-            partitions = [QueryGroups(query, groups[query].of_cell, groups[query].count) for query in asked]
+            partitions = [groups[query] for query in asked]
             with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
-                chosen[alike] = choose_first(attribute, pool, cells.counts, partitions, asked, tau, own)
+                chosen[alike] = choose_first(attribute, pool, cells.counts, partitions, asked, tau, own, cells.units)
         mu = chosen[alike]
         first = psi_mechanism(attribute, exact(mu))
-        result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2))
+        if members > 1:  # a record of the largest unit has so much more noise
+            psi_mechanism(attribute, exact(mu) / (math.isqrt(members - 1) + 1))
+        result[name] = AttributePool(pool, mu, first, varied_psi(attribute, pool - exact(mu) ** 2, members))
     return result
+
+
+def partition_of(query: str, cells: FinestCells, by: Sequence[str]) -> QueryGroups:
+    """The groups of a query: which one every cell by grouping keys is in."""
+    groups = cells.groups(by)
+    if cells.units is None:
+        return QueryGroups(query, groups.of_cell, groups.count)
+    of_cell = np.zeros(cells.units.count, dtype=np.int32)
+    of_cell[cells.units.base] = groups.of_cell
+    return QueryGroups(query, of_cell, groups.count)

@@ -45,7 +45,7 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
     _require_opened_for(table, spec)
     prices = price(spec)
     require_within_budget(prices)
-    cells = find_cells(table, spec.tables)
+    cells = find_cells(table, spec.tables, spec.policy.unit)
     measures = measures_of(spec, cells)
     for measure in measures:
         _require_noise_and_room(measure)

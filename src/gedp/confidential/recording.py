@@ -195,6 +195,7 @@ def _together(state: LedgerState) -> CumulativePromise:
         {name: str(protection) for name, protection in combined.promise.protections.items()},
         tuple(map(_made, (e for e in state.verification.entries if isinstance(e.event, Permit | Decision)))),
         state.series,
+        state.unit,
     )
 
 

@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.arrays import MOST_UNITS, CodeArray, IntArray, label_codes
@@ -18,6 +20,7 @@ from gedp.confidential.engines import ColumnCounts, Engine
 from gedp.confidential.maps import read_map
 from gedp.confidential.sealing import sealed
 from gedp.errors import Fault, FaultsError
+from gedp.individual.units import UnitCells, unit_cells
 from gedp.passes.lookup import Lookup, make_lookup, numbered
 from gedp.passes.sums import sums_of_whole
 from gedp.policy import Attribute, Data, Grouper, Query, Spec
@@ -55,10 +58,17 @@ class Combinations:
     rows: IntArray
 
     @classmethod
-    def of(cls, engine: Engine, columns: Sequence[str]) -> "Combinations":
-        """Those of some columns, in one pass over the rows. A null stands as an empty text; both are faults."""
-        found, rows = engine.combinations(columns)
-        coded = {column: label_codes([text or "" for text in texts]) for column, texts in found.items()}
+    def of(
+        cls, engine: Engine, columns: Sequence[str], listed: Mapping[str, list[str]] | None = None
+    ) -> "Combinations":
+        """Those of some columns, in one pass over the rows. A null stands as an empty text; both are faults.
+
+        And of columns with `listed` texts: what is not listed has the position after the last.
+        """
+        listed = listed or {}
+        found, rows = engine.combinations([*columns, *listed], listed)
+        coded = {column: label_codes([text or "" for text in found[column]]) for column in columns}
+        coded |= {column: (texts, _codes_among(texts, found[column])) for column, texts in listed.items()}
         texts = {column: labels for column, (labels, _) in coded.items()}
         return cls(texts, {column: codes for column, (_, codes) in coded.items()}, rows)
 
@@ -113,12 +123,16 @@ class Groups:
 
 @dataclass(frozen=True, repr=False)
 class FinestCells:
-    """The finest cells of a workload: how many rows each has, which is public, and how to find the cell of a row."""
+    """The finest cells of a workload: how many rows each has, which is public, and how to find the cell of a row.
+
+    Where units of several records are protected, the records of each have cells of their own.
+    """
 
     counts: IntArray
     lookup: Lookup
     codes: Mapping[str, CodeArray]  # for each grouping key, its code in every cell
     labels: Mapping[str, list[str]]
+    units: UnitCells | None = None  # None where every record is protected by itself
 
     @property
     def count(self) -> int:
@@ -250,20 +264,48 @@ def _not_nested(
 
 
 @sealed
-def find_cells(table: ConfidentialTable, tables: Sequence[Query]) -> FinestCells:
-    """The finest cells of the tables that are asked for, from the combinations of public columns that occur."""
+def find_cells(table: ConfidentialTable, tables: Sequence[Query], unit: str | None = None) -> FinestCells:
+    """The finest cells of the tables that are asked for, from the combinations of public columns that occur.
+
+    `unit` is the column of protected units. Only those with several records have cells of their own.
+    """
     keys = grouping_keys(tables)
     columns = {key: table.lookups[key][0] if key in table.lookups else key for key in keys}
-    found = table.codes.combinations(list(dict.fromkeys(columns.values())))
+    used = list(dict.fromkeys(columns.values()))
+    several = [] if unit is None else table.engine.repeated(unit)
+    if unit is None or not several:
+        found, of_unit, listed = table.codes.combinations(used), None, None
+    elif unit in used:
+        found, listed = table.codes.combinations(used), None
+        of_unit = _codes_among(several, found.texts[unit])[found.codes[unit]]
+    else:  # no query groups by units, so that those of one record need no code of their own
+        found, listed = Combinations.of(table.engine, used, {unit: several}), unit
+        of_unit = found.codes[unit]
     labels, codes = {}, {}
     for key, column in columns.items():
         groups, texts = table.lookups[key][1] if key in table.lookups else None, found.texts[column]
         labels[key], of_text = label_codes([groups[text] for text in texts] if groups else texts)
         codes[key] = of_text[found.codes[column]]
-    first, cell_of = numbered(list(codes.values()), [len(labels[key]) for key in keys], len(found.rows))
+    by_unit = [] if of_unit is None else [of_unit]
+    sizes = [len(labels[key]) for key in keys]
+    first, cell_of = numbered(
+        [*codes.values(), *by_unit], [*sizes, *(len(several) + 1 for _ in by_unit)], len(found.rows)
+    )
     counts = sums_of_whole(cell_of, found.rows, len(first))
-    lookup = make_lookup(found.texts, found.codes, cell_of, len(counts))
-    return FinestCells(counts, lookup, {key: code[first] for key, code in codes.items()}, labels)
+    lookup = make_lookup(found.texts, found.codes, cell_of, len(counts), listed)
+    codes = {key: code[first] for key, code in codes.items()}
+    units = None
+    if of_unit is not None:
+        base, own = numbered(list(codes.values()), sizes, len(first))[1], of_unit[first]
+        units = unit_cells(base, np.where(own < len(several), own, -1), counts)
+    return FinestCells(counts, lookup, codes, labels, units)
+
+
+def _codes_among(several: Sequence[str], values: Sequence[str]) -> CodeArray:
+    """The position of every text in a sorted list; that after the last where it is not in it."""
+    listed = pa.array(several, pa.string())
+    found = pa.compute.index_in(pa.array(values, pa.string()), value_set=listed).fill_null(len(several))
+    return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int32)
 
 
 def _id(data: Data) -> list[str]:

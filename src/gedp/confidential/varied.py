@@ -48,8 +48,11 @@ class VariedPsi:
         return PsiAnswers(self.psi, self.grid.noisy(self.psi(values * self.unit), sigma, entropy), sigma)
 
 
-def varied_psi(attribute: Attribute, pool: Fraction) -> VariedPsi:
-    """The mechanism for prices up to the pool; refuses, before anything is spent, what has no grid."""
+def varied_psi(attribute: Attribute, pool: Fraction, members: int = 1) -> VariedPsi:
+    """The mechanism for prices up to the pool; refuses, before anything is spent, what has no grid.
+
+    The pool is that of a unit of up to so many members, of which the least gets half of an equal share.
+    """
     protection, unit = attribute.protection, exact(attribute.unit)
     base = protection.psi.base if isinstance(protection.psi, Signed) else protection.psi
     if isinstance(base, Linear):
@@ -59,15 +62,20 @@ def varied_psi(attribute: Attribute, pool: Fraction) -> VariedPsi:
         grid = varied_psi_grid(protection, BITS, math.ceil(MOST_UNITS * unit), float(unit))
         mechanism = VariedPsi(protection.psi, float(unit), grid.sensitivity, grid)
         least, most = grid.least_sigma, grid.most_sigma
-    prices = float(pool) * np.array([LEAST_SECOND * LEAST_LEFT, 1.0])
+    prices = float(pool) * np.array([LEAST_SECOND * LEAST_LEFT / least_share(members), 1.0])
     widest, narrowest = mechanism.sigma(prices)
-    lowest = float(pool) * LEAST_FRACTION * LEAST_LEFT
+    lowest = float(pool) * LEAST_FRACTION * LEAST_LEFT / least_share(members) ** 2
     if not (least <= narrowest and widest <= most and clipping_range(attribute, float(pool), lowest)[0] >= 1):
         raise DomainError(
             f"{attribute.name}: there is no grid for noise of {narrowest:.3g} to {widest:.3g} in {protection.psi}. "
             "Spend another mu, or take another gamma or unit"
         )
     return mechanism
+
+
+def least_share(members: int) -> float:
+    """Into how many parts a unit's pool is divided, if all were as small as the smallest that a record can have."""
+    return 1.0 if members == 1 else 2.0 * members
 
 
 def _sum_noise(unit: float) -> tuple[float, float]:

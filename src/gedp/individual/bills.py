@@ -7,6 +7,7 @@ import numpy as np
 
 from gedp.arrays import BoolArray, CodeArray, FloatArray
 from gedp.individual.filling import LEAST_SECOND, GroupNoise, QueryGroups, Terms
+from gedp.individual.units import UnitParts
 
 
 @dataclass(frozen=True, repr=False)
@@ -17,12 +18,23 @@ class Bills:
     by_reach: FloatArray
 
     @classmethod
-    def of(cls, cells: int, groups: Sequence[tuple[CodeArray, BoolArray, FloatArray]]) -> "Bills":
-        """For every query the group of each cell, which groups are answered by ψ of their sum, and their precisions."""
+    def of(
+        cls, cells: int, groups: Sequence[tuple[CodeArray, BoolArray, FloatArray]], parts: UnitParts | None = None
+    ) -> "Bills":
+        """For every query the group of each cell, which groups are answered by ψ of their sum, and their precisions.
+
+        The records of a part of a unit all pay alike, relative to the share of the part.
+        """
         alike, by_reach = np.zeros(cells), np.zeros(cells)
         for of_cell, by_psi, precision in groups:
             alike += np.where(by_psi, precision, 0.0)[of_cell]
             by_reach += np.where(by_psi, 0.0, precision)[of_cell]
+        if parts is not None:
+            alike[parts.cell], by_reach[parts.cell] = 0.0, 0.0
+            for of_cell, by_psi, precision in groups:
+                clipped, of_psi = parts.costs(of_cell)
+                group = of_cell[parts.cell]
+                alike[parts.cell] += precision[group] * np.where(by_psi[group], of_psi, clipped)
         return cls(alike, by_reach)
 
     @classmethod

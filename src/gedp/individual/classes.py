@@ -130,7 +130,7 @@ class ClassInterval:
     """Which classes are possible after a noisy answer: those between its bounds on both sides."""
 
     psi: NeighborFunction
-    sigma: float
+    sigma: float | FloatArray  # one for all answers, or one for each
     tau: float
     edges: FloatArray  # in the attribute's own measure
 
@@ -169,10 +169,16 @@ def squared_reach_of_sums(
 
 
 def bounds_in(
-    table: ClassTable, attribute: Attribute, upper: FloatArray, combination: int, *, most: float, least: float
+    table: ClassTable,
+    attribute: Attribute,
+    upper: FloatArray,
+    combination: int,
+    *,
+    most: float | FloatArray,
+    least: float,
 ) -> ClippingBounds:
     """Bounds on values in one combination, from bounds of their own in units: 0 where nobody can be there (-inf)."""
-    capped = np.clip(upper, 0.0, min(table.top(attribute.name)[combination], most))
+    capped = np.clip(upper, 0.0, np.minimum(table.top(attribute.name)[combination], most))
     found = bounds_at(attribute, np.ceil(capped), least=least)
     return ClippingBounds(np.where(upper == -np.inf, 0, found.bounds), found.sensitivity)
 

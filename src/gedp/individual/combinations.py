@@ -35,7 +35,7 @@ def combined_bounds(
     attributes: Mapping[str, Attribute],
     upper: Mapping[str, FloatArray],
     *,
-    most: float,
+    most: float | FloatArray,
     least: float,
     crowded_by: Mapping[str, FloatArray] | None = None,
 ) -> CombinedBounds:

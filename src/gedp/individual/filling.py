@@ -110,7 +110,8 @@ class GroupNoise:
     def charges(self, rows: Rows, partition: QueryGroups) -> FloatArray:
         """What every establishment pays, up to rounding."""
         by_psi, precision = (each[partition.of_cell][rows.cell] for each in (self.by_psi, self.precision))
-        return np.where(by_psi, precision, precision * rows.reach_squared)
+        clipped, of_psi = rows.costs(partition.query, partition.of_cell)
+        return np.where(by_psi, precision * of_psi, precision * clipped)
 
     def variances(self, terms: Terms, totals: FloatArray) -> FloatArray:
         """Of the answers, where these are the true totals of the groups."""
@@ -166,11 +167,12 @@ def fill(
 
 def _fill_groups(rows: Rows, partition: QueryGroups, terms: Terms, offered: FloatArray) -> GroupNoise:
     """The most that every member can pay of what it offers, in the better of the two forms."""
-    clipped = terms.carried(partition.least(rows.least(offered / rows.reach_squared)))
+    cost, cost_of_psi = rows.costs(partition.query, partition.of_cell)
+    clipped = terms.carried(partition.least(rows.least(offered / cost)))
     by_psi = np.zeros(partition.count, dtype=bool)
     if not terms.allows_psi:
         return GroupNoise(by_psi, clipped)
-    price = partition.least(rows.least(offered))
+    price = partition.least(rows.least(offered / cost_of_psi))
     of_psi = psi_variance(terms.psi, partition.total(rows.sums), terms.sigma(price))
     by_psi = of_psi * clipped < 1
     return GroupNoise(by_psi, np.where(by_psi, price, clipped))
@@ -187,12 +189,14 @@ def _fill_cells(
 ) -> GroupNoise:
     """For every finest cell the fraction and form with which its total varies least, establishments included."""
     best, chosen, by_psi = np.zeros(rows.cells), np.zeros(rows.cells), np.zeros(rows.cells, dtype=bool)
+    clipped, of_psi = rows.costs(partition.query, partition.of_cell)
     for fraction in fractions:
         offered = own + fraction * available
         for form in (False, True) if terms.allows_psi else (False,):
-            precision = rows.least(offered) if form else terms.carried(rows.least(offered / rows.reach_squared))
-            charges = precision[rows.cell]
-            rest = np.maximum(left - (charges if form else charges * rows.reach_squared), LEAST_SECOND * terms.pool)
+            cost = of_psi if form else clipped
+            precision = rows.least(offered / cost)
+            precision = precision if form else terms.carried(precision)
+            rest = np.maximum(left - precision[rows.cell] * cost, LEAST_SECOND * terms.pool)
             with np.errstate(divide="ignore"):
                 of_cell = psi_variance(terms.psi, rows.sums, terms.sigma(precision)) if form else 1 / precision
             known = 1 / row_variances(rows, terms, rest) + 1 / of_cell
@@ -206,4 +210,5 @@ def _fill_cells(
 
 def row_variances(rows: Rows, terms: Terms, second: FloatArray) -> FloatArray:
     """Of the sum of the answers for the establishments of every cell, both answers taken together."""
-    return rows.total(psi_variance(terms.psi, rows.expected, terms.sigma(terms.first + second)))
+    price = terms.first * rows.first_share + second * rows.second_share
+    return rows.total(psi_variance(terms.psi, rows.expected, terms.sigma(price)))

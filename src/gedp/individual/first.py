@@ -1,6 +1,7 @@
 """What a first answer says of its establishment: what it has, its own bound, and how far it can move below that.
 
-All of it is arithmetic on single answers, which are public, so it can be done wherever the rows are.
+All of it is arithmetic on single answers, which are public, so it can be done wherever the rows are. A record whose
+unit has several `members` has an equal share of the price of a first answer, and so √members times the noise.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from gedp.neighbors import NeighborFunction, Signed
 from gedp.neighbors.estimates import PsiAnswers, psi_variance
 from gedp.policy import Attribute
 
+#: How many records the unit of each has: one number for all, or one for each.
+Members = float | FloatArray
+
 
 @dataclass(frozen=True, repr=False)
 class FirstAnswer:
@@ -25,65 +29,70 @@ class FirstAnswer:
     least: float = 0.0  # the least sensitivity, in units
     kept: float = 1.0  # of every positive estimate: without the negative ones, all together would come to too much
 
-    @property
-    def sigma(self) -> float:
+    def sigma(self, members: Members = 1.0) -> Members:
         """The noise of the answers."""
-        return float(self.terms.sigma(np.array(self.terms.first)))
+        return float(self.terms.sigma(np.array(self.terms.first))) * np.sqrt(members)
 
     @property
     def psi(self) -> NeighborFunction:
         """The neighbor function."""
         return self.terms.psi
 
-    def estimates(self, omega: FloatArray) -> FloatArray:
+    def estimates(self, omega: FloatArray, members: Members = 1.0) -> FloatArray:
         """Right on average, but for what no table can hold."""
         most = MOST_UNITS * float(self.attribute.unit)
-        return np.clip(PsiAnswers(self.psi, omega, self.sigma).estimate(), -most, most)
+        return np.clip(PsiAnswers(self.psi, omega, self.sigma(members)).estimate(), -most, most)
 
-    def part_to_keep(self, establishments: int, total: float, positive: float) -> float:
-        """`kept`, from what the estimates of all establishments come to, and the positive ones of them."""
+    def part_to_keep(self, establishments: FloatArray, members: Members, total: float, positive: float) -> float:
+        """`kept`, from what the estimates of all establishments come to, and the positive ones of them.
+
+        `establishments` are numbers of them, with `members` of each.
+        """
         if isinstance(self.psi, Signed) or positive <= 0:
             return 1.0
-        noise = float(np.sqrt(establishments * psi_variance(self.psi, 0.0, self.sigma)))
+        noise = float(np.sqrt(np.sum(establishments * psi_variance(self.psi, 0.0, self.sigma(members)))))
         return min(max(total, noise) / positive, 1.0)
 
-    def expected(self, omega: FloatArray) -> FloatArray:
+    def expected(self, omega: FloatArray, members: Members = 1.0) -> FloatArray:
         """What establishments have, as far as the answers say: never negative, and right on average."""
-        estimates = self.estimates(omega)
+        estimates = self.estimates(omega, members)
         return estimates if isinstance(self.psi, Signed) else np.maximum(estimates, 0.0) * self.kept
 
-    def bounds(self, omega: FloatArray, tau: float, use: For) -> ClippingBounds:
+    def bounds(self, omega: FloatArray, tau: float, use: For, members: Members = 1.0) -> ClippingBounds:
         """So many standard deviations above the answers."""
-        upper = PsiAnswers(self.psi, omega, self.sigma).upper_bounds(tau)
+        sigma = self.sigma(members)
+        upper = PsiAnswers(self.psi, omega, sigma).upper_bounds(tau)
         upper = np.minimum(upper, MOST_UNITS * float(self.attribute.unit))
         if use != For.CLIPPING:
-            upper = upper + use * apart(self.psi, upper, np.abs(omega) + abs(tau) * self.sigma)
+            upper = upper + use * apart(self.psi, upper, np.abs(omega) + abs(tau) * sigma)
         return self._clipped_at(upper)
 
-    def reach(self, omega: FloatArray, tau: float) -> FloatArray:
+    def reach(self, omega: FloatArray, members: Members = 1.0, *, tau: float, use: For = For.PLANNING) -> FloatArray:
         """What each can move below its bound, in the attribute's own measure."""
-        return self.bounds(omega, tau, For.PLANNING).sensitivity * float(self.attribute.unit)
+        return self.bounds(omega, tau, use, members).sensitivity * float(self.attribute.unit)
 
     @property
     def least_reach(self) -> float:
         """What anybody can move at least, in the attribute's own measure."""
         return float(self._clipped_at(np.zeros(1)).sensitivity[0]) * float(self.attribute.unit)
 
-    def clipping_loss(self, omega: FloatArray) -> FloatArray:
+    def clipping_loss(self, omega: FloatArray, members: Members = 1.0) -> FloatArray:
         """σ/ψ'(x): times φ(τ) − τ Φ(−τ), what clipping is expected to take off."""
         with np.errstate(divide="ignore"):
-            loss: FloatArray = self.sigma / self.psi.slope(np.abs(self.expected(omega)))
+            loss: FloatArray = self.sigma(members) / self.psi.slope(np.abs(self.expected(omega, members)))
         return loss
 
-    def variance(self, omega: FloatArray, price: float) -> FloatArray:
-        """The variance of an answer at this price (μ²)."""
-        return psi_variance(self.psi, self.expected(omega), float(self.terms.sigma(np.array(price))))
+    def variance(self, omega: FloatArray, members: Members = 1.0, *, price: float) -> FloatArray:
+        """The variance of an answer at this price (μ²), of which every member has an equal share."""
+        sigma = float(self.terms.sigma(np.array(price))) * np.sqrt(members)
+        return psi_variance(self.psi, self.expected(omega, members), sigma)
 
-    def reach_at(self, omega: FloatArray, tau: float, price: float) -> FloatArray:
+    def reach_at(self, omega: FloatArray, members: Members = 1.0, *, tau: float, price: float) -> FloatArray:
         """`reach` if the answers had been drawn at this price: the same draws with other noise."""
-        sigma, centre = float(self.terms.sigma(np.array(price))), self.psi(self.expected(omega))
+        sigma = float(self.terms.sigma(np.array(price))) * np.sqrt(members)
+        centre = self.psi(self.expected(omega, members))
         centre = np.where(np.isfinite(centre), centre, omega)
-        moved = centre + (omega - centre) * (sigma / self.sigma)
+        moved = centre + (omega - centre) * (sigma / self.sigma(members))
         upper = PsiAnswers(self.psi, moved, sigma).upper_bounds(tau)
         return self._clipped_at(upper).sensitivity * float(self.attribute.unit)
 

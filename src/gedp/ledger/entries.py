@@ -77,6 +77,7 @@ class Reserve:
     missing: Mapping[str, Decimal] = field(default_factory=dict)  # what a null counted as, by column
     series: InSeries | None = None
     content: str | None = None  # the digest of what its table is known again by, which is stored beside the entries
+    unit: str | None = None  # the column of units whose records are hidden at once; None: each record by itself
 
     @cached_property
     def loss(self) -> PrivacyLoss:
@@ -217,6 +218,7 @@ def _event_content(event: Event) -> dict[str, Any]:
                 **({"missing": {n: decimal_text(v) for n, v in event.missing.items()}} if event.missing else {}),
                 **({} if event.series is None else {"series": _series_content(event.series)}),
                 **({} if event.content is None else {"content": event.content}),
+                **({} if event.unit is None else {"unit": event.unit}),
             }
         case Commit():
             return {"release": event.release, "manifest_digest": event.manifest_digest}
@@ -274,6 +276,7 @@ def _reserve(content: dict[str, Any]) -> Reserve:
         {name: decimal_of(number) for name, number in content.get("missing", {}).items()},
         series,
         _digest(content["content"]) if "content" in content else None,
+        _text(content["unit"]) if "unit" in content else None,
     )
 
 

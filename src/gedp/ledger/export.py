@@ -37,6 +37,7 @@ _COLUMNS = (
     "series_budget",
     "charged",
     "content",
+    "unit",
     "by",
     "reason",
     "what",

@@ -55,6 +55,7 @@ class Request:
     seeded: bool = False
     missing: Mapping[str, Decimal] = field(default_factory=dict)
     series: InSeries | None = None
+    unit: str | None = None  # the column of units whose records are hidden at once
 
     def __post_init__(self) -> None:
         if not self.prices.lines:
@@ -75,7 +76,7 @@ class Request:
             if prices.charges is None:
                 raise DomainError("nothing says for which periods the price counts")
             series = InSeries(data.period, policy.year_budget, policy.series_budget, charged=prices.charges)
-        return cls(prices, policy.attributes, public, data.synthetic, seeded, data.reading.missing, series)
+        return cls(prices, policy.attributes, public, data.synthetic, seeded, data.reading.missing, series, policy.unit)
 
     @property
     def priced(self) -> dict[str, Attribute]:
@@ -119,6 +120,7 @@ def judge(
     less = (
         *_lost(state),
         *_narrowed(request, protected),
+        *_units_given_up(request, state),
         *_counted_otherwise(request, state),
         *_raised(request, state),
         *(doubt.what for doubt in doubts),
@@ -178,6 +180,13 @@ def _narrowed(request: Request, protected: Mapping[str, Protection]) -> list[str
     ]
     joined = sorted(_split_before(protected) & {name for name, a in request.priced.items() if a.part is None})
     return narrowed + [f"{name}: gain and loss could move at once before, and now move together" for name in joined]
+
+
+def _units_given_up(request: Request, state: LedgerState) -> list[str]:
+    """The units of which earlier releases hid all records at once, where this one does not."""
+    before = dict.fromkeys(reserve.unit for reserve in state.counted if reserve.unit is not None)
+    now = "each record by itself" if request.unit is None else f"all records of one {request.unit}"
+    return [f"all records of one {unit} were hidden at once, and now {now}" for unit in before if unit != request.unit]
 
 
 def _compared(attribute: Attribute, protected: Mapping[str, Protection]) -> Iterator[tuple[Protection, Protection]]:

@@ -111,6 +111,7 @@ class Ledger:
             request.nulls,
             request.series,
             None if mark is None else mark.digest,
+            request.unit,
         )
         prepared = PreparedReservation(self, request, event, decided_by, mark, tuple(doubts))
         prepared.judge(state)

@@ -65,6 +65,12 @@ class LedgerState:
         return self.counted[-1].budget if self.counted else None
 
     @property
+    def unit(self) -> str | None:
+        """The column of units of which every release that counts hides all records at once, if they have one."""
+        units = {reserve.unit for reserve in self.counted}
+        return units.pop() if len(units) == 1 else None
+
+    @property
     def series(self) -> SeriesLoss | None:
         """What is spent on each period; None where the ledger does not hold a series.
 
@@ -165,8 +171,10 @@ def _sentence(count: int, promise: Promise, differing: list[str], state: LedgerS
         return "Nothing counts as released, so nothing is spent."
     mu = mu_up(promise.loss, 4)
     releases = "release that counts" if count == 1 else f"{count} releases that count, taken together"
+    whose = "an establishment" if state.unit is None else f"all records of one {state.unit}"
+    whom = "its" if state.unit is None else "their"
     sentence = (
-        f"Over the {releases}, nobody can tell the true values of an establishment from any other values inside its "
+        f"Over the {releases}, nobody can tell the true values of {whose} from any other values inside {whom} "
         f"uncertainty intervals better than one can tell N(0,1) from N({mu},1) by a single draw."
     )
     if differing:

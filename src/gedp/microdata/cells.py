@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 
-from gedp.arrays import BoolArray, CodeArray, IntArray, find_in, label_codes
+from gedp.arrays import BoolArray, CodeArray, FloatArray, IntArray, find_in, label_codes
 from gedp.errors import Fault, FaultsError
 from gedp.known_codes import TREE_OF_LEVEL, TREES
 from gedp.microdata.combining import combinations, joined
@@ -223,6 +223,15 @@ class PublicRows:
         if faults:
             raise FaultsError(self.source.name, faults)
         return found
+
+    def units(self) -> tuple[CodeArray | None, FloatArray | None]:
+        """The protected unit of every row if it has several records, else -1, and how many; None without units."""
+        unit = self.spec.policy.unit
+        if unit is None:
+            return None, None
+        codes, _ = self.key(unit)
+        members = np.bincount(codes)[codes]
+        return np.where(members > 1, codes, -1).astype(np.int32), members.astype(np.float64)
 
     def gives_rows(self, attribute: str) -> bool:
         """Whether the answers for an attribute determine its values: of the rows, or of cells that are to be divided.

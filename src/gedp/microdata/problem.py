@@ -132,9 +132,12 @@ def _second_answers(
         precision = np.where(group.by_psi, (gamma / sigma_psi) ** 2, 1 / group.variances)
         prices.append(GroupPrice(group.query, problem.cells.of_groups(group.groups), group.by_psi, precision))
     prices.sort(key=lambda price: len(price.precision))
+    units, members = public_rows.units()
     rest = float(pools(public_rows.spec)[attribute.name].mu_squared - exact(chosen.mu) ** 2)
     least = 0.0 if problem.noise is None else problem.noise.least
-    return SecondAnswers(attribute, omega, sigma, second, second_sigma, rest, chosen.tau, least, prices)
+    first_sigma = sigma if members is None else sigma * np.sqrt(members)
+    drawn = omega, first_sigma, second, second_sigma
+    return SecondAnswers(attribute, *drawn, rest, chosen.tau, least, prices, units)
 
 
 def _tau(public_rows: PublicRows) -> float:

@@ -13,8 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from gedp.arrays import BoolArray, FloatArray
+from gedp.arrays import BoolArray, CodeArray, FloatArray
 from gedp.individual.filling import LEAST_SECOND
+from gedp.individual.units import UnitParts
 from gedp.neighbors import Signed
 from gedp.neighbors.estimates import PsiAnswers, combined
 from gedp.partitions import Partition
@@ -48,13 +49,14 @@ class SecondAnswers:
 
     attribute: Attribute
     omega: FloatArray
-    sigma: float
+    sigma: float | FloatArray  # one for all first answers, or one for each
     second_omega: FloatArray
     second_sigma: FloatArray
     pool: float  # μ² for everything after the first answers
     tau: float
     least: float  # of a fitted value, where ψ has none at 0
     prices: Sequence[GroupPrice]  # from coarse to fine, as they were filled
+    units: CodeArray | None = None  # of several records; -1 for a record by itself; None where there are none
 
     def as_drawn(self) -> PsiAnswers:
         """Weighed by the precisions as they were drawn."""
@@ -68,11 +70,14 @@ class SecondAnswers:
         psi, gamma = self.attribute.protection.psi, self.attribute.protection.gamma
         values = fitted if self.attribute.signed else np.maximum(fitted, self.least)
         reach, left, precisions = self._reach(psi(values)), np.full(len(fitted), self.pool), {}
+        parts = self._parts(reach)
         for price, as_drawn in zip(self.prices, self._affordable, strict=True):
-            each = price.each(reach)
+            each = _costs(price, reach, parts)
             ratio = np.clip(price.affordable(left, each) / as_drawn, 1 / FURTHEST, FURTHEST)
             precisions[price.query] = precision = price.precision * ratio
             left = self._rest(left - each * precision[price.groups.group_of])
+        if parts is not None:
+            left[parts.cell] *= parts.shares
         drawn = (gamma / self.second_sigma) ** 2
         left = np.clip(left, drawn / FURTHEST, drawn * FURTHEST)
         first = (gamma / self.sigma) ** 2
@@ -82,8 +87,9 @@ class SecondAnswers:
     def _affordable(self) -> list[FloatArray]:
         """What the groups of every query could take, as drawn."""
         reach, left, affordable = self._reach(self.omega), np.full(len(self.omega), self.pool), []
+        parts = self._parts(reach)
         for price in self.prices:
-            each = price.each(reach)
+            each = _costs(price, reach, parts)
             affordable.append(price.affordable(left, each))
             left = self._rest(left - each * price.precision[price.groups.group_of])
         return affordable
@@ -93,6 +99,13 @@ class SecondAnswers:
         upper = PsiAnswers(self.attribute.protection.psi, omega, self.sigma).upper_bounds(self.tau)
         return reach_below(self.attribute, upper)
 
+    def _parts(self, reach: FloatArray) -> UnitParts | None:
+        """The records of units of several, each as a part of its own."""
+        if self.units is None:
+            return None
+        rows = np.flatnonzero(self.units >= 0).astype(np.int32)
+        return UnitParts(self.units[rows], rows, np.ones(len(rows)), reach[rows])
+
     def _rest(self, left: FloatArray) -> FloatArray:
         """Never nothing: bounds here are not in whole units, as those that were paid by are."""
         return np.maximum(left, LEAST_SECOND * self.pool)
@@ -100,6 +113,15 @@ class SecondAnswers:
     def _combined(self, weight: FloatArray | None) -> PsiAnswers:
         first, second = (self.omega, self.sigma), (self.second_omega, self.second_sigma)
         return combined(self.attribute.protection.psi, first, second, weight)
+
+
+def _costs(price: GroupPrice, reach: FloatArray, parts: UnitParts | None) -> FloatArray:
+    """What every record pays for a precision of 1; one of a unit of several relative to its share."""
+    each = price.each(reach)
+    if parts is not None:
+        clipped, by_psi = parts.costs(price.groups.group_of)
+        each[parts.cell] = np.where(price.by_psi[price.groups.group_of[parts.cell]], by_psi, clipped)
+    return each
 
 
 def reach_below(attribute: Attribute, upper: FloatArray) -> FloatArray:

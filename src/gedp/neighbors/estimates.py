@@ -52,7 +52,7 @@ class PsiAnswers:
 
 def combined(
     psi: NeighborFunction,
-    first: tuple[FloatArray, float],
+    first: tuple[FloatArray, float | FloatArray],
     second: tuple[FloatArray, FloatArray],
     weight: FloatArray | None = None,
 ) -> PsiAnswers:

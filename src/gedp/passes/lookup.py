@@ -37,6 +37,7 @@ class Lookup:
     texts: Mapping[str, list[str]]
     count: int  # of cells
     steps: tuple[_Step, ...]
+    listed: str | None = None  # a column of which only some texts are listed: all others have the code after the last
 
     def cells(self, codes: Mapping[str, CodeArray], rows: int) -> CodeArray:
         """The cells of rows; refuses a combination that did not occur when the cells were found."""
@@ -49,16 +50,21 @@ class Lookup:
 
 
 def make_lookup(
-    texts: Mapping[str, list[str]], combinations: Mapping[str, CodeArray], cell_of: CodeArray, count: int
+    texts: Mapping[str, list[str]],
+    combinations: Mapping[str, CodeArray],
+    cell_of: CodeArray,
+    count: int,
+    listed: str | None = None,
 ) -> Lookup:
     """The lookup of the cell of every combination of codes."""
     steps: list[_Step] = []
     so_far: CodeArray = np.zeros(len(cell_of), dtype=np.int32)
     known, left = 1, list(texts)
+    codes = {column: len(known_texts) + (column == listed) for column, known_texts in texts.items()}
     while left:
-        columns = _that_fit(known, {column: len(texts[column]) for column in left})
+        columns = _that_fit(known, {column: codes[column] for column in left})
         left = left[len(columns) :]
-        sizes = tuple(len(texts[column]) for column in columns)
+        sizes = tuple(codes[column] for column in columns)
         combined = _combined(so_far, [combinations[column] for column in columns], sizes)
         present, first, number = np.unique(combined, return_index=True, return_inverse=True)
         so_far = number.astype(np.int32)
@@ -71,7 +77,7 @@ def make_lookup(
         else:
             steps.append(_Step(columns, sizes, present, found))
         known = len(present)
-    return Lookup(texts, count, tuple(steps))
+    return Lookup(texts, count, tuple(steps), listed)
 
 
 def _that_fit(known: int, sizes: Mapping[str, int]) -> tuple[str, ...]:

@@ -93,12 +93,16 @@ def choose(
     """
     tau = choose_tau(answers, partitions, tau_of_paper)
     rows, terms = answers.rows(tau), answers.each.terms
-    aims = Aims(importance, paper_errors(answers, rows, partitions, tau_of_paper))
     aside = set_aside(terms, [partition.query for partition in partitions], shares)
+    if answers.units is None:
+        aims = Aims(importance, paper_errors(answers, rows, partitions, tau_of_paper))
+    else:  # the paper's rule promises units nothing that could be compared
+        aims = Aims(importance, _equal_shares(answers, partitions, tau_of_paper, aside).errors)
     for attempt in (Portions({}), aside) if shares is None else (aside,):
         portions = _search(rows, partitions, terms, aims, attempt, evaluations)
         filling = fill(rows, partitions, terms, portions)
-        found = Choice(tau, portions, filling, rows, _errors(rows, partitions, terms, filling), aims.floor)
+        errors = _errors(rows, partitions, terms, filling)
+        found = Choice(tau, portions, filling, rows, errors, aims.floor, is_paper=answers.units is None)
         if filling.is_carried and aims.is_met(found.errors):
             return found
     return found if shares is not None else _as_drawn(answers, partitions, tau_of_paper, aside, found)
@@ -108,11 +112,17 @@ def _as_drawn(
     answers: AnswersByCell, partitions: Sequence[QueryGroups], tau: float, aside: Portions, found: Choice
 ) -> Choice:
     """What was found if no table is worse than with equal shares after these first answers; else equal shares."""
+    equal = _equal_shares(answers, partitions, tau, aside)
+    if found.filling.is_carried and Aims({}, equal.errors).is_met(found.errors):
+        return replace(found, floor=equal.errors, is_paper=False)
+    return equal
+
+
+def _equal_shares(answers: AnswersByCell, partitions: Sequence[QueryGroups], tau: float, aside: Portions) -> Choice:
+    """Equal shares after these first answers: what is set aside for every query, and no more."""
     rows, terms = answers.rows(tau), answers.each.terms
     filling = fill(rows, partitions, terms, aside, cell_fractions=(0.0,))
     errors = _errors(rows, partitions, terms, filling)
-    if found.filling.is_carried and Aims({}, errors).is_met(found.errors):
-        return replace(found, floor=errors, is_paper=False)
     return Choice(tau, aside, filling, rows, errors, errors, is_paper=False)
 
 

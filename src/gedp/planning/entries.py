@@ -25,6 +25,8 @@ from gedp.individual.classes import (
     squared_reach_of_sums,
 )
 from gedp.individual.combinations import combined_bounds
+from gedp.individual.first import Members
+from gedp.individual.units import UnitParts
 from gedp.neighbors.estimates import ZETA, PsiAnswers, no_clipping_tau, whole_variance
 from gedp.planning.establishments import Establishments, Sizes
 from gedp.planning.expected import IdentityNoise, PartOfEntries, with_gamma
@@ -82,7 +84,7 @@ class Entries:
                 squared = [squared_reach_of_counts(table, possible, each) for each in range(table.combinations)]
             else:
                 squared = list(self._of_sums(table, asked, groups, possible, of_row))
-            reach = np.sqrt(np.stack([groups.furthest(each) for each in squared], axis=1).ravel())
+            reach = np.stack([groups.furthest(np.sqrt(each)) for each in squared], axis=1).ravel()
             unit = 1.0 if is_count else float(self._attribute(asked).unit)
             error = reach * unit / self._mu(query, asked)
             if is_count:
@@ -112,7 +114,8 @@ class Entries:
             yield asked, np.sqrt(1 / (1 / noise + 1 / np.add.reduce(parts)))
 
     def _groups(self, by: Sequence[str]) -> "_Groups":
-        return _Groups(*self.establishments.keys.groups(by), self.spec.is_individual)
+        units = self.establishments.keys.units(self.spec.policy.unit)
+        return _Groups(*self.establishments.keys.groups(by), self.spec.is_individual, units)
 
     def _table(self, query: Query) -> ClassTable:
         return class_table(query.classes, self.spec.policy.attributes)
@@ -125,16 +128,27 @@ class Entries:
         for each in table.classes:
             if (reading := self._readings.get(each.attribute)) is not None:
                 edges = np.array(each.edges, dtype=np.float64)
-                found[each.attribute] = ClassInterval(reading.terms.psi, reading.sigma, tau, edges)
+                sigma = reading.sigma * np.sqrt(self._members)
+                found[each.attribute] = ClassInterval(reading.terms.psi, sigma, tau, edges)
         return found
 
     @cached_property
     def _omega(self) -> dict[str, FloatArray]:
         """Identity answers as they may come out, of the attributes that have them."""
         return {
-            name: self.establishments.sizes[name].drawn(self._attribute(name), reading.terms)
+            name: self.establishments.sizes[name].drawn(self._attribute(name), reading.terms, self._members)
             for name, reading in self._readings.items()
         }
+
+    @cached_property
+    def _members(self) -> Members:
+        """How many records the unit of every establishment has."""
+        units = self.establishments.keys.units(self.spec.policy.unit)
+        if units is None:
+            return 1.0
+        members = np.ones(len(units))
+        members[units >= 0] = np.bincount(units[units >= 0])[units[units >= 0]]
+        return members
 
     @cached_property
     def _readings(self) -> dict[str, IdentityNoise]:
@@ -143,7 +157,8 @@ class Entries:
     def _upper(self, name: str) -> FloatArray:
         """Bounds on the values of all establishments, in units."""
         reading = self._readings[name]
-        found = PsiAnswers(reading.terms.psi, self._omega[name], reading.sigma).upper_bounds(reading.tau)
+        sigma = reading.sigma * np.sqrt(self._members)
+        found = PsiAnswers(reading.terms.psi, self._omega[name], sigma).upper_bounds(reading.tau)
         return np.minimum(in_units(self._attribute(name), found), float(MOST_UNITS))
 
     def _attribute(self, name: str) -> Attribute:
@@ -177,6 +192,7 @@ class _Groups:
     of_row: CodeArray
     count: int
     is_individual: bool
+    units: CodeArray | None = None  # of several records; -1 for a record by itself
 
     @property
     def places(self) -> int:
@@ -189,4 +205,10 @@ class _Groups:
 
     def furthest(self, reach: FloatArray) -> FloatArray:
         """What somebody can do in every group, from what can be done where bounds hold."""
-        return max_by(self.of_row, reach, self.count) if self.is_individual else reach
+        if self.units is None:
+            return max_by(self.of_row, reach, self.count) if self.is_individual else reach
+        rows = np.flatnonzero(self.units >= 0).astype(np.int32)
+        parts = UnitParts(self.units[rows], rows, np.ones(len(rows)), reach[rows])
+        moved = reach.copy()
+        moved[rows] = parts.in_group(self.of_row, reach[rows]) * np.sqrt(parts.groups(self.of_row))
+        return max_by(self.of_row, moved, self.count)

@@ -12,6 +12,9 @@ from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
 from gedp.errors import Fault, FaultsError
 from gedp.folding import Title, listed, named
 from gedp.individual import FirstAnswers, QueryGroups, Terms
+from gedp.individual.answers import members_of
+from gedp.individual.first import Members
+from gedp.individual.units import UnitCells, unit_cells
 from gedp.microdata.combining import combinations
 from gedp.neighbors import Signed
 from gedp.numbers import is_number, short
@@ -34,6 +37,15 @@ class Keys:
         """The group of every establishment, and how many groups there are."""
         of_row, codes = combinations([self.columns[key][0] for key in by], self.rows)
         return of_row, len(codes[0]) if codes else 1
+
+    def units(self, column: str | None) -> CodeArray | None:
+        """The unit of every establishment that is not the only one of its unit, else -1; None where all are."""
+        if column is None:
+            return None
+        codes, texts = self.columns[column]
+        members = np.bincount(codes, minlength=len(texts))[codes]
+        found: CodeArray = np.where(members > 1, codes, -1).astype(np.int32)
+        return found if (members > 1).any() else None
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,18 +79,21 @@ class Sizes:
         total, kept = float(np.sum(self.values)), float(np.sum(raised))
         return np.maximum(raised * min(max(total, 0.0) / kept, 1.0), least) if kept > 0 else raised
 
-    def first_answers(self, attribute: Attribute, cell: CodeArray, terms: Terms) -> FirstAnswers:
+    def first_answers(
+        self, attribute: Attribute, cell: CodeArray, terms: Terms, units: UnitCells | None = None
+    ) -> FirstAnswers:
         """The first answers as they may come out, sorted by cell."""
-        return FirstAnswers.of(attribute, cell, self.drawn(attribute, terms), terms, float(MOST_UNITS))
+        drawn = self.drawn(attribute, terms, members_of(units, cell))
+        return FirstAnswers.of(attribute, cell, drawn, terms, float(MOST_UNITS), units=units)
 
-    def drawn(self, attribute: Attribute, terms: Terms) -> FloatArray:
+    def drawn(self, attribute: Attribute, terms: Terms, members: Members = 1.0) -> FloatArray:
         """Noisy values of ψ as they may come out. Where noise is on the values already, only what is missing is added.
 
         Where it is more than it will be, it is scaled down.
         """
         if self.omega is None or self.sigma is None:
-            return drawn_at(attribute, self.possible(attribute), terms)
-        wanted = float(terms.sigma(np.array(terms.first)))
+            return drawn_at(attribute, self.possible(attribute), terms, members)
+        wanted = float(terms.sigma(np.array(terms.first))) * np.sqrt(members)
         centre = attribute.protection.psi(self.possible(attribute))
         less = centre + (self.omega - centre) * (wanted / np.maximum(self.sigma, wanted))
         more = np.sqrt(np.maximum(wanted**2 - self.sigma**2, 0.0)) * even_normals(len(self.omega), 1)
@@ -130,10 +145,12 @@ class Establishments:
         }
         return replace(self, sizes=scaled, sizes_from=self.sizes_from.scaled_to(totals))
 
-    def layout(self, spec: Spec, attribute: str) -> tuple[CodeArray, list[QueryGroups], list[QueryGroups]]:
+    def layout(
+        self, spec: Spec, attribute: str
+    ) -> tuple[CodeArray, list[QueryGroups], list[QueryGroups], UnitCells | None]:
         """The finest cell of every establishment in the tables of an attribute, and their groups.
 
-        Then the groups of tables of combinations that it is part of.
+        Then the groups of tables of combinations that it is part of, and units of several records.
         """
         asked = {q.name: q.by for q in spec.sums_of(attribute)}
         combined = {q.name: q.by for q in spec.queries if q.combinations and attribute in q.attributes}
@@ -146,7 +163,11 @@ class Establishments:
             return QueryGroups(query, of_cell, groups)
 
         found = [[partition(query, by) for query, by in each.items()] for each in (asked, combined)]
-        return cell, found[0], found[1]
+        units = self.keys.units(spec.policy.unit)
+        if units is None:
+            return cell, found[0], found[1], None
+        of_row, codes = combinations([cell, units + np.int32(1)], len(cell))
+        return of_row, found[0], found[1], unit_cells(codes[0], codes[1] - 1, np.bincount(of_row).astype(np.int64))
 
 
 def public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:

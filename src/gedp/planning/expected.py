@@ -11,6 +11,7 @@ import numpy as np
 from gedp.arrays import CodeArray, FloatArray, IntArray, sum_by
 from gedp.individual import GroupNoise, QueryGroups, Rows, Terms
 from gedp.individual.filling import row_variances
+from gedp.individual.units import UnitCells
 from gedp.neighbors.estimates import ZETA, no_clipping_tau, psi_variance
 from gedp.planning.choice import choose
 from gedp.planning.establishments import Sizes
@@ -66,6 +67,7 @@ class Case:
     in_combinations: Sequence[
         QueryGroups
     ] = ()  # groups of tables of combinations, in which no answer is about it alone
+    units: UnitCells | None = None  # where there are units of several records; then `cell` has cells of their own
 
     @property
     def tau(self) -> float:
@@ -102,15 +104,15 @@ class Case:
         identity = self.spec.identity_of(name)
         if self.spec.is_individual:
             pool = pools(self.spec)[name].mu_squared * Fraction(times) ** 2
-            reading, left, found = self._individual(pool, evaluations)
+            reading, price, found = self._individual(pool, evaluations)
         elif identity is None:
             return Predicted(self._answers_alone(times))
         else:
-            reading, left, found = self._paper(float(identity.mu[name]) * times, times)
+            reading, price, found = self._paper(float(identity.mu[name]) * times, times)
         combined = {p.query: found.pop(p.query) for p in self.in_combinations}
         if identity is not None:
             values, terms = self.totals()[identity.name], reading.terms
-            found[identity.name] = psi_variance(terms.psi, values, terms.sigma(terms.first + left))
+            found[identity.name] = psi_variance(terms.psi, values, terms.sigma(price))
         return Predicted(found, PartOfEntries(reading, combined))
 
     def _individual(
@@ -118,14 +120,17 @@ class Case:
     ) -> tuple[IdentityNoise, FloatArray, dict[str, FloatArray]]:
         name, attribute = self.attribute.name, self.attribute
         importance = {query: float(q.importance[name]) for query, q in self.queries.items()}
-        mu = choose_first(attribute, pool, self.counts, self.partitions, importance, self.tau)
+        mu = choose_first(attribute, pool, self.counts, self.partitions, importance, self.tau, units=self.units)
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
-        answers = self.sizes.first_answers(attribute, self.cell, terms)
+        answers = self.sizes.first_answers(attribute, self.cell, terms, self.units)
         choice = choose(answers, self.partitions, importance, self.tau, evaluations=evaluations)
-        left = choice.filling.left
-        found = self._fitted(choice.rows, terms, left, choice.filling.noise)
-        return IdentityNoise(terms, choice.tau), left, found
+        rows, left = choice.rows, choice.filling.left
+        found = self._fitted(rows, terms, left, choice.filling.noise)
+        price = answers.by_record(terms.first * rows.first_share + left * rows.second_share)
+        if self.units is not None:  # in the order of `totals`
+            price = price[np.lexsort((answers.omega, self.units.base[answers.cell]))]
+        return IdentityNoise(terms, choice.tau), price, found
 
     def _fitted(
         self, rows: Rows, terms: Terms, left: FloatArray, noise: Mapping[str, GroupNoise]
@@ -146,7 +151,7 @@ class Case:
         widest = -rows.least(-rows.reach)
         noise = {p.query: self._noise(p, -p.least(-widest), p.total(rows.sums), terms, times) for p in self.partitions}
         nothing = np.zeros(len(rows.cell))
-        return IdentityNoise(terms, self.tau), nothing, self._fitted(rows, terms, nothing, noise)
+        return IdentityNoise(terms, self.tau), nothing + terms.first, self._fitted(rows, terms, nothing, noise)
 
     def _noise(
         self, partition: QueryGroups, reach: FloatArray, totals: FloatArray, terms: Terms, times: float
@@ -174,9 +179,10 @@ class Case:
     def totals(self) -> dict[str, FloatArray]:
         """What the groups of every table have, as far as is known; the establishments too."""
         values = self.sizes.possible(self.attribute)
-        by_cell = sum_by(self.cell, values, int(self.cell.max()) + 1)
+        cell = self.cell if self.units is None else self.units.base[self.cell]
+        by_cell = sum_by(cell, values, int(cell.max()) + 1)
         found: Mapping[str, FloatArray] = {p.query: p.total(by_cell) for p in self.partitions}
-        order = np.lexsort((values, self.cell))
+        order = np.lexsort((values, cell))
         return {**found, **{q.name: values[order] for q in self.spec.identities}}
 
 

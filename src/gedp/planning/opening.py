@@ -7,7 +7,6 @@ little depends on it.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from decimal import ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
 
@@ -16,6 +15,9 @@ from scipy.special import ndtri
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray, IntArray
 from gedp.individual import FirstAnswers, QueryGroups, Terms
+from gedp.individual.answers import members_of
+from gedp.individual.first import Members
+from gedp.individual.units import UnitCells
 from gedp.planning.choice import Aims, choose
 from gedp.planning.prediction import mean_errors, predicted_variances
 from gedp.planning.typical import assumed_median
@@ -48,23 +50,39 @@ def assumed_sizes(attribute: Attribute, count: int) -> FloatArray:
 
 
 def first_answers_at(
-    attribute: Attribute, cell: CodeArray, sizes: FloatArray, terms: Terms, most: float = float(MOST_UNITS)
+    attribute: Attribute,
+    cell: CodeArray,
+    sizes: FloatArray,
+    terms: Terms,
+    most: float = float(MOST_UNITS),
+    units: UnitCells | None = None,
 ) -> FirstAnswers:
     """The first answers as they may come out where establishments have these sizes."""
-    return FirstAnswers.of(attribute, cell, drawn_at(attribute, sizes, terms), terms, most)
+    drawn = drawn_at(attribute, sizes, terms, members_of(units, cell))
+    return FirstAnswers.of(attribute, cell, drawn, terms, most, units=units)
 
 
-def drawn_at(attribute: Attribute, sizes: FloatArray, terms: Terms) -> FloatArray:
+def drawn_at(attribute: Attribute, sizes: FloatArray, terms: Terms, members: Members = 1.0) -> FloatArray:
     """Noisy values of ψ as they may come out."""
-    return attribute.protection.psi(sizes) + terms.sigma(np.array(terms.first)) * even_normals(len(sizes), 1)
+    sigma = terms.sigma(np.array(terms.first)) * np.sqrt(members)
+    return attribute.protection.psi(sizes) + sigma * even_normals(len(sizes), 1)
 
 
-def sampled(counts: IntArray, partitions: Sequence[QueryGroups]) -> tuple[CodeArray, list[QueryGroups]]:
-    """Every so many finest cells with all their establishments, few enough to look at; and their groups."""
+def sampled(
+    counts: IntArray, partitions: Sequence[QueryGroups], units: UnitCells | None = None
+) -> tuple[CodeArray, list[QueryGroups], UnitCells | None]:
+    """Every so many finest cells with all their establishments, few enough to look at; and their groups and units."""
     every = max(-(-int(counts.sum()) // MOST_ROWS), 1)
     kept = np.arange(0, len(counts), every)
     cell = np.repeat(np.arange(len(kept), dtype=np.int32), counts[kept])
-    return cell, [restricted(partition, kept) for partition in partitions]
+    if units is None:
+        return cell, [restricted(partition, kept) for partition in partitions], None
+    cells, base = np.unique(units.base[kept], return_inverse=True)
+    return (
+        cell,
+        [restricted(partition, cells.astype(np.int64)) for partition in partitions],
+        units.restricted(kept, base),
+    )
 
 
 def restricted(partition: QueryGroups, cells: IntArray) -> QueryGroups:
@@ -90,19 +108,20 @@ def choose_first(
     importance: Mapping[str, float],
     tau_of_paper: float,
     shares: Mapping[str, float] | None = None,
+    units: UnitCells | None = None,
 ) -> Decimal:
     """μ of the first answers: of some candidates the one that predicts the least errors for assumed sizes."""
-    cell, smaller = sampled(counts, partitions)
+    cell, smaller, units = sampled(counts, partitions, units)
     sizes = assumed_sizes(attribute, len(cell))
     equal = pool / (len(partitions) + 1)
     best, chosen = math.inf, Decimal(0)
     for mu in candidates(pool, len(partitions), shares):
         first = Fraction(mu) ** 2
         terms = Terms(attribute.protection, float(first), float(pool - first))
-        answers = first_answers_at(attribute, cell, sizes, terms)
+        answers = first_answers_at(attribute, cell, sizes, terms, units=units)
         found = choose(answers, smaller, importance, tau_of_paper, shares, EVALUATIONS)
-        order = np.lexsort((drawn_at(attribute, sizes, terms), cell))
-        rows = replace(found.rows, expected=sizes[order])  # errors where these are the sizes, not their noisy answers
+        order = np.lexsort((drawn_at(attribute, sizes, terms, members_of(units, cell)), cell))
+        rows = answers.rows_with(found.tau, sizes[order])  # errors where these are the sizes, not their noisy answers
         errors = mean_errors(predicted_variances(rows, smaller, terms, found.filling))
         score = Aims(importance, {}).score(errors)
         if not chosen or (score < best and (first <= equal or found.is_paper)):

@@ -202,8 +202,9 @@ def make_plan(
     planned: dict[str, PlannedAttribute] = {}
     tables: list[ExpectedErrors] = []
     for names in groups:
-        cell, *partitions = establishments.layout(spec, names[0])
-        case = Case(spec, spec.policy.attributes[names[0]], cell, establishments.sizes[names[0]], *partitions)
+        cell, asked, combined, units = establishments.layout(spec, names[0])
+        of_attribute = spec.policy.attributes[names[0]], cell, establishments.sizes[names[0]]
+        case = Case(spec, *of_attribute, asked, combined, units)
         found = plan_attribute(case, [(m / total, g) for m, g in other], lambda: progress(STEP, next(done), work))
         planned |= dict.fromkeys(names, found)
         tables += [replace(each, attribute=name) for name in names for each in _expected(case, found)]

@@ -45,6 +45,12 @@ READING: Fields = (
 )
 DATA = TABLE + READING
 
+PROTECT: Fields = (
+    Field(
+        "unit", v.TEXT, "The public column of [units](units.md): all records of one are hidden at once", '"firm"', None
+    ),
+)
+
 #: A grouping is derived from one column or grouping, or joins several columns.
 DERIVED: Fields = (
     Field("column", v.TEXT, "The public column, or the grouping, that it is derived from", '"naics"'),

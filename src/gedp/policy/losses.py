@@ -46,7 +46,10 @@ def read_policy(section: Section, attributes: Mapping[str, Attribute], individua
     further = given(SPENDING, values)
     if way == "rho":
         return Policy(attributes, to_mu(stated), stated, **further)
-    return Policy(attributes, to_mu(stated), **{key: to_mu(number) for key, number in further.items()})
+    terms = {key: to_mu(number) for key, number in further.items()}
+    return Policy(
+        attributes, to_mu(stated), spend=terms.get("spend"), year=terms.get("year"), series=terms.get("series")
+    )
 
 
 def has_price(section: Section) -> bool:

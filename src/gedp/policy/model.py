@@ -112,6 +112,7 @@ class Policy:
     spend: Decimal | None = None  # of the budget, in its terms, by individual accounting; all where it is not given
     year: Decimal | None = None  # the most that the periods of any year may cost together, in the terms of the budget
     series: Decimal | None = None  # the same of all periods
+    unit: str | None = None  # the public column of units whose records are hidden at once; None: each record by itself
 
     @property
     def split_columns(self) -> dict[str, dict[str, int]]:

@@ -14,7 +14,18 @@ from gedp.policy.classes import Classes, read_classes
 from gedp.policy.combinations import read_combinations
 from gedp.policy.fields import part, read_fields
 from gedp.policy.groupings import misspelt_public, read_groupers, read_hierarchies
-from gedp.policy.keys import ATTRIBUTE, CLIPPING, CLOSENESS, DATA, LEDGER, MICRODATA, OUTPUT, PUBLICATION, TABLE
+from gedp.policy.keys import (
+    ATTRIBUTE,
+    CLIPPING,
+    CLOSENESS,
+    DATA,
+    LEDGER,
+    MICRODATA,
+    OUTPUT,
+    PROTECT,
+    PUBLICATION,
+    TABLE,
+)
 from gedp.policy.labels import Publication, read_labels
 from gedp.policy.losses import Askable, read_policy
 from gedp.policy.measures import COUNT
@@ -81,6 +92,7 @@ def make_spec(
     attributes: Mapping[str, Any],
     budget: Mapping[str, Any],
     queries: Sequence[Mapping[str, Any]],
+    protect: Mapping[str, Any] | None = None,
     groupers: Mapping[str, Any] | None = None,
     hierarchies: Mapping[str, Any] | None = None,
     classes: Mapping[str, Any] | None = None,
@@ -160,7 +172,8 @@ def _spec(root: Section, in_memory: bool) -> Spec:
     parts = {name: (a.column, PARTS[a.part]) for name, a in attributes.items() if a.part is not None}
     joined = {name: grouper.columns for name, grouper in groupers.items() if grouper.columns}
     data = replace(data, reading=replace(data.reading, parts=parts, joined=joined))
-    policy = read_policy(root.table("budget"), attributes, individual)
+    unit = _unit(root.table("protect", required=False), public, individual)
+    policy = replace(read_policy(root.table("budget"), attributes, individual), unit=unit)
     check_spans(root.faults, data.period, policy)
     check_of_period(root.faults, data.period, policy)
     groupings = None if public is None else {*public, *groupers}
@@ -190,6 +203,18 @@ def _data(section: Section, in_memory: bool) -> Data:
     if data.id and data.id in data.public:
         section.fault("id", "the id is also listed as public", "Remove it from public")
     return data
+
+
+def _unit(section: Section, public: set[str] | None, individual: bool | None) -> str | None:
+    """The column of protected units."""
+    unit: str | None = read_fields(section, PROTECT)["unit"]
+    if unit is not None and public is not None and unit not in public:
+        problem = f"{unit!r} is not a public column, and which records form a unit is public"
+        section.fault("unit", problem, did_you_mean(unit, sorted(public)))
+    if unit is not None and individual is False:
+        problem = "every query has a mu, which a unit of n records would pay up to n times over"
+        section.fault("unit", problem, "Remove every mu: individual accounting charges a unit for all its records")
+    return unit
 
 
 def _attributes(section: Section, taken: set[str], individual: bool | None) -> dict[str, Attribute]:

@@ -23,6 +23,7 @@ def spec_content(spec: Spec) -> dict[str, Any]:
     """The spec as the parser of its text gives it; sections that say nothing are left out."""
     content = {
         "data": written(keys.DATA, {**vars(spec.data), **vars(spec.data.reading)}),
+        "protect": written(keys.PROTECT, {"unit": spec.policy.unit}),
         "groupers": {
             name: written(keys.JOINED if g.columns else keys.DERIVED, vars(g)) for name, g in spec.groupers.items()
         },

@@ -30,6 +30,7 @@ class CumulativePromise:
     attributes: Mapping[str, str]
     decisions: tuple[DecisionMade, ...] = ()
     series: SeriesLoss | None = None  # what each period of a series costs
+    unit: str | None = None  # the column of units of which every release hides all records at once
 
     def covers(self, period: Period | None) -> bool:
         """Whether it is about a series that has this period, or about none where there is no period."""
@@ -45,6 +46,7 @@ def cumulative_content(together: CumulativePromise) -> dict[str, Any]:
         "attributes": dict(together.attributes),
         "decisions": decisions,
         **({} if together.series is None else {"series": series_content(together.series)}),
+        **({} if together.unit is None else {"unit": together.unit}),
     }
 
 
@@ -60,8 +62,9 @@ def read_cumulative(section: Section) -> CumulativePromise:
         section.has("decisions")
     attributes = texts(section.table("attributes"))
     series = series_in(section.table("series")) if "series" in section.content else None
+    unit = section.text("unit") if "unit" in section.content else None
     together = CumulativePromise(
-        section.whole("releases", low=1), section.text("mu"), attributes, tuple(decisions), series
+        section.whole("releases", low=1), section.text("mu"), attributes, tuple(decisions), series, unit
     )
     section.finish()
     return together

@@ -10,16 +10,17 @@ from unittest.mock import patch
 
 import numpy as np
 
-from gedp.arrays import max_by
+from gedp.arrays import max_by, sum_by
 from gedp.confidential import addends, answering, asking, individual
-from gedp.confidential.drawings import IdentityAnswers
+from gedp.confidential.drawings import FirstOfUnits, IdentityAnswers
 from gedp.confidential.engines import Drawn
 from gedp.confidential.individual import IndividualJob
-from gedp.confidential.individual_rows import PlannedRows
+from gedp.confidential.individual_rows import PlannedRows, PlannedUnits
 from gedp.confidential.tally import CellTally
 from gedp.individual import charges
 from gedp.individual.bounds import For
 from gedp.individual.classes import squared_reach_of_counts
+from gedp.individual.units import _UnitGroups
 from gedp.ledger.judging import Request
 from gedp.noise import gaussian
 from gedp.noise.grid import Grid, to_steps
@@ -165,10 +166,34 @@ def _second_answer_unpaid() -> Iterator[None]:
         return plan.varied.sigma(np.full(len(omega), plan.first.terms.pool))
 
     def bills(plan: PlannedRows, cells: Any, omega: Any) -> Any:
-        return plan.drawn.paid(cells, plan.bounds(omega, For.CHARGING).sensitivity)
+        return plan.drawn.paid(cells, plan.bounds(cells, omega, For.CHARGING).sensitivity)
 
     with patch.object(PlannedRows, "second_sigma", sigma), patch.object(PlannedRows, "charges", bills):
         yield
+
+
+def _records_of_a_firm_one_by_one() -> AbstractContextManager[Any]:
+    """A firm pays for the squares of what its records move, and not for the square of their sum."""
+
+    def total(groups: Any, values: Any) -> Any:
+        return np.sqrt(sum_by(groups.of_part, values**2, len(groups.unit)))
+
+    return patch.object(_UnitGroups, "total", total)
+
+
+def _first_answers_of_a_firm_at_full_price() -> AbstractContextManager[Any]:
+    """Every record of a firm has a first answer as precise as that of a record by itself."""
+    original = FirstOfUnits.__init__
+
+    def made(of_units: Any, cells: Any, noise: Any, varied: Any) -> None:
+        original(of_units, cells, np.ones_like(noise), varied)
+
+    return patch.object(FirstOfUnits, "__init__", made)
+
+
+def _second_answers_of_a_firm_at_full_price() -> AbstractContextManager[Any]:
+    """Every record of a firm takes all that the firm has left."""
+    return patch.object(PlannedUnits, "share", lambda _, cells, __: np.ones(len(cells)))
 
 
 def found_in(fault: Planted, most: int = MOST_TRIED) -> tuple[World, CouplingError] | None:
@@ -208,4 +233,7 @@ PLANTED: Mapping[str, Planted] = {
     "noise of a query of one's own 1% too small": Planted(_noise_of_psi, ("asked", "worst")),
     "a sensitivity of close records alone": Planted(_sensitivity_of_close_records, ("asked", "1 unit", "worst")),
     "a second answer unpaid": Planted(_second_answer_unpaid, ("individual", "worst")),
+    "records of a firm charged one by one": Planted(_records_of_a_firm_one_by_one, ("a firm of 40", "worst")),
+    "first answers of a firm at full price": Planted(_first_answers_of_a_firm_at_full_price, ("a firm of",)),
+    "second answers of a firm at full price": Planted(_second_answers_of_a_firm_at_full_price, ("a firm of", "worst")),
 }

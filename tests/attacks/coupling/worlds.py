@@ -1,4 +1,7 @@
-"""Random specs with a table each, and a neighbor of the table: one establishment moved as far as closeness allows."""
+"""Random specs with a table each, and a neighbor of the table: one establishment moved as far as closeness allows.
+
+Where units are protected, it is all establishments of one.
+"""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -32,9 +35,16 @@ ACCOUNTINGS = ("prices", "individual")
 ENGINES = ("local", "divided")
 UNIT = "1 unit"  # however many steps that is
 MOVES: Mapping[str, int] = {"1 step": 1, "2 steps": 2, "3 steps": 3, UNIT: 0}
-#: Every combination of these once, but for split columns, which no divided engine reads. The number of a world says
-#: which combination it has, and is the seed of everything else.
-MATRIX = tuple(each for each in product(VARIANTS, KINDS, ACCOUNTINGS, ENGINES, MOVES) if {"split", "divided"} - {*each})
+PROTECTED = ("records", "firms")
+#: Every combination of these once, but for split columns, which no divided engine reads, and for firms, which only
+#: individual accounting protects. The number of a world says which combination it has, and is the seed of all else.
+MATRIX = tuple(
+    each
+    for each in product(VARIANTS, KINDS, ACCOUNTINGS, ENGINES, MOVES, PROTECTED)
+    if {"split", "divided"} - {*each} and not ("firms" in each and {"prices", ASKED} & {*each})
+)
+#: How many establishments the firm has that moves.
+MEMBERS = (1, 2, 2, 5, 40)
 #: Of the noise in the first world, in units of its size: how far it spreads, and where its middle is.
 SPREADS, DRIFTS = (1, 1, 3, 8), (0, 0, -4, 4)
 WORST, ON_FILE, SEARCHING = 0.4, 0.1, 0.05  # parts of the worlds: the worst, read from files, with the best portions
@@ -66,34 +76,45 @@ def make_world(number: int) -> World:
     another class. In the others somebody with the same public columns lies halfway, so that an order by values changes.
     """
     chance = random.Random(f"world {number}")
-    variant, kind, accounting, engine, move = MATRIX[number % len(MATRIX)]
+    variant, kind, accounting, engine, move, protected = MATRIX[number % len(MATRIX)]
     is_worst, largest = chance.random() < WORST, 10 ** chance.randint(6, 8 if kind == ASKED else 15)
     if move == UNIT:
         largest = chance.choice([1, 1, 10, largest])
-    spec = _spec(chance, variant, kind, accounting, [largest - (move != UNIT)] if is_worst else [])
-    rows = chance.randint(3, MOST_ROWS)
-    row = chance.randrange(rows)
+    members = 1 if protected == "records" else chance.choice(MEMBERS)
+    largest = max(largest // members, 1)  # sums are of at most 2^53 units
+    spec = _spec(chance, variant, kind, accounting, protected, [largest - (move != UNIT)] if is_worst else [])
+    rows = chance.randint(3, MOST_ROWS) + members - 1
+    moving = sorted(chance.sample(range(rows), members))
     public = {key: [chance.choice(codes) for _ in range(rows)] for key, codes in (("g", "ab"), ("h", "uvw"))}
-    twin = row - 1
+    twin = next(row for row in (moving[0] - 1, *range(rows)) if row not in moving)
     for codes in public.values():
-        codes[twin] = codes[row]
+        codes[twin] = codes[moving[0]]
+        for row in moving if is_worst and chance.random() < 0.5 else ():
+            codes[row] = codes[moving[0]]
+    if protected == "firms":
+        firms = [chance.choice(["one", "two", "three", f"own {row}"]) for row in range(rows)]
+        public["firm"] = ["moving" if row in moving else firm for row, firm in enumerate(firms)]
     amounts, moved = dict[str, list[int]](), dict[str, list[int]]()
     for column, parts in _by_column(spec).items():
         amounts[column] = [0 if is_worst else _amount(chance, parts) for _ in range(rows)]
-        value = largest if is_worst else _small(chance) if move == UNIT else amounts[column][row]
-        sign = -1 if is_worst else chance.choice([-1, -1, 1, 1, 0])
-        other = _beside(value, parts, sign) if move == UNIT else _neighbor(value, parts, MOVES[move], sign)
-        if not is_worst:
-            amounts[column][twin] = (value + other) // 2
         moved[column] = list(amounts[column])
-        amounts[column][row], moved[column][row] = value, other
-    records = [{name: units[row] for name, units in each.items()} for each in (amounts, moved)]
-    steps = MOVES[move] or _steps(spec, *records)
+        for row in moving:
+            value = largest if is_worst else _small(chance) if move == UNIT else amounts[column][row]
+            sign = -1 if is_worst else chance.choice([-1, -1, 1, 1, 0])
+            other = _beside(value, parts, sign) if move == UNIT else _neighbor(value, parts, MOVES[move], sign)
+            if not is_worst and row == moving[0]:
+                amounts[column][twin] = moved[column][twin] = (value + other) // 2
+            amounts[column][row], moved[column][row] = value, other
+    steps = MOVES[move] or max(
+        _steps(spec, *({name: units[row] for name, units in each.items()} for each in (amounts, moved)))
+        for row in moving
+    )
     own = make_own(chance, spec, largest if is_worst else None, of_zeros=move == UNIT) if kind == ASKED else None
     tau = no_clipping_tau(rows, len(spec.asked), ZETA, signed=variant == "signed")
     spread, drift = (0, -tau) if is_worst else (chance.choice(SPREADS), chance.choice(DRIFTS))
     file = chance.choice(FILES) if engine == "local" and own is None and chance.random() < ON_FILE else None
-    words = [variant, kind, accounting, file or engine, move, *(["worst"] if is_worst else [])]
+    whose = [] if protected == "records" else [f"a firm of {members}"]
+    words = [variant, kind, accounting, file or engine, move, *whose, *(["worst"] if is_worst else [])]
     return World(
         f"{number}: {', '.join([*words, *([] if spec.data.id else ['no ids'])])}",
         spec,
@@ -109,7 +130,9 @@ def make_world(number: int) -> World:
     )
 
 
-def _spec(chance: random.Random, variant: str, kind: str, accounting: str, edges: Sequence[int]) -> Spec:
+def _spec(
+    chance: random.Random, variant: str, kind: str, accounting: str, protected: str, edges: Sequence[int]
+) -> Spec:
     attributes = {"x": _protected(chance, variant), "w": _protected(chance, *set(VARIANTS) - set(WITH_BOTH_SIGNS))}
     names = ["x_gain", "x_loss", "w"] if variant == "split" else ["x", "w"]
     queries, sections = _sums(chance, names, variant), dict[str, Any]()
@@ -130,7 +153,12 @@ def _spec(chance: random.Random, variant: str, kind: str, accounting: str, edges
     else:
         budget["spend"], term = chance.choice([0.5, 2, 6]), "importance"
     return gedp.make_spec(
-        data={"public": ["g", "h"], "synthetic": True, **({"id": "key"} if chance.random() < 0.7 else {})},
+        data={
+            "public": ["g", "h", *(["firm"] if protected == "firms" else [])],
+            "synthetic": True,
+            **({"id": "key"} if chance.random() < 0.7 else {}),
+        },
+        protect={"unit": "firm"} if protected == "firms" else None,
         attributes=attributes,
         budget=budget,
         queries=[_asking(query, term) for query in queries],

@@ -192,8 +192,16 @@ class Engine(Protocol):
     def distinct(self, column: str) -> list[str]:
         """The distinct values of a public column as text, sorted; their positions are its codes."""
 
-    def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
-        """The combinations of values of public columns that occur, as texts, and the number of rows of each."""
+    def repeated(self, column: str) -> list[str]:
+        """The values of a public column that several rows have, as text, sorted."""
+
+    def combinations(
+        self, columns: Sequence[str], listed: Mapping[str, list[str]] | None = None
+    ) -> tuple[dict[str, list[str]], IntArray]:
+        """The combinations of values of public columns that occur, as texts, and the number of rows of each.
+
+        Of a column that has `listed` texts, all others are "".
+        """
 
     def reduce(self, run: Pass) -> PartialResults:
         """The results of a pass over all rows."""

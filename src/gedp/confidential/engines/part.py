@@ -155,22 +155,33 @@ class Part:
             self._make_codes(column, [text for (text,) in found])
         return self._codes[column]
 
-    def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
-        """The combinations of texts that occur, and the number of rows of each."""
-        named = [f"{self._text(c)} AS {quoted_name(f'text {i}')}" for i, c in enumerate(columns)]
+    def repeated(self, column: str) -> list[str]:
+        """The texts that several rows have, sorted."""
+        texts = f"SELECT {self._text(column)} AS text FROM source GROUP BY 1 HAVING count(*) > 1"
+        return [text for (text,) in self._execute(f"SELECT text FROM ({texts}) ORDER BY 1")]
+
+    def combinations(
+        self, columns: Sequence[str], listed: Mapping[str, list[str]] | None = None
+    ) -> tuple[dict[str, list[str]], IntArray]:
+        """The combinations of texts that occur, and the number of rows of each; "" for a text that is not `listed`."""
+        for column, texts in (listed or {}).items():
+            self._make_codes(_listed(column), texts)
+        shown = {c: f"coalesce(TRY_CAST({self._text(c)} AS {_enum(_listed(c))})::VARCHAR, '')" for c in listed or {}}
+        named = [f"{shown.get(c, self._text(c))} AS {quoted_name(f'text {i}')}" for i, c in enumerate(columns)]
         sql = f"SELECT {', '.join([*named, 'count(*)'])} FROM source GROUP BY ALL"
         table: pa.Table = self._censored(lambda: self._connection.sql(sql).to_arrow_table())
-        texts = {column: table.column(place).to_pylist() for place, column in enumerate(columns)}
-        return texts, table.column(len(columns)).to_numpy().astype(np.int64)
+        found = {column: table.column(place).to_pylist() for place, column in enumerate(columns)}
+        return found, table.column(len(columns)).to_numpy().astype(np.int64)
 
     def batches(self, reads: Reads) -> Iterator[Batch]:
         """All rows in batches, in the order of the table."""
         amounts, plain, cells = reads.amounts, reads.plain, reads.cells
         texts = {**{column: self.distinct(column) for column in reads.coded}, **(cells.texts if cells else {})}
+        listed = cells.listed if cells else None
         for column, values in texts.items():
-            self._make_codes(column, values)
+            self._make_codes(_listed(column) if column == listed else column, values)
         columns = [
-            *(f"enum_code(TRY_CAST({self._text(c)} AS {_enum(c)}))::INTEGER" for c in texts),
+            *(self._code(c, len(texts[c]) if c == listed else None) for c in texts),
             *(f"({self._amount(name, unit)})::BIGINT" for name, unit in amounts.items()),
             *map(quoted_name, plain),
         ]
@@ -199,6 +210,12 @@ class Part:
             self._execute(f"CREATE TYPE {_enum(column)} AS ENUM (SELECT text FROM texts)")
             self._connection.unregister("texts")
             self._codes[column] = texts
+
+    def _code(self, column: str, other: int | None) -> str:
+        """SQL for the code of a public column; `other` where only some of its texts are listed, and this is none."""
+        codes = _enum(column if other is None else _listed(column))
+        code = f"enum_code(TRY_CAST({self._text(column)} AS {codes}))::INTEGER"
+        return code if other is None else f"coalesce({code}, {other})"
 
     def _text(self, name: str) -> str:
         """SQL for a public column as text, or for several that are joined."""
@@ -265,6 +282,11 @@ class Part:
         """Whole numbers from one pass over the rows."""
         (row,) = self._execute(f"SELECT {', '.join(aggregates)} FROM {source} WHERE {condition}")
         return [int(number) for number in row]
+
+
+def _listed(column: str) -> str:
+    """What the codes of some texts of a column are called, beside those of all."""
+    return f"some of {column}"
 
 
 def _enum(column: str) -> str:

@@ -79,15 +79,22 @@ class SparkEngine(SparkTable):
         """The distinct texts, sorted."""
         return sorted(self.combinations([column])[0][column])
 
-    def combinations(self, columns: Sequence[str]) -> tuple[dict[str, list[str]], IntArray]:
-        """The combinations of texts that occur, and the number of rows of each."""
+    def repeated(self, column: str) -> list[str]:
+        """The texts that several rows have, sorted."""
+        texts, rows = self.combinations([column])
+        return sorted(text for text, count in zip(texts[column], rows, strict=True) if count > 1)
+
+    def combinations(
+        self, columns: Sequence[str], listed: Mapping[str, list[str]] | None = None
+    ) -> tuple[dict[str, list[str]], IntArray]:
+        """The combinations of texts that occur, and the number of rows of each; "" for a text that is not `listed`."""
         from pyspark.sql import functions as sql
 
         if not columns:
             return {}, np.array([self.rows()])
         names = combined_names(columns)
         schema = ", ".join([*(f"{name} string" for name in names), f"{ROWS} long"])
-        parts = self._rows.tasks(columns, combining(columns), schema)
+        parts = self._rows.tasks(columns, combining(columns, listed), schema)
         table: pa.Table = self._censored(lambda: parts.groupBy(*names).agg(sql.sum(ROWS).alias(ROWS)).toArrow())
         return {c: table[name].to_pylist() for c, name in zip(columns, names, strict=True)}, table[ROWS].to_numpy()
 

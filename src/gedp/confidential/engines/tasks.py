@@ -131,12 +131,12 @@ def counting(question: Callable[[Part], Sequence[int]]) -> Task:
     return task
 
 
-def combining(columns: Sequence[str]) -> Task:
+def combining(columns: Sequence[str], listed: Mapping[str, list[str]] | None = None) -> Task:
     """The combinations of texts that occur, with their numbers of rows, to be added up."""
 
     def task(records: Records) -> Iterator[pa.RecordBatch]:
         for held in _held(records):
-            texts, rows = held.combinations(columns)
+            texts, rows = held.combinations(columns, listed)
             arrays = [*(pa.array(texts[column], pa.string()) for column in columns), pa.array(rows)]
             yield pa.RecordBatch.from_arrays(arrays, [*combined_names(columns), ROWS])
 
