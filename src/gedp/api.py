@@ -354,7 +354,7 @@ def draft_spec(
 ) -> str:
     """The text of a first spec for a table, to be read and completed; no confidential value is looked at.
 
-    `public` are columns that everybody may know. Without `attributes` all other columns of numbers are confidential.
+    `public` are the public columns. Without `attributes` all other columns of numbers are confidential.
     `protect` says for an attribute how far from some sizes values must count as close, as `choose` takes it. `reading`
     has the keys of `[data]` that say how the table is read, such as `encoding`. `yes_no` are confidential columns that
     hold 0 and 1 alone.

@@ -24,7 +24,7 @@ class WriteError(GedpError):
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """What the file system refuses while `target` is written, as one of our errors."""
+    """What the file system rejects while `target` is written, as one of our errors."""
     try:
         yield
     except OSError as error:
@@ -101,7 +101,7 @@ def is_mount_point(path: Path) -> bool:
 
 
 def require_space(folder: Path, needed: int) -> None:
-    """Refuses a disk that has less room than that, while nothing is spent yet."""
+    """Rejects a disk that has less room than that, while nothing is spent yet."""
     free = shutil.disk_usage(folder).free
     if free < needed:
         raise WriteError(
@@ -157,5 +157,5 @@ def _umask() -> int:
 
 
 def reason(error: OSError) -> str:
-    """Why the file system refused, in a word or two."""
+    """Why the file system rejected, in a word or two."""
     return (os.strerror(error.errno) if error.errno else "the file system refused").lower()

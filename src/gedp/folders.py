@@ -41,7 +41,7 @@ class Claim:
         self._fulfilled = False
 
     def take(self, look: Callable[[Path], None] | None = None) -> None:
-        """Makes the folder, or empties what a killed process left there; refused while another process holds it.
+        """Makes the folder, or empties what a killed process left there; rejected while another process holds it.
 
         Before it is emptied, `look` sees it, and may refuse: then it stays as it is.
         """

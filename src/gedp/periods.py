@@ -31,7 +31,7 @@ class Period:
 
     @classmethod
     def of(cls, text: object) -> "Period":
-        """The period of that name, which may be one already; refuses any other spelling of it."""
+        """The period of that name, which may be one already; rejects any other spelling of it."""
         if isinstance(text, Period):
             return text
         found = _TEXT.fullmatch(text) if isinstance(text, str) else None

@@ -38,7 +38,7 @@ def test_what_a_command_reads_is_never_replaced(folder: Path, command: tuple[str
     before = (folder / target).read_bytes()
     ended = gedp(*command, target, folder=folder)
     assert ended.code == 2, ended
-    assert "is read here, and would be lost" in ended.err
+    assert "the output would overwrite the input" in ended.err
     assert (folder / target).read_bytes() == before
 
 

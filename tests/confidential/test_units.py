@@ -9,6 +9,8 @@ import pytest
 
 import gedp
 from gedp.errors import FaultsError
+from gedp.explain.facts import power_rows
+from gedp.explain.released import explained_promise
 from tests.helpers.passes import DividedEngine
 
 ROWS = 240
@@ -168,6 +170,17 @@ def test_units_are_not_given_up_in_silence(tmp_path: Path) -> None:
     assert third.manifest.together.unit is None
     assert [each.what for each in third.manifest.together.decisions] == [(f"{lost} each record by itself",)]
     assert "the true values of an establishment" in gedp.Ledger.open(ledger, create=False).state().combined.sentence
+
+
+def test_the_promise_is_stated_for_units() -> None:
+    of_units, of_records = (spec_with(unit) for unit in ("firm", None))
+    assert "the true values of all records of one firm from any other values" in explained_promise(of_units)[0]
+    assert "the true values of an establishment from any other values" in explained_promise(of_records)[0]
+    told = [
+        [row.change for row in power_rows(gedp.price(spec).total, spec.policy.unit)] for spec in (of_units, of_records)
+    ]
+    assert told[0][0] == "all records of one firm inside their intervals"
+    assert [any("firm's 2 establishments" in change for change in changes) for changes in told] == [False, True]
 
 
 def test_a_query_of_ones_own_cannot_protect_units(tmp_path: Path) -> None:

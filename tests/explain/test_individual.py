@@ -86,7 +86,7 @@ def test_the_expected_error_of_a_typical_cell_is_that_of_one_noisy_answer() -> N
 
 def test_noise_without_end_is_said_in_words() -> None:
     wide = Attribute("x", Closeness("log", Decimal("0.2"), Decimal(1)))
-    assert typical_error(wide, mu=0.001).said(AS_WRITTEN).endswith("noise that drowns everything")
+    assert typical_error(wide, mu=0.001).said(AS_WRITTEN).endswith("noise that is too large to be useful")
 
 
 def test_queries_by_classes_and_for_combinations_count_in_the_table_of_importance() -> None:

@@ -252,7 +252,7 @@ LOG = ('"sqrt", gamma = 0.5', '"log", gamma = 0.5')
 def test_noise_that_drowns_everything_is_refused_as_in_a_run(
     tmp_path: Path, changes: tuple[tuple[str, str], ...]
 ) -> None:
-    with pytest.raises(FaultsError, match=r"attributes\.emp: .*drowns everything"):
+    with pytest.raises(FaultsError, match=r"attributes\.emp: .*too large to be useful"):
         package.plan(write_case(tmp_path, LOG, *changes))
 
 

@@ -238,7 +238,7 @@ def test_nobody_is_asked_where_nobody_is(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from gedp.cli import main; main()", "init", "t.parquet"]
     said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     assert said.returncode == 2
-    assert "--public says which columns everybody may know" in said.stderr
+    assert "--public names the public columns" in said.stderr
     assert "jobs: a code or a number" in said.stderr
     (tmp_path / "spec.toml").touch()
     taken = CliRunner().invoke(cli, ["init", "x", "--out", str(tmp_path / "spec.toml")])

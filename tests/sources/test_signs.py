@@ -114,7 +114,7 @@ def test_keys_of_the_spec_survive_being_written_and_say_nothing_by_default() -> 
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ('table = "a"\nquery = "SELECT 1"', "data.query: there is a table as well. Give one of the two"),
+        ('table = "a"\nquery = "SELECT 1"', "data.query: table and query are both set. Give one of the two"),
         ('encoding = "klingon"', "data.encoding: 'klingon' is not known. Give one like"),
         ('encoding = "base64"', "data.encoding: 'base64' is not known. Give one like"),
         ('delimiter = "ab"', "data.delimiter: it cannot stand between columns"),

@@ -129,7 +129,7 @@ def record_distance(promise: Promise, x: Mapping[str, float], y: Mapping[str, fl
 
 
 def _require_records(protections: Mapping[str, Protection], *records: Mapping[str, float]) -> None:
-    """Refuses records that are not about these attributes, or have impossible values: all faults in one error."""
+    """Rejects records that are not about these attributes, or have impossible values: all faults in one error."""
     problems = []
     for record in records:
         problems += [f"{name} is not an attribute" for name in record if name not in protections]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("table", metavar="TABLE")
-@click.option("--public", metavar="A,B", help="Columns that everybody may know of all, such as region and industry.")
+@click.option("--public", metavar="A,B", help="Columns that are public for every record, such as region and industry.")
 @click.option("--id", metavar="COLUMN", help="Column that names every establishment once. It is published.")
 @click.option("--attributes", metavar="C,D", help="Confidential numbers. Default: all other columns of numbers.")
 @click.option(
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 )
 @click.option("--yes-no", metavar="E,F", default="", help="Confidential columns that hold 0 and 1 alone.")
 @click.option("--encoding", metavar="NAME", help="Of a text, if it is not UTF-8: latin-1, cp1252, utf-16.")
-@click.option("--delimiter", metavar="SIGN", help="Of a text. Default: the usual one that its first line has most of.")
+@click.option("--delimiter", metavar="SIGN", help="CSV delimiter. Default: detected from the header.")
 @click.option("--decimal", metavar="SIGN", help="Decimal sign, if it is a comma.")
 @click.option("--thousands", metavar="SIGN", help="What stands between thousands.")
 @click.option("--sheet", metavar="NAME", help="Of a workbook.")
@@ -51,8 +51,8 @@ def command(
     """Draft a spec for TABLE: what is public, what is confidential, which tables to publish.
 
     Looks at the names and types of columns, and at the codes in those that you say are public. It never looks at a
-    confidential value, because the spec is published: what followed from values there would tell of them. On a terminal
-    it asks for what is not given.
+    confidential value, because the spec is published, and settings derived from values could disclose them. On a
+    terminal it asks for what is not given.
 
     \b
     Examples:
@@ -114,13 +114,13 @@ def _faults_by_option() -> Iterator[None]:
 
 
 def _asked_for(columns: Mapping[str, str]) -> str:
-    """Asks which columns are public; refuses where there is nobody to ask."""
+    """Asks which columns are public; rejects where there is nobody to ask."""
     listed = "\n".join(f"  {name}: {kind}" for name, kind in columns.items())
     if not _is_terminal():
         there = (
             f"There are:\n{listed}" if columns else "What the first line calls them is not shown: it may be a record"
         )
-        raise click.UsageError(f"--public says which columns everybody may know. {there}")
+        raise click.UsageError(f"--public names the public columns. {there}")
     click.echo(f"The columns of the table, and what they can be:\n{listed}")
     answer: str = click.prompt("Which may everybody know of every establishment, such as region and industry (a,b)")
     return answer

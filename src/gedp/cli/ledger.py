@@ -246,7 +246,7 @@ def decide(path: Path, note: str, add_mu: str | None) -> None:
 
 
 def _sealed(state: "LedgerState", path: Path, folder: Path) -> str:
-    """A sentence that the release in the folder is one that the ledger sealed; refuses any other."""
+    """A sentence that the release in the folder is one that the ledger sealed; rejects any other."""
     from gedp.errors import Refused
     from gedp.files import sha256
     from gedp.release import MANIFEST, read_release

@@ -62,7 +62,7 @@ def names_in(*texts: str) -> list[str]:
 
 
 def numbers_by_name(text: str, example: str) -> dict[str, float]:
-    """Numbers given as NAME=X,…; refuses what is not one for each name."""
+    """Numbers given as NAME=X,…; rejects what is not one for each name."""
     pairs = [part.rpartition("=") for part in text.split(",")]
     try:
         found = {name.strip(): float(number) for name, _, number in pairs}

@@ -18,7 +18,7 @@ SHOWN_LINES = 20
 
 
 def require_other(out: Path, *inputs: str | Path, option: str = "--out") -> None:
-    """Refuses a place where one of the inputs of a command is, or a table from which releases were made."""
+    """Rejects a place where one of the inputs of a command is, or a table from which releases were made."""
     from gedp.confidential.engines.sources.files import files_at
     from gedp.files import is_ledger, is_same
     from gedp.ledger.finding import beside
@@ -26,7 +26,7 @@ def require_other(out: Path, *inputs: str | Path, option: str = "--out") -> None
     if not out.exists():
         return
     if any(is_same(out, path) for each in inputs for path in files_at(Path(each))):
-        raise click.BadParameter(f"{out} is read here, and would be lost; name another file", param_hint=option)
+        raise click.BadParameter(f"the output would overwrite the input {out}; name another file", param_hint=option)
     if is_ledger(beside([out])):
         raise click.BadParameter(f"{out} has a ledger, so it is a table; name another file", param_hint=option)
 

@@ -31,7 +31,10 @@ def _totals(ctx: click.Context, param: click.Parameter, value: str | None) -> di
 )
 @click.option("--mu", callback=_numbers, metavar="X,Y,…", help="Also the errors if the whole release cost these.")
 @click.option(
-    "--gamma-times", callback=_numbers, metavar="X,Y,…", help="Also the errors with so many times every gamma."
+    "--gamma-times",
+    callback=_numbers,
+    metavar="X,Y,…",
+    help="Also show errors with every gamma multiplied by these factors.",
 )
 @click.option("--html", type=FILE, help="Also draw the plan on a page.")
 def command(

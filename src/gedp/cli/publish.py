@@ -17,7 +17,7 @@ from gedp.cli.options import PATH, confidence_option, names_in, release_argument
 @click.option(
     "--table", "tables", multiple=True, help="Add a table by these columns, such as cnty,naics3; may be repeated."
 )
-@click.option("--only", multiple=True, help="Of the tables of the release, only this; may be repeated. Default: all.")
+@click.option("--only", multiple=True, help="Publish only this table of the release; may be repeated. Default: all.")
 @click.option(
     "--ratio",
     "ratios",

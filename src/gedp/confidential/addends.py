@@ -86,7 +86,7 @@ class Addend(ABC):
 
     @abstractmethod
     def require_grid(self, query: str) -> None:
-        """Refuses, before anything is spent, what no grid could carry whatever bounds come out."""
+        """Rejects, before anything is spent, what no grid could carry whatever bounds come out."""
 
     def grid(self, reach: FloatArray) -> SumGrid:
         """The noise of entries in which one establishment can move so much."""
@@ -138,7 +138,7 @@ class Count(Addend):
         return np.ones(rows, dtype=np.int64)
 
     def require_grid(self, query: str) -> None:
-        """Refuses a price at which not even one unit could be hidden."""
+        """Rejects a price at which not even one unit could be hidden."""
         _require_price(self, query)
 
 
@@ -174,7 +174,7 @@ class ClassSum(Addend):
         return np.clip(amounts[self.name], -bounds[self.name], bounds[self.name])
 
     def require_grid(self, query: str) -> None:
-        """Refuses a price at which not even one unit could be hidden."""
+        """Rejects a price at which not even one unit could be hidden."""
         _require_price(self, query)
 
 
@@ -229,7 +229,7 @@ class CombinedSum(Addend):
         return combined(self.weights, amounts, bounds)
 
     def require_grid(self, query: str) -> None:
-        """Refuses coefficients, units and prices that are too far apart."""
+        """Rejects coefficients, units and prices that are too far apart."""
         if not SMALLEST_UNIT <= self.weights.unit <= 1 / SMALLEST_UNIT:
             size = "small" if self.weights.unit < 1 else "large"
             problem = f"its coefficients are so {size} that errors would not be numbers"

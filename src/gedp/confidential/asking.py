@@ -98,7 +98,7 @@ def own_query(function: Callable[[Values], npt.ArrayLike], spec: Spec, stated: d
 
 
 def as_decimal(number: Decimal | float | str | None) -> object:
-    """A number as it is written; anything else stays as it is, for the reader to refuse."""
+    """A number as it is written; anything else stays as it is, for the reader to reject."""
     with suppress(ArithmeticError, TypeError, ValueError):
         return None if number is None else Decimal(number if isinstance(number, str) else str(number))
     return number
@@ -202,7 +202,7 @@ class _PublicColumns:
 
 
 def _rehearsed(query: OwnQuery, attributes: Mapping[str, Attribute], public: _PublicColumns) -> int:
-    """The number of entries, found on made-up values; refuses what fails there or contradicts what was stated."""
+    """The number of entries, found on made-up values; rejects what fails there or contradicts what was stated."""
     columns = public.ordered(public.order(np.arange(public.rows)))
 
     def asked(units: Mapping[str, IntArray]) -> FloatArray:

@@ -67,7 +67,7 @@ class GroupRule:
     def _totals(
         self, limits: Mapping[str, "GroupLimits"], tallies: Mapping[str, CellTally]
     ) -> dict[str, PartialResults]:
-        """What the rows come to; refused if they are not those of which the first pass saw the sums."""
+        """The sums of all rows; rejects a table whose sums are not those of the first pass."""
         lookup = self.prepared.cells.lookup
         names = dict.fromkeys(name for measure in self.prepared.measures for name in measure.query.attributes)
         of_measures = {
@@ -164,7 +164,7 @@ class Extremes:
         return Reads(plain=tuple(name + PSI_SUFFIX for name in self._names), cells=self.cells)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
+        """Partial results for this batch."""
         measure, groups = self.measure, self.measure.groups
         omega = {name: batch.plain[name + PSI_SUFFIX].to_numpy() for name in self._names}
         group = groups.of_cell[batch.cells]

@@ -135,7 +135,7 @@ class RowLimits:
         return range(self.measure.table.combinations)
 
     def planned_noise(self, answered: Reducible) -> "PlannedMeasure":
-        """What the noise of every entry must hide, and what anybody pays; refused if that is more than set aside."""
+        """What the noise of every entry must hide, and what anybody pays; rejected if that is more than set aside."""
         found = answered.reduce(Reaches(self)).highest
         reach = {addend.name: np.maximum(found[addend.name], 0.0) for addend in self.measure.addends}
         if self.units is not None:
@@ -264,7 +264,7 @@ class UnitShifts:
         return Reads(plain=self.limits.columns, cells=self.limits.cells)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
+        """Partial results for this batch."""
         combinations = len(self.limits.combinations)
         part = self.limits.part_of[batch.cells]
         shared, count = part >= 0, len(self.limits.parts.cell) * combinations

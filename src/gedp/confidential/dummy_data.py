@@ -42,7 +42,7 @@ class _Column:
 
     @property
     def lowest(self) -> int:
-        """The least that a table may hold: where ψ has no value at 0, tables with a 0 are refused."""
+        """The least that a table may hold: where ψ has no value at 0, tables with a 0 are rejected."""
         finite = all(np.isfinite(protection.psi.at_zero) for protection in self.protections)
         return -FURTHEST if self.has_both_signs else int(not finite)
 

@@ -128,7 +128,7 @@ class IndividualJob(Job):
         return result
 
     def _plan(self, name: str, answered: Reducible) -> "_Plan":
-        """What follows for one attribute; refused if anybody would pay more than the pool."""
+        """What follows for one attribute; rejected if anybody would pay more than the pool."""
         pool, units = self.pools[name], self.cells.units
         with np.errstate(over="ignore", invalid="ignore"):  # what is predicted to be infinite is not chosen
             lookup, counts = self.cells.lookup, self.cells.counts

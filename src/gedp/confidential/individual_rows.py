@@ -121,7 +121,7 @@ class Charges:
         return Reads(plain=(self.column,), cells=self.cells)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """The most in every cell; what is not a number counts as endless."""
+        """The most in every cell; NaN is treated as infinite."""
         charges = self.plan.charges(batch.cells, batch.plain[self.column].to_numpy())
         most = np.where(np.isnan(charges), np.inf, charges)
         return PartialResults(highest={CHARGED: max_by(batch.cells, most, self.cells.count)})

@@ -1,4 +1,4 @@
-"""Noise has limits: too little has no grid, too much drowns everything. What is beyond them is refused in words.
+"""Noise has limits: too little has no grid, too much is not useful. gedp rejects both, and suggests a fix.
 
 Every fault names the attribute, its line in the spec, and the nearest gamma or mu, by powers of ten, that works.
 """
@@ -22,7 +22,7 @@ _POWERS = [Decimal(10) ** (sign * power) for power in range(1, 31) for sign in (
 
 
 def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
-    """For every query and attribute its ψ-mechanism; refuses settings without one, before anything is spent."""
+    """For every query and attribute its ψ-mechanism; rejects settings without one, before anything is spent."""
     asked: dict[tuple[str, Decimal], list[str]] = {}
     for query in spec.plain:
         for name, mu in query.mu.items():
@@ -45,7 +45,7 @@ def psi_mechanisms(spec: Spec) -> dict[tuple[str, str], PsiMechanism]:
 
 
 def require_noise(spec: Spec) -> None:
-    """Refuses a spec whose noise for groups and establishments no grid carries."""
+    """Rejects a spec whose noise for groups and establishments no grid carries."""
     psi_mechanisms(spec)
     for name, pool in pools(spec).items():
         require_pool(spec, spec.policy.attributes[name], pool.mu_squared, len(spec.sums_of(name)), None)
@@ -54,7 +54,7 @@ def require_noise(spec: Spec) -> None:
 def require_pool(
     spec: Spec, attribute: Attribute, pool: Fraction, queries: int, shares: Mapping[str, float] | None
 ) -> None:
-    """Refuses an attribute whose noise no grid carries, whatever is chosen for the first answers and after them."""
+    """Rejects an attribute whose noise no grid carries, whatever is chosen for the first answers and after them."""
     if queries > MOST_QUERIES:
         raise Refused(f"{attribute.name}: individual accounting is for at most {MOST_QUERIES} queries, not {queries}")
 

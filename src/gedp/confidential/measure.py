@@ -106,7 +106,7 @@ def _bytes_of_rows(prepared: Prepared) -> int:
 
 
 def _chance(zeta: Fraction | None, spec: Spec) -> Fraction:
-    """The chance of any clipping, as the manifest can state it; refused before anything is spent where it is none."""
+    """The chance of any clipping, as the manifest can state it; rejected before anything is spent where it is none."""
     in_spec = None if spec.zeta is None else exact(spec.zeta)
     zeta = in_spec or ZETA if zeta is None else exact(zeta)
     if in_spec not in (None, zeta):

@@ -123,7 +123,7 @@ class MeasureTotals:
         return Reads(self.units, self.placing.columns, self.cells)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
+        """Partial results for this batch."""
         measure = self.placing.measure
         group, table = measure.groups.of_cell[batch.cells], measure.table
         classes = [

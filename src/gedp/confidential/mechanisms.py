@@ -70,7 +70,7 @@ def psi_mechanism(attribute: Attribute, mu: Fraction) -> PsiMechanism:
 
 
 def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
-    """Refuses noise so large that an answer or its error could overflow, whatever the truth."""
+    """Rejects noise so large that an answer or its error could overflow, whatever the truth."""
     psi, sigma = mechanism.psi, mechanism.sigma
     highest = float(psi(MOST_UNITS * mechanism.unit))
     lowest = psi.at_zero if math.isfinite(psi.at_zero) else float(psi(mechanism.unit))
@@ -81,7 +81,7 @@ def _require_useful(mechanism: PsiMechanism, name: str, mu: Fraction) -> None:
         sizes = np.abs([answers.estimate(), np.sqrt(answers.variance()), *answers.interval(MOST_CONFIDENCE)])
     if not (sizes <= LARGEST_ANSWER).all():  # nor is NaN
         raise DomainError(
-            f"{name} at mu = {float(mu):g}: noise of standard deviation {sigma:.3g} in {psi} drowns everything: "
+            f"{name} at mu = {float(mu):g}: noise of deviation {sigma:.3g} in {psi} is too large to be useful, as "
             f"answers or their errors could be beyond {LARGEST_ANSWER:g}. Take a larger mu or a smaller gamma"
         )
 

@@ -54,7 +54,7 @@ def prepare(table: ConfidentialTable, spec: Spec, shares: Shares | None = None) 
 
 
 def _require_noise_and_room(measure: MeasuredQuery) -> None:
-    """Refuses noise that no grid carries, and tables that would not fit into memory once others are paid for."""
+    """Rejects noise that no grid carries, and tables that would not fit into memory once others are paid for."""
     query, entries = measure.query.name, measure.entries
     for addend in measure.addends:
         addend.require_grid(query)
@@ -104,7 +104,7 @@ def noise_for(spec: Spec, entropy: Entropy | None) -> Entropy:
 
 
 def require_sound(spec: Spec) -> Spec:
-    """The spec as a file would have it: what the reader refuses is refused for queries made in Python too.
+    """The spec as a file would have it: what the reader rejects is rejected for queries made in Python too.
 
     A release must be read again. And what is priced, recorded, drawn and published is then one thing, which nobody else
     holds and could change in between.

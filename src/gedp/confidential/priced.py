@@ -146,7 +146,7 @@ def clipped_excess(
     clippings: Mapping[str, Sequence[Clipping]],
     unclipped: Mapping[str, IntArray],
 ) -> Mapping[Key, IntArray]:
-    """By attribute and query what clipping takes off every cell; refuses a table whose sums are no longer the same."""
+    """By attribute and query what clipping takes off every cell; rejects a table whose sums are no longer the same."""
     units = {name: exact(table.attributes[name].unit) for name in clippings}
     found = table.engine.reduce(ClippedCells(cells.lookup, units, clippings)).added
     if any(not np.array_equal(found[name], unclipped[name]) for name in clippings):

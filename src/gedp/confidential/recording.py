@@ -49,7 +49,7 @@ class Record:
         self._hold: Hold | None = None
 
     def pay(self) -> Reservation:
-        """The price is on disk when this returns, whichever thread was first; what is refused once stays refused."""
+        """The price is on disk when this returns, whichever thread was first; what is rejected once stays rejected."""
         with self._lock:
             if self._refused is not None:
                 raise self._refused

@@ -79,7 +79,7 @@ def _numbers(column: pa.ChunkedArray) -> FloatArray | None:
 
 
 def _require_not_confidential(spec: Spec, path: Path) -> None:
-    """Refuses the table of the spec, unless it is synthetic, and any table that a ledger knows as confidential."""
+    """Rejects the table of the spec, unless it is synthetic, and any table that a ledger knows as confidential."""
     files = files_at(path)
     own = files_at(spec.source_path()) if spec.data.source else []
     is_own = any(file.samefile(other) for file in files for other in own)

@@ -131,7 +131,7 @@ def ledger_for(engine: Engine, spec: Spec, named: Path | None) -> Path | None:
 
 
 def left_in(ledger: Path | None, request: Request, data: KnownBy, decided_by: DecidedBy | None) -> PrivacyLoss:
-    """What will remain of the budget; refuses what the ledger would refuse."""
+    """What will remain of the budget; rejects what the ledger would refuse."""
     doubts = () if ledger is None else doubts_about(ledger, request, data)
     if ledger is None or not ledger.exists():
         return left_after(request, EMPTY, decided_by, doubts)

@@ -56,7 +56,7 @@ class DrawnCells:
         return Reads(plain=tuple(name + end for name in self.units for end in (PSI_SUFFIX, "")), cells=self.cells)
 
     def __call__(self, batch: Batch) -> PartialResults:
-        """What these rows come to."""
+        """Partial results for this batch."""
         added: dict[Key, IntArray] = {ROWS: _counted(self.cells, batch)}
         highest: dict[Key, FloatArray] = {}
         lowest: dict[Key, FloatArray] = {}

@@ -49,7 +49,7 @@ class VariedPsi:
 
 
 def varied_psi(attribute: Attribute, pool: Fraction, members: int = 1) -> VariedPsi:
-    """The mechanism for prices up to the pool; refuses, before anything is spent, what has no grid.
+    """The mechanism for prices up to the pool; rejects, before anything is spent, what has no grid.
 
     The pool is that of a unit of up to so many members, of which the least gets half of an equal share.
     """

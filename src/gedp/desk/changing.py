@@ -23,7 +23,7 @@ NO_PERCENTAGE = "no percentage"
 def offered_changes(
     new: Microdata, old: Microdata, keys: Iterable[str], attributes: Iterable[str], ratios: Mapping[str, str]
 ) -> ChangeOffer:
-    """Those of the keys and figures of both that mean the same in both; refuses releases that cannot be compared."""
+    """Those of the keys and figures of both that mean the same in both; rejects releases that cannot be compared."""
     require_comparable(new, old, (), ())
     alike = [name for name in attributes if are_comparable(new, old, (), [name])]
     if not alike:
@@ -48,7 +48,7 @@ def said_of_changes(since: str, *, has_seeds: bool) -> str:
 
 
 def make_changes(new: Microdata, old: Microdata, quality: Quality, question: Question) -> MadeTable:
-    """The table of a question with what changed; refuses one with very many groups."""
+    """The table of a question with what changed; rejects one with very many groups."""
     for each in (new, old):
         require_small(each, question)
     lines = new.change(old, *asked_of(question)).arrow

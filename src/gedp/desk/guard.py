@@ -1,4 +1,4 @@
-"""What is refused before anybody looks at it, and what every answer carries, also one that the server makes itself.
+"""What is rejected before anybody looks at it, and what every answer carries, also one that the server makes itself.
 
 A page of a stranger can make a browser ask this server, by its address or, with a name of its own that suddenly leads
 here, as if it were that name. So a host is an address, localhost, or a name that was allowed, and the API is not for
@@ -35,7 +35,7 @@ class Guard:
         self._app, self._names = app, {"localhost", *(name.casefold() for name in names)}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuses a request, or lets it pass."""
+        """Rejects a request, or lets it pass."""
         if scope["type"] == "http":
             await (self._refusal(scope) or self._app)(scope, receive, send)
 

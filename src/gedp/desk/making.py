@@ -1,4 +1,4 @@
-"""Tables made of a release, by the code of `gedp tabulate`; very large ones are refused."""
+"""Tables made of a release, by the code of `gedp tabulate`; very large ones are rejected."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ KEPT_CELLS = 12  # groupings whose rows are remembered
 
 
 def make_table(microdata: Microdata, quality: Quality, question: Question) -> MadeTable:
-    """The table of a question; refuses one with very many groups."""
+    """The table of a question; rejects one with very many groups."""
     require_small(microdata, question)
     lines = microdata.tabulate(*asked_of(question)).arrow
     counts = sizes(microdata, question)
@@ -41,7 +41,7 @@ def asked_of(question: Question) -> tuple[Any, ...]:
 
 
 def require_small(microdata: Microdata, question: Question) -> None:
-    """Refuses a table with very many groups, or of what is no figure."""
+    """Rejects a table with very many groups, or of what is no figure."""
     _require_classes(microdata, question)
     groups = _groups(microdata, question)
     if groups is not None and groups.count > (most := most_groups(microdata)):
@@ -79,7 +79,7 @@ def _groups(microdata: Microdata, question: Question) -> Cells | None:
 
 
 def _require_classes(microdata: Microdata, question: Question) -> None:
-    """Refuses numbers of establishments of public groups as a figure with an error: they have none."""
+    """Rejects numbers of establishments of public groups as a figure with an error: they have none."""
     spec = microdata.public_rows.spec
     if COUNT in question.attributes and spec.by_classes and not has_classes(spec, [*question.by, *question.filter]):
         problem = "establishments are a figure by classes alone; those of public groups stand beside every line"

@@ -37,7 +37,7 @@ _NUMBERS = ("estimate", "std_error", "cv", "ci_low", "ci_high")
 
 
 def read_package(folder: Path, title: str | None = None) -> "PackageTables":
-    """The tables of a package that is as it was written; any other is refused."""
+    """The tables of a package that is as it was written; any other is rejected."""
     files = package_files(folder)
     if files is None and (number := format_of(folder)) not in (None, FORMAT):
         raise Refused(

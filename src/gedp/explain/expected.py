@@ -34,7 +34,7 @@ class TypicalError:
     def said(self, words: Words) -> str:
         """The total, its error, and how large that is beside it."""
         if not math.isfinite(self.error):
-            return f"{words.number(self.total, 2)}, and noise that drowns everything"
+            return f"{words.number(self.total, 2)}, and noise that is too large to be useful"
         number = words.number
         return f"{number(self.total, 2)} ± {number(self.error, 2)} ({short_share(self.error / self.total)})"
 

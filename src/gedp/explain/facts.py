@@ -109,7 +109,7 @@ def titled(group: ProtectionGroup, title: Callable[[str], str]) -> ProtectionGro
 
 
 def all_publishers(specs: Sequence[Spec]) -> Promise:
-    """What holds if all these workloads are published in full; refused where they contradict each other."""
+    """What holds if all these workloads are published in full; rejected where they contradict each other."""
     public = {name for spec in specs for name in (*spec.data.public, spec.data.id or "")}
     if open_to_all := public & {name for spec in specs for name in spec.policy.attributes}:
         listed = ", ".join(sorted(open_to_all))
@@ -170,13 +170,15 @@ def interval_rows(protection: Protection, sizes: Sequence[float]) -> tuple[Inter
     return tuple(IntervalRow(*map(float, row)) for row in zip(*columns, strict=True))
 
 
-def power_rows(loss: PrivacyLoss) -> tuple[PowerRow, ...]:
-    """The attacker's power against one establishment, wider intervals, and firms."""
+def power_rows(loss: PrivacyLoss, unit: str | None = None) -> tuple[PowerRow, ...]:
+    """The attacker's power against one establishment, wider intervals, and firms; or against all records of a unit."""
+    whose, its = ("an establishment", "its") if unit is None else (f"all records of one {unit}", "their")
     changes = [
-        ("an establishment inside its intervals", 1, loss),
-        *((f"an establishment within {k} steps", k, loss.group(k)) for k in WIDER_STEPS),
-        *((f"a firm's {n} establishments at once", n, firm_loss(loss, n)) for n in FIRM_SIZES),
+        (f"{whose} inside {its} intervals", 1, loss),
+        *((f"{whose} within {k} steps", k, loss.group(k)) for k in WIDER_STEPS),
     ]
+    if unit is None:
+        changes += [(f"a firm's {n} establishments at once", n, firm_loss(loss, n)) for n in FIRM_SIZES]
     rows = []
     for change, steps, total in changes:
         rows.append(PowerRow(change, steps, total.mu, tuple(float(p) for p in power(total.mu, SIGNIFICANCES))))

@@ -32,12 +32,12 @@ def interval_table(group: ProtectionGroup) -> PrintedTable:
     )
 
 
-def power_table(loss: PrivacyLoss) -> PrintedTable:
-    """An attacker's chance of detecting one establishment, wider intervals, or firms."""
+def power_table(loss: PrivacyLoss, unit: str | None) -> PrintedTable:
+    """An attacker's chance of detecting one establishment, wider intervals, or firms; or all records of a unit."""
     return PrintedTable(
         "The attacker's power: chance of detecting a change, by chance of a false alarm",
         ("what changes", "μ", *(f"at {share:.0%}" for share in SIGNIFICANCES)),
-        [(row.change, numbers.strength(row.mu), *map(numbers.chance, row.powers)) for row in power_rows(loss)],
+        [(row.change, numbers.strength(row.mu), *map(numbers.chance, row.powers)) for row in power_rows(loss, unit)],
     )
 
 

@@ -22,11 +22,15 @@ from gedp.release import Labels
 from gedp.release.words import AS_WRITTEN, Words
 
 
-def promise_sentence(mu: float, *, is_alone: bool = False) -> str:
-    """What μ means to an attacker: the promise in one sentence. `is_alone` says that there are other releases."""
+def promise_sentence(mu: float, unit: str | None = None, *, is_alone: bool = False) -> str:
+    """What μ means to an attacker: the promise in one sentence. `is_alone` says that there are other releases.
+
+    `unit` is the column of units of which all records are hidden at once.
+    """
     nobody = "From this release alone, nobody" if is_alone else "Nobody"
+    whose, its = ("an establishment", "its") if unit is None else (f"all records of one {unit}", "their")
     return (
-        f"{nobody} can tell the true values of an establishment from any other values inside its uncertainty intervals "
+        f"{nobody} can tell the true values of {whose} from any other values inside {its} uncertainty intervals "
         f"better than one can tell N(0,1) from N({strength(mu)},1) by a single draw: an attacker who accepts 5% false "
         f"alarms detects a true difference with a chance of {bound(float(power(mu, 0.05)))}."
     )

@@ -22,7 +22,7 @@ def charge(sensitivity: FloatArray | float, sigma: FloatArray) -> FloatArray:
 
 
 def largest_share(first: Fraction, charges: Sequence[FloatArray], pool: Fraction) -> float:
-    """The largest part of the pool that any establishment pays, rounded up; refuses what would be above all of it.
+    """The largest part of the pool that any establishment pays, rounded up; rejects what would be above all of it.
 
     `first` is what everybody paid already; `charges` are further ones, each with one number for every establishment.
     """

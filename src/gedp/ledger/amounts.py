@@ -46,7 +46,7 @@ def mu_up(loss: PrivacyLoss, places: int = 6) -> str:
 
 
 def mu_down(loss: PrivacyLoss, places: int = 6) -> str:
-    """μ rounded down: for what remains, so that asking for what is shown is never refused."""
+    """μ rounded down: for what remains, so that asking for what is shown is never rejected."""
     return _shown(_root(loss.mu_squared * 10 ** (2 * places)), places)
 
 

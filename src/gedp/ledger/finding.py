@@ -30,7 +30,7 @@ ENVIRONMENT = "GEDP_LEDGERS"
 
 
 def find_ledger(data: KnownBy, named: Path | None = None) -> Path | None:
-    """The ledger that knows these data, or `named` if none does; refuses where two would. None: there is none yet."""
+    """The ledger that knows these data, or `named` if none does; rejects where two would. None: there is none yet."""
     known = _ledgers_knowing(data, named)
     if named is not None:
         others = [path for path in known if not is_same(path, named)]
@@ -76,7 +76,7 @@ def beside(files: Sequence[Path]) -> Path:
 
 
 def require_own_ledger(ledger: Ledger | None, data: KnownBy) -> None:
-    """Refuses a release that another ledger would have to know of."""
+    """Rejects a release that another ledger would have to know of."""
     known = _ledgers_knowing(data, ledger.path if ledger else None)
     others = [path for path in known if ledger is None or not is_same(path, ledger.path)]
     if others:
@@ -128,7 +128,7 @@ def _same_columns(request: Request, own: ContentMark, reserve: Reserve, mark: Co
 
 
 def require_one_series(ledger: Path, files: Sequence[Path], spec: Spec) -> None:
-    """Refuses a ledger that has nothing about these attributes where another one nearby holds a series about them.
+    """Rejects a ledger that has nothing about these attributes where another one nearby holds a series about them.
 
     Two would each allow the budget of a year, and one for a table alone would be beside it. Nearby is beside the ledger
     or the files, or above them.

@@ -93,7 +93,7 @@ def release_in(out: Path) -> str | None:
 
 
 def require_nothing_left(ledger: Ledger | None, folder: Path) -> None:
-    """Refuses a private folder with a release that is paid for and only lacks its name, which nobody is making."""
+    """Rejects a private folder with a release that is paid for and only lacks its name, which nobody is making."""
     release = None if ledger is None else release_in(folder)
     if ledger is None or release is None or is_running(ledger, release):
         return
@@ -105,7 +105,7 @@ def require_nothing_left(ledger: Ledger | None, folder: Path) -> None:
 
 
 def _meant(ledger: Ledger, at: Path) -> Unfinished | Closed:
-    """The release that is in a place, or was to come there; refused where the ledger knows of none."""
+    """The release that is in a place, or was to come there; rejected where the ledger knows of none."""
     private = _PRIVATE.fullmatch(at.name)
     place = real(at.with_name(private[1]) if private else at)
     here = {release_in(place), release_in(private_folder(place))}
@@ -156,7 +156,7 @@ def _closed(ledger: Ledger, each: Unfinished) -> Closed:
 
 
 def _is_whole(each: Unfinished, place: Path) -> bool:
-    """Whether the release is whole in its place. One that only lacks its name gets it; an altered one is refused."""
+    """Whether the release is whole in its place. One that only lacks its name gets it; an altered one is rejected."""
     if release_in(place) == each.id:
         _require_paid(each, place)
         return True
@@ -172,7 +172,7 @@ def _is_whole(each: Unfinished, place: Path) -> bool:
 
 
 def _require_paid(each: Unfinished, out: Path) -> None:
-    """Refuses what is not as its manifest says, or costs something else than was set aside for it."""
+    """Rejects what is not as its manifest says, or costs something else than was set aside for it."""
     is_release = (out / MANIFEST).exists()
     stated = read_release(out).manifest.prices.total if is_release else _answer_in(out).loss
     if stated != each.release.reserve.loss:

@@ -35,7 +35,7 @@ class DecidedBy:
 
 
 def require_line(text: str) -> None:
-    """Refuses what cannot be shown on one line everywhere: it is kept for ever."""
+    """Rejects what cannot be shown on one line everywhere: it is kept for ever."""
     if not text.isprintable():  # nor are line breaks, control characters, and bytes that are not UTF-8
         raise DomainError("names, reasons and notes must be one line of printable text in UTF-8")
 
@@ -102,7 +102,7 @@ class Request:
 def judge(
     request: Request, state: LedgerState, decided_by: DecidedBy | None, doubts: Sequence[Doubt] = ()
 ) -> tuple[str, ...]:
-    """Refuses a release, or returns in which ways it promises less than those before it, as `decided_by` allows."""
+    """Rejects a release, or returns in which ways it promises less than those before it, as `decided_by` allows."""
     require_fitting(request.series, state)
     protected = state.combined.promise.protections
     if opened := sorted({*protected, *_split_before(protected)} & set(request.public)):
@@ -165,7 +165,7 @@ def _lost(state: LedgerState) -> list[str]:
 def left_after(
     request: Request, state: LedgerState, decided_by: DecidedBy | None, doubts: Sequence[Doubt] = ()
 ) -> PrivacyLoss:
-    """What the release would leave of its budget; refuses it where `judge` does."""
+    """What the release would leave of its budget; rejects it where `judge` does."""
     judge(request, state, decided_by, doubts)
     return limits_of(request.prices.budget, request.series, state, request.prices.total)[0].left_after
 

@@ -125,7 +125,7 @@ class Ledger:
         decided_by: DecidedBy | None = None,
         doubts: Sequence[Doubt] = (),
     ) -> PrivacyLoss:
-        """Refuses what `prepare` would refuse now, and returns what would remain of the budget."""
+        """Rejects what `prepare` would refuse now, and returns what would remain of the budget."""
         state = self._sound_state()
         left = left_after(request, state, decided_by, doubts)
         if request.series is not None:
@@ -178,15 +178,15 @@ class Ledger:
         return self.state().verification
 
     def total(self) -> PrivacyLoss:
-        """What counts as spent over all releases; refused while the ledger is broken."""
+        """What counts as spent over all releases; rejected while the ledger is broken."""
         return self._sound_state().total
 
     def remaining(self, budget: PrivacyLoss) -> PrivacyLoss:
-        """What may still be spent of `budget`; refused while the ledger is broken."""
+        """What may still be spent of `budget`; rejected while the ledger is broken."""
         return self._sound_state().remaining(budget)
 
     def promise(self) -> CombinedPromise:
-        """What holds for all releases together; refused while the ledger is broken."""
+        """What holds for all releases together; rejected while the ledger is broken."""
         return self._sound_state().combined
 
     def key(self) -> bytes:
@@ -195,11 +195,11 @@ class Ledger:
             return store.fingerprint_key(connection)
 
     def marks(self) -> set[FileMark]:
-        """Every data file that a release was made from; refused while the ledger is broken."""
+        """Every data file that a release was made from; rejected while the ledger is broken."""
         return {mark for release in self._sound_state().releases for mark in release.reserve.files}
 
     def contents(self) -> list[tuple[Reserve, ContentMark]]:
-        """The releases whose tables are known by what they hold; refused while the ledger is broken."""
+        """The releases whose tables are known by what they hold; rejected while the ledger is broken."""
         state = self._sound_state()
         marked = ((release.reserve, state.content_of(release.reserve)) for release in state.releases)
         return [(reserve, mark) for reserve, mark in marked if mark is not None]
@@ -253,13 +253,13 @@ class PreparedReservation:
     doubts: tuple[Doubt, ...]
 
     def judge(self, state: LedgerState) -> tuple[str, ...]:
-        """Refuses it, or returns in which ways it promises less than those before it, as somebody decided."""
+        """Rejects it, or returns in which ways it promises less than those before it, as somebody decided."""
         less = judge(self.request, state, self.decided_by, self.doubts)
         self.ledger._require_one_period(self.request, self.event.files, self.mark, state)
         return less
 
     def reserve(self) -> Reservation:
-        """Records it before any of its noise is drawn, or refuses it. From here on it counts.
+        """Records it before any of its noise is drawn, or rejects it. From here on it counts.
 
         In one transaction: the whole chain is verified, the request is judged again by everything counted by now, and
         the entry is on disk when this returns. A process that dies afterwards leaves its reservation behind.

@@ -52,7 +52,7 @@ def limits_of(
 
 
 def over_budget(prices: PriceList, limits: list[Limit]) -> str:
-    """Why a release is refused, with the numbers of every budget that it would break; "" where it breaks none."""
+    """Why a release is rejected, with the numbers of every budget that it would break; "" where it breaks none."""
     broken = [limit for limit in limits if limit.is_broken]
     if not broken:
         return ""

@@ -11,7 +11,7 @@ from gedp.ledger.state import LedgerState
 
 
 def require_fitting(series: InSeries | None, state: LedgerState) -> None:
-    """Refuses a release without a period in a series, one with a period outside of it, and one of another kind."""
+    """Rejects a release without a period in a series, one with a period outside of it, and one of another kind."""
     held = state.series
     if series is None:
         if held is not None:
@@ -35,7 +35,7 @@ def require_fitting(series: InSeries | None, state: LedgerState) -> None:
 def require_one_period(
     series: InSeries, marks: Iterable[FileMark], content: ContentMark | None, state: LedgerState, folder: Path
 ) -> None:
-    """Refuses data that were released as another period, and data that could not be known again.
+    """Rejects data that were released as another period, and data that could not be known again.
 
     They are the same if their path is, if they are one file under two names, or if they hold the same: the bytes, or
     the rows. `folder` is that of the ledger, from which paths are seen.

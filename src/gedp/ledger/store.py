@@ -155,7 +155,7 @@ def read_stored(connection: sqlite3.Connection) -> Stored:
 
 
 def append(connection: sqlite3.Connection, entry: Entry) -> None:
-    """Writes the entry after the last one, and notes it as the head; refuses a file in which that harms others."""
+    """Writes the entry after the last one, and notes it as the head; rejects a file in which that harms others."""
     before = read_stored(connection).rows
     connection.execute(
         "INSERT INTO entries (sequence, hash, body) VALUES (?, ?, ?)", (entry.sequence, entry.hash, entry_text(entry))

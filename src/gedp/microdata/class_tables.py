@@ -48,7 +48,7 @@ def possible_by_class(microdata: MicrodataFit, by: Sequence[str]) -> list[str]:
 
 
 def require_class_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
-    """Refuses names that are neither classes that were asked for nor public keys, all in one error."""
+    """Rejects names that are neither classes that were asked for nor public keys, all in one error."""
     spec = public_rows.spec
     asked = {name for query in spec.by_classes for name in query.classes}
     faults = [
@@ -166,7 +166,7 @@ def _not_determined(
 
 
 def _instead(microdata: MicrodataFit, by: Sequence[str], name: str, possible: Sequence[str]) -> str:
-    """What to ask for in the place of a figure that no answers determine: nothing that would be refused too."""
+    """What to ask for in the place of a figure that no answers determine: nothing that would be rejected too."""
     spec = microdata.public_rows.spec
     if made := [" x ".join(query.by) for query in spec.by_classes if name in query.asked]:
         return f"Tables can be made by {', '.join(made)}, and by what these add up to"

@@ -14,7 +14,7 @@ INDEPENDENT = "Errors of a change are known where the noise of both was drawn se
 def require_comparable(
     new: MicrodataFit, old: MicrodataFit, keys: Iterable[str], attributes: Sequence[str] | None = None
 ) -> None:
-    """Refuses microdata whose changes by these keys would mean nothing, or have other errors; all faults in one error.
+    """Rejects microdata whose changes by these keys would mean nothing, or have other errors; all faults in one error.
 
     Without `attributes` it is about all figures that both have. Specs, prices and psi may differ, as each figure brings
     its own error.

@@ -78,7 +78,7 @@ def shared_lines(tables: Sequence[pa.Table]) -> list[pa.Table]:
 
 
 def require_free_keys(request: TableRequest, own: Sequence[str]) -> None:
-    """Refuses keys that are called like one of our own columns."""
+    """Rejects keys that are called like one of our own columns."""
     hint = "Make a map or a prefix of it with another name"
     faults = [Fault("by", f"{key!r} is also the name of a column of changes", hint) for key in request.by if key in own]
     if faults:

@@ -111,7 +111,7 @@ class MicrodataFit:
         return DETAIL[detail] if self.public_rows.lists_establishments or detail != "cells" else ROWS_ARE_CELLS
 
     def require_rows(self) -> None:
-        """Refuses microdata without any: there is nothing to write or to add up."""
+        """Rejects microdata without any: there is nothing to write or to add up."""
         if not self.fits:
             raise Refused(
                 f"{self.public_rows.source.name}: {NO_ROWS}. Its tables can be tabulated and reported all the same"

@@ -81,7 +81,7 @@ class Kinds:
         return self.reduced(self.on_file.open(table), Sums(self.lookup, columns)).summed
 
     def reduced(self, rows: Reducible, run: Pass) -> PartialResults:
-        """The results of a pass, by kind; refuses rows that are not as many of every kind."""
+        """The results of a pass, by kind; rejects rows that are not as many of every kind."""
         found = rows.reduce(run)
         if not np.array_equal(found.added[COUNT], self.counts):
             raise TableChangedError

@@ -35,7 +35,7 @@ def looks(name: str) -> str:
 
 
 def require_own_names(ratios: Sequence[Ratio], spec: Spec) -> None:
-    """Refuses formulas that are called like something of the release, or like each other; every fault in one error."""
+    """Rejects formulas that are called like something of the release, or like each other; every fault in one error."""
     if not ratios:
         return
     of_release, ours = {looks(name) for name in _names(spec)}, {looks(name) for name in _our_names()}

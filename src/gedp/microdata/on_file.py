@@ -85,7 +85,7 @@ def read_microdata(
     attributes: Sequence[str] | None = None,
     on_file: OnFile | None = None,
 ) -> Microdata:
-    """The microdata on file in a release, of all attributes or of some; refuses those that a fit does not give.
+    """The microdata on file in a release, of all attributes or of some; rejects those that a fit does not give.
 
     The values are those on file, the errors those of the fit. `fixed` are the public totals that they were fitted to;
     without them, those in the file beside the microdata. Rows that stay there by `on_file` are compared kind by kind.
@@ -166,7 +166,7 @@ def _is_alike(values: FloatArray, name: str, microdata: Microdata) -> bool:
 
 
 def read_description(release: ReleaseFolder) -> Mapping[str, Any]:
-    """How the microdata on file were fitted; refuses those that are missing, changed, or of another release."""
+    """How the microdata on file were fitted; rejects those that are missing, changed, or of another release."""
     try:
         described = json.loads(regular(release.folder / MICRODATA_JSON).read_text(encoding="utf-8"))
         expected, of_manifest = str(described["sha256"]), str(described["manifest_sha256"])

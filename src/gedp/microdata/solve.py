@@ -48,7 +48,7 @@ class Measurement:
 
 
 def require_variances(variances: FloatArray, what: str) -> None:
-    """Refuses variances that are zero, negative or not numbers: an exact answer cannot be weighed against others."""
+    """Rejects variances that are zero, negative or not numbers: an exact answer cannot be weighed against others."""
     bad = int(variances.size - np.count_nonzero((variances > 0) & np.isfinite(variances)))
     if bad:
         raise DomainError(f"{what}: {bad} of {variances.size} variances are not positive numbers")

@@ -100,7 +100,7 @@ def possible_lines(microdata: MicrodataFit, by: Sequence[str]) -> list[str]:
 
 
 def require_keys(public_rows: PublicRows, by: Sequence[str]) -> None:
-    """Refuses names that are not public columns or groupings, all in one error; what they allow is seen later."""
+    """Rejects names that are not public columns or groupings, all in one error; what they allow is seen later."""
     if has_classes(public_rows.spec, by):
         require_class_keys(public_rows if public_rows.has_rows else columns_alone(public_rows.source), by)
         return

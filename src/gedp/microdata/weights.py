@@ -109,7 +109,7 @@ def _settle(problem: AttributeProblem, division: "Division") -> "Settled":
 
 
 def require_weights(weights: str) -> None:
-    """Refuses weights other than quasi and plug-in."""
+    """Rejects weights other than quasi and plug-in."""
     if weights not in ("quasi", "plug-in"):
         raise DomainError(f"weights are quasi or plug-in, not {weights!r}")
 

@@ -83,7 +83,7 @@ class NeighborFunction(ABC):
 
     @abstractmethod
     def inverse(self, y: npt.ArrayLike) -> FloatArray:
-        """The x with ψ(x) = y; y below ψ(0) is refused, so clamp first where that can happen."""
+        """The x with ψ(x) = y; y below ψ(0) is rejected, so clamp first where that can happen."""
 
     @abstractmethod
     def slope(self, x: npt.ArrayLike) -> FloatArray:

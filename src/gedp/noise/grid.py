@@ -30,7 +30,7 @@ from gedp.noise.rounding import Number, at_least, at_most, float_down, float_up,
 LARGEST_SUM = 2**63
 #: |k| stays below this, so that adding noise cannot leave the 64-bit integers.
 MOST_STEPS = 2**62
-#: A grid is refused when rounding and floating point would cost more than this part of the sensitivity.
+#: A grid is rejected when rounding and floating point would cost more than this part of the sensitivity.
 LARGEST_CHARGE = Fraction(1, 16)
 
 #: |computed ψ - ψ| ≤ this · |ψ at the largest sum|: 16 roundings, where sqrt and log with their shift need fewer.
@@ -66,7 +66,7 @@ class Grid:
 
 
 def to_steps(values: npt.ArrayLike, step: float, largest: float) -> Steps:
-    """The nearest whole number of steps to each value; refuses values beyond the bound that was promised."""
+    """The nearest whole number of steps to each value; rejects values beyond the bound that was promised."""
     values = np.asarray(values, dtype=np.float64)
     beyond = int(values.size - np.count_nonzero(np.abs(values) <= largest))
     if beyond:

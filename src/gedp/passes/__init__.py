@@ -159,7 +159,7 @@ class StoredRows(Reducible, Protocol):
         """The combinations of values of some columns that occur, as texts, and the number of rows of each."""
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
-        """Writes other rows in the place of these, in no order that says more: a file, or a folder of parts."""
+        """Writes other rows in the place of these, in an order that discloses nothing: a file, or a folder of parts."""
 
 
 @dataclass(frozen=True)

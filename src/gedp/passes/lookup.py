@@ -40,7 +40,7 @@ class Lookup:
     listed: str | None = None  # a column of which only some texts are listed: all others have the code after the last
 
     def cells(self, codes: Mapping[str, CodeArray], rows: int) -> CodeArray:
-        """The cells of rows; refuses a combination that did not occur when the cells were found."""
+        """The cells of rows; rejects a combination that did not occur when the cells were found."""
         found: CodeArray = np.zeros(rows, dtype=np.int32)
         for step in self.steps:
             found = step(found, codes)

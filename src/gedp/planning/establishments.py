@@ -171,7 +171,7 @@ class Establishments:
 
 
 def public_totals(spec: Spec, totals: Mapping[str, float]) -> Mapping[str, float]:
-    """Totals to scale sizes to; refuses those of what is not asked for, and those that no sizes have."""
+    """Totals to scale sizes to; rejects those of what is not asked for, and those that no sizes have."""
     hint = f"Give a number above 0 and below {MOST_TOTAL:g} for one of: {', '.join(spec.asked)}"
     faults = [
         Fault(f"total of {name}", "nobody asks for it" if name not in spec.asked else "no sizes have it", hint)

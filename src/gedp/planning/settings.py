@@ -20,8 +20,8 @@ DROWNED = 1e30  # a mean error of another setting that is as good as infinite
 class AtSetting:
     """What is predicted of one attribute at another setting."""
 
-    errors: Mapping[str, float]  # the mean error of every table; infinite where noise drowns everything
-    part: PartOfEntries | None = None  # None where noise drowns everything
+    errors: Mapping[str, float]  # the mean error of every table; infinite where noise is too large to be useful
+    part: PartOfEntries | None = None  # None where the noise is too large to be useful
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,7 +88,7 @@ def _without(case: Case, query: str, base: Mapping[str, float]) -> dict[str, flo
 
 
 def _predicted_at(case: Case, times: float) -> Predicted | None:
-    """What is predicted at so many times the μ; None where noise drowns everything, so that rounding decides."""
+    """What is predicted at so many times the μ; None where noise is so large that rounding decides."""
     try:
         with np.errstate(all="ignore"):
             found = case.predicted(times, EVALUATIONS)

@@ -79,7 +79,7 @@ def _lines(shape: TableShape, source: str) -> Iterator[str]:
         yield f"{key} = {_text(value) if isinstance(value, str) else _numbers(value)}"
     if shape.id:
         yield f"id = {_text(shape.id)}   # published: make sure that it is not a tax number"
-    yield f"public = {_list(shape.public)}   # everybody may know these of every establishment"
+    yield f"public = {_list(shape.public)}   # public for every establishment"
     yield '# period = "2016Q1"   # if there is such a table every quarter; also "2016" or "2016-03" (docs/series.md)'
     if any(groupings.values()):
         yield from ("", "[groupers]   # larger groups, by the first characters of a code")

@@ -257,7 +257,7 @@ class Spec:
         )
 
     def source_path(self) -> Path:
-        """Where the table is; refuses a spec that names no file."""
+        """Where the table is; rejects a spec that names no file."""
         if self.data.source is None:
             hint = "Name the file, or hand over a table"
             raise FaultsError("the spec", [Fault("data.source", "this key is missing", hint)])

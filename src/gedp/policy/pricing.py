@@ -238,7 +238,7 @@ def whole_pools(spec: Spec) -> dict[str, PrivacyLoss]:
 
 
 def require_within_budget(prices: PriceList) -> None:
-    """Refuses a workload that costs more than the budget."""
+    """Rejects a workload that costs more than the budget."""
     if prices.within_budget:
         return
     total, budget = prices.most.mu, prices.budget.mu

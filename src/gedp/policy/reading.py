@@ -41,7 +41,7 @@ def checked_reading(section: Section, values: Mapping[str, Any]) -> Reading:
     """How its source is read, by the keys of `[data]`."""
     reading = Reading(**part(READING, values))
     if reading.table and reading.query:
-        section.fault("query", "there is a table as well", "Give one of the two")
+        section.fault("query", "table and query are both set", "Give one of the two")
     if reading.thousands == reading.decimal:
         section.fault("thousands", "it is the decimal sign as well", 'Give another, or set decimal = ","')
     return reading

@@ -15,7 +15,7 @@ MOST_CHARACTERS = 1_000_000  # of one shape
 
 
 def read_shape(text: str) -> tuple[Ring, ...]:
-    """The rings of a POLYGON or MULTIPOLYGON, holes among them; none of an empty text. Refuses anything else.
+    """The rings of a POLYGON or MULTIPOLYGON, holes among them; none of an empty text. Rejects anything else.
 
     >>> read_shape("POLYGON ((0 0, 2 0, 2 1, 0 0))")
     (((0.0, 0.0), (2.0, 0.0), (2.0, 1.0), (0.0, 0.0)),)

@@ -128,7 +128,7 @@ def _public_text(section: Section, key: str) -> str:
 
 
 def _missing(section: Section, key: str) -> dict[str, Decimal]:
-    """What a null counts as, by attribute; nothing where nulls are refused."""
+    """What a null counts as, by attribute; nothing where nulls are rejected."""
     value = section.content[key]
     if isinstance(value, dict):
         entry = section.table(key)
@@ -218,7 +218,7 @@ NUMBER = number()
 EXACT = checked(f"{NUMBER.words}, of at most {MOST_DIGITS} digits", NUMBER, _few_digits)
 EXACT_OR_0 = checked(f"number of 0 or more, of at most {MOST_DIGITS} digits", number(zero=True), _few_digits)
 FRACTION = number(below=1)
-TOO_MUCH, TOO_SURE = "with such a delta nothing is promised", "intervals of such confidence say nothing"
+TOO_MUCH, TOO_SURE = "with such a delta nothing is promised", "the confidence level is too close to 1"
 DELTA = checked(f"number above 0 and at most {MOST_DELTA}", FRACTION, _at_most(MOST_DELTA, TOO_MUCH, ", like 1e-6"))
 CONFIDENCE = checked(FRACTION.words, FRACTION, _at_most(MOST_CONFIDENCE, TOO_SURE))
 MISSING = Shape(

@@ -86,7 +86,7 @@ def choose_tables(
 
 
 def _require_in_some(microdata: Microdata, ratios: Sequence[Ratio], tables: Sequence[ChosenTable]) -> None:
-    """Refuses ratios that no table can have."""
+    """Rejects ratios that no table can have."""
     there_are = dict.fromkeys(name for table in tables for name in table.attributes)
     faults = [
         Fault(
@@ -117,7 +117,7 @@ def unlike(name: str, taken: dict[str, str], sign: str = " ") -> str:
 
 
 def _require_free_names(microdata: Microdata, groupings: Sequence[Sequence[str]]) -> None:
-    """Refuses keys that are called like a column of every published table."""
+    """Rejects keys that are called like a column of every published table."""
     own = {folded(name) for name in COLUMNS}
     taken = sorted({key for by in groupings for key in by if folded(key) in own})
     if taken:

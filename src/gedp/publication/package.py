@@ -159,7 +159,7 @@ def _require_whole(microdata: Microdata, options: PackageOptions) -> None:
 
 
 def _require_free(to: Path, replace: bool) -> list[str] | None:
-    """Refuses a folder that is taken; None where it is free, else the files of the package to be replaced."""
+    """Rejects a folder that is taken; None where it is free, else the files of the package to be replaced."""
     if not to.exists() or (to.is_dir() and not any(to.iterdir())):
         return None
     own = package_files(to)

@@ -96,7 +96,7 @@ def write_answer(answer: Answer, folder: Path) -> None:
 
 
 def name_answer(folder: Path, target: Path) -> None:
-    """Gives an answer that is in a private folder its name; refused where there is anything."""
+    """Gives an answer that is in a private folder its name; rejected where there is anything."""
     with writing(target):
         try:
             os.link(folder / ANSWER, target)  # unlike a rename, never takes the place of a file that is there

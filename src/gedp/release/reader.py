@@ -137,7 +137,7 @@ class ReleaseFolder:
             return [[]]
 
     def require_not_part(self, *paths: Path, made: Sequence[str] = ()) -> None:
-        """Refuses to write where a file of the release is, or one of those `made` from it."""
+        """Rejects to write where a file of the release is, or one of those `made` from it."""
         taken = {real(self.folder / name) for name in (MANIFEST, *self.manifest.files, *made)}
         for path in paths:
             if real(path) in taken:
@@ -166,7 +166,7 @@ class ReleaseFolder:
             raise self._altered(name, f"it has {otherwise} than the manifest says")
 
     def _require_as_released(self, name: str) -> None:
-        """Refuses a file that became another one since the release was opened: some tables are only read much later."""
+        """Rejects a file that became another one since the release was opened: some tables are only read much later."""
         self._require(name, _sha256(self.folder / name) == self.manifest.files.get(name), "another checksum")
 
     def _altered(self, name: str, problem: str) -> FaultsError:

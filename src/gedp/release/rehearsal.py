@@ -50,7 +50,7 @@ class RehearsalWriter:
         self._batches.append(batch)
 
     def identity_parts(self) -> Path:
-        """Refuses: nothing of a rehearsal is written."""
+        """Rejects: nothing of a rehearsal is written."""
         raise GedpError("a rehearsal stays in memory, so it needs the local engine")
 
     def finish_identity(self) -> None:

@@ -29,7 +29,7 @@ class ReleaseExistsError(Refused):
 
 
 def require_free(target: Path, *, replace: bool = False, keep: Sequence[Path] = ()) -> None:
-    """Refuses a folder that is taken, unless it is empty or a release that may be replaced.
+    """Rejects a folder that is taken, unless it is empty or a release that may be replaced.
 
     A release is replaced only if it is still as it was written and holds nothing else: no file of anybody's, and none
     of the paths to `keep`.
@@ -191,7 +191,7 @@ class ReleaseWriter:
 
 
 def give_name(left: Path, target: Path) -> None:
-    """Gives a whole release that was left in its temporary folder its name; refused where there is anything.
+    """Gives a whole release that was left in its temporary folder its name; rejected where there is anything.
 
     Refused too while another process holds the temporary folder.
     """

@@ -71,7 +71,7 @@ def sharpen(
 
 
 def require_outside_releases(out: Path) -> None:
-    """Refuses a place inside a release, where a table of a model would pass for part of it."""
+    """Rejects a place inside a release, where a table of a model would pass for part of it."""
     for folder in out.resolve().parents:
         if is_release(folder):
             raise Refused(
@@ -124,7 +124,7 @@ def _columns(lines: pa.Table, state: Filtered, confidence: float) -> pa.Table:
 
 
 def _require(newest: Microdata, earlier: Sequence[Microdata], by: Sequence[str], within: Sequence[str]) -> None:
-    """Refuses, in one error, what would not be a series."""
+    """Rejects, in one error, what would not be a series."""
     faults = []
     if not earlier:
         faults.append(Fault("earlier", "there is no earlier release", "Give one or more, the newest first"))

@@ -147,7 +147,7 @@ def affordable(spec: Spec, attribute: str, noise: _Noise) -> dict[str, float]:
 
 
 def require_affordable(name: str, spec: Spec, attribute: str) -> None:
-    """Refuses prices at which a baseline cannot answer, and what it is not for."""
+    """Rejects prices at which a baseline cannot answer, and what it is not for."""
     require_amounts(spec, attribute)
     if name in UNFITTED:
         require_establishments(spec, name)
@@ -158,13 +158,13 @@ def require_affordable(name: str, spec: Spec, attribute: str) -> None:
 
 
 def require_amounts(spec: Spec, attribute: str) -> None:
-    """Refuses attributes that may be negative: baselines are for sizes."""
+    """Rejects attributes that may be negative: baselines are for sizes."""
     if spec.policy.attributes[attribute].signed:
         raise DomainError(f"baselines take values of 0 or more, and {attribute} may be negative")
 
 
 def require_establishments(spec: Spec, what: str) -> None:
-    """Refuses a spec whose rows are not establishments, since then nobody knows who is in a cell."""
+    """Rejects a spec whose rows are not establishments, since then nobody knows who is in a cell."""
     if not spec.identities:
         names = ", ".join(spec.policy.attributes)
         raise DomainError(f"{what} needs establishments, and no query asks for {names} of every establishment")

@@ -1,4 +1,4 @@
-"""What every replicate does, and whether it can be done at all: everything is refused before the first draw."""
+"""What every replicate does, and whether it can be done at all: everything is rejected before the first draw."""
 
 import hashlib
 import hmac
@@ -64,7 +64,7 @@ class ComparisonPlan:
         return tuple(dict.fromkeys(workflow.mechanism for workflow in self.workflows))
 
     def open_table(self) -> ConfidentialTable:
-        """Opens the table and refuses one that cannot be released."""
+        """Opens the table and rejects one that cannot be released."""
         return open_table_of(self.spec, engine_like(self.spec, self.source), self.folder)
 
     def described(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def make_plan(
     sweep: str | None = None,
     seed: int | None = None,
 ) -> ComparisonPlan:
-    """Plans a comparison, or raises why it is refused. Map files are looked up from `folder`."""
+    """Plans a comparison, or raises why it is rejected. Map files are looked up from `folder`."""
     chosen = parse_workflows(workflows or usual_workflows(spec))
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):

@@ -63,7 +63,7 @@ class Preparation:
 
 @sealed
 def prepare_replicates(plan: ComparisonPlan, table: ConfidentialTable) -> Preparation:
-    """Rehearses once to know the rows; refuses what some setting or workflow could not answer."""
+    """Rehearses once to know the rows; rejects what some setting or workflow could not answer."""
     largest = _largest(table) if GDP in plan.mechanisms else {}
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
     shares = {s.name: shares_of(s.spec) for s in plan.settings if FLOORS in plan.mechanisms}
@@ -105,7 +105,7 @@ def replicate(plan: ComparisonPlan, table: ConfidentialTable, prepared: Preparat
 
 
 def _require_possible(plan: ComparisonPlan, specs: Mapping[tuple[str, str], Spec]) -> None:
-    """Refuses workflows that cannot answer the queries, and names those that can."""
+    """Rejects workflows that cannot answer the queries, and names those that can."""
     faults: dict[Fault, str] = {}
     for (_, mechanism), spec in specs.items():
         place = f"workflow {', '.join(w.name for w in plan.workflows if w.mechanism == mechanism)}"
@@ -129,7 +129,7 @@ def _require_possible(plan: ComparisonPlan, specs: Mapping[tuple[str, str], Spec
 
 
 def _require_grids(mechanism: str, spec: Spec) -> None:
-    """Refuses noise that no grid carries; in words alone where it follows from the largest establishment."""
+    """Rejects noise that no grid carries; in words alone where it follows from the largest establishment."""
     try:
         psi_mechanisms(spec)
     except FaultsError:

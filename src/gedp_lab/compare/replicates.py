@@ -60,7 +60,7 @@ class ReplicateFolder:
             return secrets.token_bytes(KEY_BYTES)
 
     def levels(self, fingerprint: str) -> list[str] | None:
-        """The names of the levels, if replicates were begun. Refuses those of another plan, and a folder of others."""
+        """The names of the levels, if replicates were begun. Rejects those of another plan, and a folder of others."""
         require_private(self.path)
         try:
             if not self.path.exists() or all(_is_beginning(p) for p in self.path.iterdir()):

@@ -127,7 +127,7 @@ def filling(target: Path, stamp: Stamp) -> Iterator[Results]:
 
 
 def require_private(target: Path) -> None:
-    """Refuses a folder inside a release."""
+    """Rejects a folder inside a release."""
     resolved = target.resolve()
     for folder in (resolved, *resolved.parents):
         if is_release(folder):
@@ -135,7 +135,7 @@ def require_private(target: Path) -> None:
 
 
 def require_free(target: Path, command: str, *, force: bool = False) -> None:
-    """Refuses a folder inside a release, and one that is taken, unless it holds results of this command to replace."""
+    """Rejects a folder inside a release, and one that is taken, unless it holds results of this command to replace."""
     require_private(target)
     with writing(target):
         if not target.exists() or (target.is_dir() and not any(target.iterdir())):

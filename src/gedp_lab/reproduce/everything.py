@@ -24,7 +24,7 @@ INDEX, RESULTS, FINISHED = "index.html", "results.json", "items"
 
 
 def require_data(folder: Path | None) -> None:
-    """Refuses a folder that was named for the published QCEW and lacks it."""
+    """Rejects a folder that was named for the published QCEW and lacks it."""
     if folder is not None and not (folder / QCEW).is_file():
         suggestion = f"Name its folder with --data or {DATA_VARIABLE}, or leave both out"
         raise FaultsError(str(folder), [Fault("data", f"there is no {QCEW}", suggestion)])

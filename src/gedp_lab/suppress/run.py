@@ -66,7 +66,7 @@ def _keys(public_rows: PublicRows, level: Level, cells: Cells) -> pa.Array:
 
 
 def _require_amounts(plan: ComparisonPlan) -> None:
-    """Refuses attributes that may be negative, all at once: an attacker is taken to know that nothing is."""
+    """Rejects attributes that may be negative, all at once: an attacker is taken to know that nothing is."""
     attributes = plan.spec.policy.attributes
     signed = [name for name in plan.attributes if attributes[name].signed]
     if signed:

@@ -161,7 +161,7 @@ class Engine(Protocol):
         """What the table, or each that it is made of, is called in its database, or elsewhere; none for files here."""
 
     def require_unchanged(self) -> None:
-        """Refuses a table whose files are no longer those that were opened."""
+        """Rejects a table whose files are no longer those that were opened."""
 
     @property
     def has_schema(self) -> bool:
@@ -207,16 +207,16 @@ class Engine(Protocol):
         """The results of a pass over all rows."""
 
     def rewrite(self, run: Rewriting, target: Path) -> None:
-        """Writes other rows in the place of these, in no order that says more: a file, or a folder of parts."""
+        """Writes other rows in the place of these, in an order that discloses nothing: a file, or a folder of parts."""
 
     def require_place(self, writer: RowWriter) -> None:
-        """Refuses, before anything is spent, a place where drawn rows could not be written."""
+        """Rejects, before anything is spent, a place where drawn rows could not be written."""
 
     def draw(self, asked: Draw) -> Results:
         """Draws every row once, into the writer."""
 
     def require_known_again(self, key: str | None) -> None:
-        """Refuses, before anything is spent, rows that could not be drawn twice: nothing tells which is which."""
+        """Rejects, before anything is spent, rows that could not be drawn twice: nothing tells which is which."""
 
     def draw_first(self, asked: Draw) -> AnsweredRows:
         """Draws every row for the first of two times. The writer says where there is room, and gets nothing yet."""
@@ -231,7 +231,7 @@ class OrderedRows(Protocol):
 
 
 def in_order(engine: Engine) -> OrderedRows:
-    """The engine, if its rows have places; refuses others."""
+    """The engine, if its rows have places; rejects others."""
     if isinstance(engine, OrderedRows):
         return engine
     raise Refused(

@@ -88,7 +88,7 @@ def _columns(spec: Spec) -> list[str]:
 
 
 def _require_plain(spec: Spec) -> None:
-    """Refuses for Spark what only the local engine can do."""
+    """Rejects for Spark what only the local engine can do."""
     hint = "Use the local engine, or let Spark read a file in which it is not needed"
     keys = [f"data.{key}" for key in spec.data.reading.given()]
     keys += [f"groupers.{name}.columns" for name in spec.data.reading.joined]

@@ -93,7 +93,7 @@ class LocalEngine(Part):
         return draw_first_in_order(self, asked)
 
     def require_unchanged(self) -> None:
-        """Refuses a table that is not the one that was opened."""
+        """Rejects a table that is not the one that was opened."""
         self._source.require_unchanged()
 
     def _why(self, kind: str) -> Fault:

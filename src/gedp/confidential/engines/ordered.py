@@ -82,7 +82,7 @@ class FirstInMemory(NumbersInMemory):
         return draw_in_order(self, asked)
 
     def batches(self, reads: Reads) -> Iterator[Batch]:
-        """The rows, each with its first answers; refuses values that are not those of the first time, in its order."""
+        """The rows, each with its first answers; rejects values that are not those of the first time, in its order."""
         again, start = _Seen(), 0
         others = tuple(name for name in reads.plain if name not in self.columns)
         for batch in self.rows.batches(replace(reads, plain=others)):
@@ -93,7 +93,7 @@ class FirstInMemory(NumbersInMemory):
             raise TableChangedError
 
     def _beside(self, batch: Batch, start: int) -> Batch:
-        """A batch with the first answers of its rows; refuses more rows than there were the first time."""
+        """A batch with the first answers of its rows; rejects more rows than there were the first time."""
         here = [column[start : start + batch.rows] for column in self.columns.values()]
         if any(len(column) != batch.rows for column in here):
             raise TableChangedError

@@ -92,7 +92,7 @@ def _started(builder: Any) -> Any:
 
 
 def require_spark() -> None:
-    """Refuses, in one sentence, to go on without PySpark or without a Java that it can use."""
+    """Rejects, in one sentence, to go on without PySpark or without a Java that it can use."""
     if find_spec("pyspark") is None:
         raise Refused(f"Spark is not installed here. Get it with: {how_to_install('spark')}")
     java = _java()

@@ -111,7 +111,7 @@ class SparkEngine(SparkTable):
             _tidied(target)
 
     def require_place(self, writer: RowWriter) -> None:
-        """Refuses a folder in which the workers cannot write: what they draw must come to one place."""
+        """Rejects a folder in which the workers cannot write: what they draw must come to one place."""
         marks = writer.identity_parts().with_name(f"seen-{uuid4().hex}")
         with writing(marks):
             marks.mkdir()

@@ -65,7 +65,7 @@ class SparkTable:
         return [address for address in self._inputs if _path_here(address) is None]
 
     def require_unchanged(self) -> None:
-        """Refuses files that are not the ones that were opened."""
+        """Rejects files that are not the ones that were opened."""
         if self._stamps and stamps_of(self.name) != self._stamps:
             raise TableChangedError
 
@@ -106,14 +106,14 @@ class SparkTable:
         self._frame = self._censored(lambda: self._parquet(paths) if self._is_parquet else self._texts(paths))
 
     def _require_all_files(self) -> None:
-        """Refuses files some of which Spark would pass over."""
+        """Rejects files some of which Spark would pass over."""
         if self._stamps and len(self._inputs) != len(self._stamps):
             problem = f"Spark reads {len(self._inputs):,} of the {len(self._stamps):,} files"
             hint = "Rename those that begin with _ or a dot: Spark takes them for its own"
             raise FaultsError(self.name, [Fault("the table", problem, hint)])
 
     def _require_lasting(self) -> None:
-        """Refuses a DataFrame that says of itself that it differs each time it is computed."""
+        """Rejects a DataFrame that says of itself that it differs each time it is computed."""
         plan = self._censored(lambda: self._frame.select("*")._jdf.queryExecution().withCachedData())
         if not plan.deterministic():
             problem = "it may have other rows or values each time Spark computes it, as with rand()"
@@ -185,7 +185,7 @@ class SparkTable:
 
 
 def _require_of_spark(name: str, first: Path) -> None:
-    """Refuses what workers of Spark have no reader for."""
+    """Rejects what workers of Spark have no reader for."""
     if kind_of(first) not in (PARQUET, TEXT) or first.suffix.lower() == ".zst":
         problem = f"Spark does not read {kind_of(first)}" + (" compressed with zstd" if is_csv(first) else "")
         raise FaultsError(name, [Fault("the file", problem, "Use the local engine, or save the table as Parquet")])

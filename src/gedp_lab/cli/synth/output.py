@@ -85,7 +85,7 @@ class EstablishmentsFile:
     began: float = field(default_factory=time.perf_counter)
 
     def require_writable(self) -> None:
-        """Refuses names that cannot be written, before the long work rather than after it."""
+        """Rejects names that cannot be written, before the long work rather than after it."""
         from gedp.files import require_writable
         from gedp_lab.synth.plots import check_plot
 

@@ -50,7 +50,7 @@ def numbers() -> Iterator[PrintedNumber]:
 
 
 def run(context: Context) -> Result:
-    """The example's numbers, and that such functions are refused."""
+    """The example's numbers, and that such functions are rejected."""
     found = list(numbers())
     small, large = relative_length(SMALL), relative_length(LARGE)
     claims = [

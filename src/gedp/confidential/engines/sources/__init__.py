@@ -43,7 +43,7 @@ class TableSource:
         return []
 
     def require_unchanged(self) -> None:
-        """Refuses files that are not the ones that were opened."""
+        """Rejects files that are not the ones that were opened."""
         if self._stamps and stamps_of(self.name) != self._stamps:
             raise TableChangedError
 

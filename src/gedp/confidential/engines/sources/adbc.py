@@ -202,7 +202,7 @@ class PostgresqlTable(AdbcTable):
         return dict(rows[0]) if rows else {}
 
     def _require_as_it_is(self, types: Mapping[str, str]) -> None:
-        """Refuses types that the driver gives as other numbers: money in cents."""
+        """Rejects types that the driver gives as other numbers: money in cents."""
         hint = "Ask for it as a number, like wage::numeric, by a query or a view"
         faults = [
             Fault(f"column {name}", f"it is of type {kind}, which would be read as another number", hint)

@@ -85,7 +85,7 @@ class FileDatabase(Streamed):
         self._database.close()
 
     def require_unchanged(self) -> None:
-        """Refuses a file that is not the one that was opened, or that somebody wrote to."""
+        """Rejects a file that is not the one that was opened, or that somebody wrote to."""
         super().require_unchanged()
         if self._journals_now() != self._journals:
             raise TableChangedError

@@ -95,7 +95,7 @@ def kind_by_start(start: bytes) -> Kind | None:
 
 
 def require_readable(name: str, files: Sequence[Path]) -> None:
-    """Refuses files that are not of the kind their names say, damaged ones where that shows, and files of two kinds."""
+    """Rejects files that are not of the kind their names say, damaged ones where that shows, and files of two kinds."""
     faults = []
     for path in files:
         place = "the file" if len(files) == 1 else f"the file {path.name}"
@@ -136,7 +136,7 @@ def _misnamed(place: str, kind: Kind, found: Kind | None, path: Path, start: byt
     by = next((by for by, mark in _COMPRESSED.items() if start.startswith(mark)), None)
     if by:
         return Fault(place, f"it is not {kind}, but compressed with {by}", "Decompress it; texts alone are read so")
-    return Fault(place, f"it is not {kind}", ALL_NAMES if kind is PARQUET else "Get a complete copy, or save it anew")
+    return Fault(place, f"it is not {kind}", ALL_NAMES if kind is PARQUET else "Get a complete copy, or save it again")
 
 
 def _is_archive(path: Path) -> bool:

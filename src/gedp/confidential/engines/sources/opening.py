@@ -1,4 +1,4 @@
-"""Which reader a source has, and what is refused before anything of it is read."""
+"""Which reader a source has, and what is rejected before anything of it is read."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,7 +59,7 @@ def _opened(
 
 
 def _require_fitting(name: str, kind: kinds.Kind, files: Sequence[Path], reading: Reading) -> None:
-    """Refuses keys that would change nothing, and several files where one is meant."""
+    """Rejects keys that would change nothing, and several files where one is meant."""
     given = reading.given()
     faults = [
         Fault(f"data.{key}", f"it is for {meant[0]}, and this is {kind}", "Remove it, or check the source")

@@ -44,7 +44,7 @@ def read_sheet(path: Path, sheet: str | None) -> pa.Table:
     except MemoryError:
         raise
     except Exception:  # its message can quote a cell
-        fault = Fault("the file", f"it is damaged, or not {WORKBOOK}", "Get a complete copy, or save it anew")
+        fault = Fault("the file", f"it is damaged, or not {WORKBOOK}", "Get a complete copy, or save it again")
     if fault:
         return pa.table({}).replace_schema_metadata({FAULT: json.dumps(vars(fault)).encode()})
     first, *below = rows

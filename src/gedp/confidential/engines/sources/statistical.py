@@ -56,7 +56,7 @@ class StatisticalFile(Streamed):
 
     def why(self) -> Fault:
         """Readers say no more than that they cannot."""
-        return Fault("the file", f"it is damaged, or not {self._kind}", "Get a complete copy, or save it anew")
+        return Fault("the file", f"it is damaged, or not {self._kind}", "Get a complete copy, or save it again")
 
     def _exact(self, name: str, column: Sequence[Any]) -> Sequence[Any]:
         """Numbers of single precision have the digits that are theirs, and not those of the double nearest to them."""

@@ -91,7 +91,7 @@ class _Anew:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Names that no two columns share. Where that changes one, the table is refused, so it does not matter how."""
+    """Names that no two columns share. Where that changes one, the table is rejected, so it does not matter how."""
     seen: set[str] = set()
     result = []
     for place, name in enumerate(names):
