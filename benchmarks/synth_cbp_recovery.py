@@ -25,6 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gedp.arrays import FloatArray
+from gedp.documents.terminal import print_blocks
 from gedp_lab.synth.cbp import EmploymentOptions, Sources, cells_from_sources, read_sources
 from gedp_lab.synth.cbp.codes import sector_sql
 from gedp_lab.synth.cbp.employment import EmploymentInput, adjust_to_county, employment_naics4, stable_floor
@@ -37,7 +38,7 @@ from gedp_lab.synth.publish.leaves import OUTSIDE_CBP
 from gedp_lab.synth.sizes import CBP_CLASSES, cbp_class
 from gedp_lab.synth.spreads import SPREADS, SpreadSettings
 from gedp_lab.synth.states import POSTAL_OF_FIPS
-from gedp_lab.synth.tables import fits_table, sources_table, withheld_table
+from gedp_lab.synth.tables import route_blocks, withheld_table
 
 QCEW = Path(__file__).parents[2] / "shared" / "data" / "qcew_2016q1.parquet"
 STATES = ("RI", "NJ", "VT", "AK")
@@ -242,7 +243,7 @@ def main() -> None:
         sources = read(published[0])
         states = sorted(set(sources.cbp["state"].to_pylist()))
         result = cells_from_sources(sources)
-        console.print(withheld_table(published[0]), sources_table(result), fits_table(result))
+        print_blocks(console, [withheld_table(published[0]), *route_blocks(result)])
         console.print(f"{published[0].covered:,} of {published[0].establishments:,} establishments are in CBP.")
         recovery(truths[0], sources, states)
         for truth, files in zip(truths, published, strict=True):

@@ -19,9 +19,9 @@ from gedp.neighbors import Linear, Log, NeighborFunction, Protection, Sqrt
 from gedp.policy import parse_spec, price
 from gedp.policy.examples import find_spec
 from gedp_lab.reproduce.context import Context
+from gedp_lab.reproduce.document import item_page
 from gedp_lab.reproduce.everything import run_item
 from gedp_lab.reproduce.items import frameworks
-from gedp_lab.reproduce.page import item_page
 from tests.helpers.pages import labels_of, opened
 from tests.policy.test_spec import changed
 

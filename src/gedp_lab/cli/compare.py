@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH
 
 
 @click.command()
@@ -18,9 +18,16 @@ _PATH = click.Path(path_type=Path)
     help="psi, pnc, auto, gdp, individual or floors, alone or with +plug-in, +quasi or +oracle; may be repeated. "
     "Default: of the first four those that can answer the spec; without prices individual in place of gdp.",
 )
-@click.option("--attribute", "attributes", multiple=True, help="Attribute to compare; may be repeated. Default: all.")
 @click.option(
-    "--by", multiple=True, help="Grouping, as keys separated by commas; may be repeated. Default: the QCEW levels."
+    "--attribute",
+    "attributes",
+    multiple=True,
+    help="Attribute, combination or establishments (by classes); may be repeated. Default: all.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    help="Public keys and classes, separated by commas; may be repeated. Default: the QCEW levels.",
 )
 @click.option(
     "--sweep",
@@ -34,7 +41,7 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--rule", help="Sensitivity rule of suppression, with --html.  [default: p:10]")
 @click.option("--seed", type=click.IntRange(min=0), help="Draw repeatable noise; for synthetic data only.")
-@click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-comparison.")
+@click.option("--out", type=PATH, help="Folder for the results. Default: SPEC-comparison.")
 @click.option("--workers", type=click.IntRange(min=1), help="Number of processes. Default: one per core, at most 4.")
 def command(
     spec: str,
@@ -87,13 +94,17 @@ def command(
 
     Exit codes: 0 done, 1 refused (folder taken, confidential data), 2 faults in the spec, the table or the options.
     """
+    from dataclasses import replace
+
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.errors import DomainError
     from gedp.policy.examples import find_spec
+    from gedp_lab.compare.document import comparison_document
     from gedp_lab.compare.plan import make_plan, truth_of
     from gedp_lab.compare.replicates import compare_plan
-    from gedp_lab.compare.terminal import WIDEST, print_comparison
+    from gedp_lab.compare.workflows import sums_alone
     from gedp_lab.decide.decision import decision_workflows, with_decision
     from gedp_lab.evaluate.levels import parse_groupings
     from gedp_lab.suppress.rules import USUAL, parse_rule
@@ -104,10 +115,12 @@ def command(
     if rule and not html:
         raise DomainError("a rule of suppression is for the page for a decision. Add --html, or leave out --rule")
     parse_rule(rule := rule or USUAL)
+    others = [query.name for query in read.queries if not query.is_plain]
+    left_out = [f"{name}, as the page for a decision has sums by public groups" for name in others]
     with steps() as at:
         at.step("checking the table")
         plan = make_plan(
-            read,
+            sums_alone(read) if html else read,
             truth_of(read, truth),
             folder=read.folder,
             workflows=workflows or (decision_workflows(read, attributes or None) if html else None),
@@ -116,14 +129,16 @@ def command(
             sweep=sweep,
             seed=seed,
         )
+        if html:
+            plan = replace(plan, left_out=(*plan.left_out, *left_out))
         folder = out or path.with_name(f"{path.stem}-comparison")
         comparison = compare_plan(plan, folder, replicates, workers, at.count)
         pages = with_decision(plan, comparison, rule, at.reach) if html else {}
         at.step("writing")
         page = comparison.write(pages)
-    console, stamp = make_console(width=WIDEST), comparison.stamp
+    console, stamp = make_console(), comparison.stamp
     console.print(stamp.sentence, soft_wrap=True)
-    print_comparison(console, comparison)
+    to_terminal(console, comparison_document(comparison))
     for name in pages:
         console.print(f"Open {page.with_name(stamp.prefix + name)} in a browser for the decision.", soft_wrap=True)
     console.print(f"Open {page} in a browser. {stamp.sentence}", soft_wrap=True)

@@ -4,34 +4,39 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH, names_in, release_argument
 
 
 @click.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
+@release_argument
 @click.option("--truth", required=True, help="The table that the release was made from (Parquet, CSV, or a glob).")
 @click.option(
     "--by",
     multiple=True,
-    help="Grouping, as keys separated by commas; may be repeated. Default: the QCEW levels.",
+    help="Public keys and classes, separated by commas; may be repeated. Default: the QCEW levels.",
 )
-@click.option("--attribute", "attributes", multiple=True, help="Attribute to evaluate; may be repeated. Default: all.")
-@click.option("--out", type=_PATH, help="Folder for the results. Default: DIR-evaluation.")
+@click.option(
+    "--attribute",
+    "attributes",
+    multiple=True,
+    help="Attribute, combination or establishments (by classes); may be repeated. Default: all.",
+)
+@click.option("--out", type=PATH, help="Folder for the results. Default: DIR-evaluation.")
 @click.option(
     "--weights",
     type=click.Choice(["quasi", "plug-in"]),
     help="Fit with these weights instead of using the microdata on file.",
 )
 @click.option(
-    "--fixed", multiple=True, type=_PATH, help="Public totals that the microdata were fitted to; may be repeated."
+    "--fixed", multiple=True, type=PATH, help="Public totals that the microdata were fitted to; may be repeated."
 )
-@click.option("--published", type=_PATH, help="Published QCEW file, to show what suppression leaves of the same cells.")
+@click.option("--published", type=PATH, help="Published QCEW file, to show what suppression leaves of the same cells.")
 @click.option(
     "--with-earlier",
     "earlier",
     metavar="OLD",
     multiple=True,
-    type=_PATH,
+    type=PATH,
     help="Earlier release, as for `gedp sharpen`, to show what it would add; may be repeated, the newest first.",
 )
 @click.option("--within", multiple=True, help="With --with-earlier: keys whose groups share a growth, such as naics3.")
@@ -66,12 +71,13 @@ def command(
     """
     from gedp.cli.console import make_console, warn_if_seeded
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.release import read_release
+    from gedp_lab.evaluate.document import evaluation_document
     from gedp_lab.evaluate.evaluation import COMMAND, PAGE, evaluate
     from gedp_lab.evaluate.folder import results_folder
     from gedp_lab.evaluate.levels import parse_groupings
     from gedp_lab.evaluate.published import PublishedQcew
-    from gedp_lab.evaluate.report import print_evaluation
     from gedp_lab.evaluate.results import stamp_of
 
     if within and not earlier:
@@ -92,13 +98,13 @@ def command(
                 fixed=fixed,
                 baselines=[PublishedQcew(published)] if published else [],
                 earlier=[read_release(old) for old in earlier],
-                within=[key for keys in parse_groupings(within) for key in keys],
+                within=names_in(*within),
                 progress=at.reach,
             )
             at.step("writing")
             evaluation.write_into(results)
     console = make_console()
     console.print(stamp.sentence, soft_wrap=True)
-    print_evaluation(console, evaluation)
+    to_terminal(console, evaluation_document(evaluation))
     console.print(f"Open {target / f'{stamp.prefix}{PAGE}'} in a browser. {stamp.sentence}", soft_wrap=True)
     warn_if_seeded(release.manifest)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gedp.cli import LazyGroup
+from gedp.cli.options import FILE
 from gedp_lab.reproduce.context import DATA_VARIABLE, OUT, QCEW, REPLICATES, SEED, STATES
 from gedp_lab.reproduce.registry import find_item, item_names, summary
 
@@ -125,9 +126,7 @@ def _printing_command(item: "Item") -> click.Command:
     text = "Prints the result. Ends with exit code 1 if a number or claim disagrees and nothing explains it."
 
     @click.command(item.name, help=f"{summary(item.name)}\n\n{text}")
-    @click.option(
-        "--html", type=click.Path(dir_okay=False, path_type=Path), help="Also write the result to this file, as a page."
-    )
+    @click.option("--html", type=FILE, help="Also write the result to this file, as a page.")
     def print_one(html: Path | None, **options: Any) -> None:
         _print_one(item, html, **options)
 
@@ -151,11 +150,12 @@ def _write_pages(
     """Runs items and writes their pages, prints the outcomes, and says which page to open."""
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import print_blocks
     from gedp_lab.reproduce.context import Context
+    from gedp_lab.reproduce.document import outcome_blocks
     from gedp_lab.reproduce.everything import INDEX, reproduce, require_data
     from gedp_lab.reproduce.registry import every_item
     from gedp_lab.reproduce.results import FAILED
-    from gedp_lab.reproduce.terminal import print_outcomes
     from gedp_lab.synth.states import POSTAL_OF_FIPS, state_fips
 
     state_fips(states)  # every unknown name at once
@@ -167,7 +167,7 @@ def _write_pages(
     with steps() as at:
         context = Context(out, data, replicates, seed, tuple(dict.fromkeys(postal)) or STATES, progress=at.reach)
         outcomes = reproduce(context, every_item(), only)
-    print_outcomes(console, outcomes)
+    print_blocks(console, list(outcome_blocks(outcomes)))
     console.print(f"Open {out / INDEX} in a browser.", soft_wrap=True)
     if any(outcome.result.verdict == FAILED for outcome in outcomes):
         raise SystemExit(1)
@@ -178,11 +178,11 @@ def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int 
     from gedp.cli.console import make_console
     from gedp.cli.output import require_other
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import to_terminal
     from gedp.files import write_text
     from gedp_lab.reproduce.context import Context
+    from gedp_lab.reproduce.document import item_document, item_page
     from gedp_lab.reproduce.everything import run_item
-    from gedp_lab.reproduce.page import item_page
-    from gedp_lab.reproduce.terminal import print_result
 
     console = make_console()
     if html:
@@ -190,7 +190,7 @@ def _print_one(item: "Item", html: Path | None, *, seed: int = SEED, draws: int 
     with steps() as at:
         context = Context(seed=seed, draws=draws, progress=at.reach)
         outcome = run_item(context, item)
-    print_result(console, outcome.result)
+    to_terminal(console, item_document(outcome))
     if html:
         write_text(html, item_page(context, outcome, stands_alone=True))
         console.print(f"Wrote {html}.", soft_wrap=True)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-_PATH = click.Path(path_type=Path)
+from gedp.cli.options import PATH
 
 
 @click.command()
@@ -27,7 +27,7 @@ _PATH = click.Path(path_type=Path)
 )
 @click.option("--minutes", type=click.IntRange(min=1), default=10, show_default=True, help="Time for each program.")
 @click.option("--one-publisher", is_flag=True, help="Do not look for second tables that open cells.")
-@click.option("--out", type=_PATH, help="Folder for the results. Default: SPEC-suppression.")
+@click.option("--out", type=PATH, help="Folder for the results. Default: SPEC-suppression.")
 @click.option("--force", is_flag=True, help="Replace results that are already in the folder.")
 def command(
     spec: str,
@@ -58,12 +58,13 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import print_blocks
     from gedp.policy.examples import find_spec
     from gedp_lab.compare.plan import truth_of
     from gedp_lab.evaluate.levels import parse_groupings
+    from gedp_lab.suppress.document import study_blocks
     from gedp_lab.suppress.run import run_suppression
     from gedp_lab.suppress.study import StudyOptions
-    from gedp_lab.suppress.terminal import print_study
 
     read, path = find_spec(spec), Path(spec)
     target = out or path.with_name(f"{path.stem}-suppression")
@@ -80,8 +81,7 @@ def command(
             force=force,
             progress=at.reach,
         )
-    console = make_console(width=120)
+    console = make_console()
     console.print(stamp.sentence, soft_wrap=True)
-    for study in studies:
-        print_study(console, study)
+    print_blocks(console, [block for study in studies for block in study_blocks(study)])
     console.print(f"All cells are in {target}. {stamp.sentence}", soft_wrap=True)

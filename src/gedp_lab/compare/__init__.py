@@ -3,11 +3,11 @@
 workflows     mechanisms and weights
 sweeps        other ways to divide the budget
 plan          what every replicate does
-rehearsals    one replicate: the errors of every group; estimates: what they are the errors of
+rehearsals    one replicate: the errors of every group; estimates: of baselines without a fit
 workers       numbered work in several processes
 replicates    the files of all replicates, in a closed folder
 results       what they say: accuracy, bias, coverage, and who wins
-terminal      tables; page: the same with figures
+document      tables and figures, for the terminal and for a page
 comparison    the results, read from the files and written with their page
 """
 

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from gedp.confidential.sealing import sealed
 from gedp.errors import GedpError
-from gedp_lab.compare.page import comparison_page
+from gedp_lab.compare.document import comparison_page
 from gedp_lab.compare.results import ComparisonResults, Line, ResultOrder, beyond_chance
 from gedp_lab.evaluate.folder import Stamp, filling
 

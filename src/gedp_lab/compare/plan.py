@@ -3,7 +3,7 @@
 import hashlib
 import hmac
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -15,15 +15,17 @@ from gedp.confidential.preparing import require_sound
 from gedp.confidential.table import ConfidentialTable, open_table_of
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.ledger.digests import fingerprint
+from gedp.microdata.constraints.apply import Constraints
 from gedp.neighbors.estimates import ZETA
-from gedp.policy import Spec, price, require_within_budget, write_spec
-from gedp.policy.chosen import chosen_attributes
+from gedp.policy import COUNT, Spec, price, require_within_budget, write_spec
 from gedp.policy.reading import is_address
+from gedp_lab.baselines.workflows import BASELINES
 from gedp_lab.compare.sweeps import Setting, settings_of
 from gedp_lab.compare.workflows import ORACLE, Workflow, parse_workflows, spec_for, usual_workflows, with_attributes
 from gedp_lab.evaluate.folder import Stamp
+from gedp_lab.evaluate.levels import attributes_behind, chosen_figures, in_several
 
-FORMAT = 3  # of replicates: folders of another are refused
+FORMAT = 4  # of replicates: folders of another are refused
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class ComparisonPlan:
     whole: Spec  # as it was given
     settings: tuple[Setting, ...]  # of the attributes that are compared, at their prices
     workflows: tuple[Workflow, ...]
-    attributes: tuple[str, ...]
+    figures: tuple[str, ...]
     by: tuple[tuple[str, ...], ...] | None  # None: the levels of the QCEW and the queries' own groupings
     source: str
     folder: Path  # of the map files that the spec names
@@ -45,6 +47,11 @@ class ComparisonPlan:
     def spec(self) -> Spec:
         """The spec of the first setting, whose data, groupings and attributes are those of all."""
         return self.settings[0].spec
+
+    @property
+    def attributes(self) -> list[str]:
+        """The attributes that the figures add up."""
+        return attributes_behind(self.spec, self.figures)
 
     @property
     def stamp(self) -> Stamp:
@@ -67,7 +74,7 @@ class ComparisonPlan:
             "budget_mu": str(self.whole.policy.mu),
             "settings": [setting.name for setting in self.settings],
             "workflows": [workflow.name for workflow in self.workflows],
-            "attributes": list(self.attributes),
+            "attributes": list(self.figures),
             "left_out": list(self.left_out),
             "seed": self.seed,
             "spec": write_spec(self.whole),
@@ -85,7 +92,7 @@ class ComparisonPlan:
             FORMAT,
             [[setting.name, write_spec(_nameless(setting.spec))] for setting in self.settings],
             [workflow.name for workflow in self.workflows],
-            self.attributes,
+            self.figures,
             self.by,
             [fingerprint(paths, key) for paths in (files, *([path] for path in maps))],
             str(self.zeta),
@@ -115,8 +122,6 @@ def make_plan(
     seed: int | None = None,
 ) -> ComparisonPlan:
     """Plans a comparison, or raises why it is rejected. Map files are looked up from `folder`."""
-    other = [query.name for query in spec.queries if not query.is_plain]
-    spec = replace(spec, queries=spec.plain)
     chosen = parse_workflows(workflows or usual_workflows(spec))
     if not spec.data.synthetic:
         if any(workflow.weights == ORACLE for workflow in chosen):
@@ -126,7 +131,10 @@ def make_plan(
             )
         if seed is not None:
             raise Refused("seeded noise can be subtracted again; it is only for data that the spec declares synthetic")
-    names = chosen_attributes(spec, attributes, "the comparison")
+    figures = chosen_figures(spec, attributes, "the comparison")
+    names = attributes_behind(spec, figures)
+    if COUNT in figures:
+        names += [name for query in spec.by_classes for name in query.classed]
     whole = settings_of(spec, sweep)
     for setting in whole:
         require_sound(setting.spec)
@@ -135,11 +143,24 @@ def make_plan(
     groupings = None if by is None else tuple(tuple(keys) for keys in by)
     of_whole = ZETA if spec.zeta is None else Fraction(spec.zeta)
     zeta = of_whole * Fraction(max(_identities(settings[0].spec), 1), max(_identities(spec), 1))
-    left_out = [f"{', '.join(other)}, as workflows differ in sums by public groups (use gedp evaluate)"] * bool(other)
     chosen, unable = (chosen, []) if workflows else _answering(chosen, settings)
+    left_out = (*unable, *_not_answered(settings[0].spec, chosen))
     return ComparisonPlan(
-        spec, tuple(settings), tuple(chosen), tuple(names), groupings, source, folder, zeta, seed, (*left_out, *unable)
+        spec, tuple(settings), tuple(chosen), tuple(figures), groupings, source, folder, zeta, seed, left_out
     )
+
+
+def _not_answered(spec: Spec, workflows: Sequence[Workflow]) -> Iterator[str]:
+    """The tables that some workflow, or all of them, are not compared in, and why."""
+    others = ", ".join(query.name for query in spec.queries if not query.is_plain)
+    baselines = ", ".join(workflow.name for workflow in workflows if workflow.mechanism in BASELINES)
+    if others and baselines:
+        yield f"{baselines} in {others}, as baselines answer sums by public groups alone"
+    by_class = ", ".join(query.name for query in spec.by_classes)
+    if (several := ", ".join(in_several(spec))) and Constraints.of(spec.microdata).named:
+        yield f"{several} by classes, as several tables cannot agree and also be non-negative or whole"
+    if by_class and not _identities(spec):
+        yield f"{by_class}, as no query asks for establishments, whose classes would have to be known"
 
 
 def _answering(usual: Sequence[Workflow], settings: Sequence[Setting]) -> tuple[list[Workflow], list[str]]:

@@ -1,13 +1,13 @@
 """One replicate: the table rehearsed under every workflow, and how far every group is from the truth."""
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 
 from gedp.accounting.composition import exact
 from gedp.confidential.engines import in_order
@@ -18,22 +18,30 @@ from gedp.confidential.preparing import require_sound
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable
 from gedp.errors import DomainError, Fault, FaultsError
+from gedp.microdata import Microdata
 from gedp.microdata.cells import Cells, PublicRows, read_public_rows
 from gedp.microdata.constraints.apply import Constraints, constrain
 from gedp.microdata.problem import AttributeProblem, attribute_problem
 from gedp.microdata.weights import fit_at, fit_attribute
 from gedp.noise.entropy import Entropy, SeededEntropy, SystemEntropy
-from gedp.normal import normal_reach
 from gedp.passes import Reads
 from gedp.policy import Spec
 from gedp.release.rehearsal import Rehearsal
 from gedp_lab.baselines.workflows import BASELINES, FITTED, BaselineDraw, Truths, require_affordable
 from gedp_lab.compare.accounts import shares_of
-from gedp_lab.compare.estimates import FittedEstimates, GroupEstimates, RowEstimates
+from gedp_lab.compare.estimates import RowEstimates
 from gedp_lab.compare.plan import ComparisonPlan
-from gedp_lab.compare.sweeps import Setting
 from gedp_lab.compare.workflows import FLOORS, GDP, ORACLE, Workflow, spec_for
-from gedp_lab.evaluate.levels import Level, chosen_levels, default_levels
+from gedp_lab.evaluate.groups import ComparedGroups, compare_microdata
+from gedp_lab.evaluate.levels import (
+    Level,
+    attributes_behind,
+    chosen_levels,
+    default_levels,
+    figures_at,
+    nothing_determined,
+)
+from gedp_lab.evaluate.metrics import covered
 from gedp_lab.evaluate.truth import Truth, truth_of
 
 
@@ -46,26 +54,11 @@ class Preparation:
     truth: Truth
     specs: Mapping[tuple[str, str], Spec]  # by setting and mechanism
     shares: Mapping[str, Shares]  # by setting: what `floors` sets aside
-    level_of_group: pa.DictionaryArray  # of all levels, one after the other
-    group: pa.Array  # numbers from 0 in every level
 
     def cells(self) -> Iterator[tuple[Level, Cells]]:
-        """Every level with its groups."""
+        """Every level with its groups; of public keys alone."""
         for level in self.levels:
             yield level, self.public_rows.cells(level.by)
-
-    def labels(self) -> pa.Array:
-        """The keys of every group, all levels one after the other."""
-        return pa.concat_arrays([_codes(self.public_rows, level, cells) for level, cells in self.cells()])
-
-    def described(self, attributes: tuple[str, ...]) -> pa.Table:
-        """Every group with its keys and its true value."""
-        codes, parts = self.labels(), []
-        for name in attributes:
-            truth = np.concatenate([self.truth.sums(name, cells) for _, cells in self.cells()])
-            columns = {"level": self.level_of_group, "group": self.group, "keys": codes, "truth": pa.array(truth)}
-            parts.append(pa.table({"attribute": pa.repeat(name, len(truth)), **columns}))
-        return pa.concat_tables(parts)
 
 
 @sealed
@@ -75,21 +68,27 @@ def prepare_replicates(plan: ComparisonPlan, table: ConfidentialTable) -> Prepar
     specs = {(s.name, m): spec_for(s.spec, m, largest) for s in plan.settings for m in plan.mechanisms}
     shares = {s.name: shares_of(s.spec) for s in plan.settings if FLOORS in plan.mechanisms}
     _require_possible(plan, specs)
-    first = next(iter(specs.values()))
+    answering_all = [spec for (_, mechanism), spec in specs.items() if mechanism not in BASELINES]
+    first = next(iter((*answering_all, *specs.values())))
     public_rows = read_public_rows(_rehearsed(plan, table, first, 0))
     levels = default_levels(public_rows) if plan.by is None else chosen_levels(public_rows, plan.by)
-    counts = [public_rows.cells(level.by).count for level in levels]
-    names = pa.array([level.name for level in levels], pa.string())
-    of_group = pa.array(np.repeat(np.arange(len(levels), dtype=np.int32), counts))
-    return Preparation(
-        public_rows,
-        tuple(levels),
-        truth_of(public_rows, table, plan.attributes),
-        specs,
-        shares,
-        pa.DictionaryArray.from_arrays(of_group, names),
-        pa.array(np.concatenate([np.arange(count, dtype=np.int32) for count in counts])),
-    )
+    truth = truth_of(public_rows, table, attributes_behind(first, plan.figures, levels))
+    return Preparation(public_rows, tuple(levels), truth, specs, shares)
+
+
+@sealed
+def true_groups(plan: ComparisonPlan, prepared: Preparation) -> pa.Table:
+    """Every group of every figure and level with its keys and its true value: one rehearsal has them all."""
+    microdata = _fitted(plan, prepared, prepared.public_rows, "plug-in")
+    parts = []
+    for level in prepared.levels:
+        figures = figures_at(microdata, level, plan.figures)
+        for each in compare_microdata(microdata, prepared.truth, level, figures):
+            found = {"group": _numbered(each), "keys": each.codes(), "truth": pa.array(each.truth)}
+            parts.append(pa.table({**_names(each), **found}))
+    if not parts:
+        raise nothing_determined("the comparison", plan.figures, prepared.levels)
+    return pa.concat_tables(parts)
 
 
 @sealed
@@ -98,7 +97,10 @@ def replicate(plan: ComparisonPlan, table: ConfidentialTable, prepared: Preparat
     parts = []
     for setting in plan.settings:
         for mechanism in plan.mechanisms:
-            parts += list(_compared(plan, table, prepared, setting, mechanism, number))
+            for workflow, found, seconds in _drawn(plan, table, prepared, setting.name, mechanism, number):
+                names = {"setting": setting.name, "workflow": workflow.name}
+                for level in prepared.levels:
+                    parts += [_errors(each, names, seconds) for each in _beside(plan, prepared, found, level)]
     return pa.concat_tables(parts)
 
 
@@ -136,89 +138,87 @@ def _require_grids(mechanism: str, spec: Spec) -> None:
         raise DomainError("no grid carries the noise that hides the largest establishment at this price") from None
 
 
-def _compared(
-    plan: ComparisonPlan, table: ConfidentialTable, prepared: Preparation, setting: Setting, mechanism: str, number: int
-) -> Iterator[pa.Table]:
-    """One rehearsal, fitted with the weights of each workflow that has this mechanism."""
-    spec = prepared.specs[setting.name, mechanism]
-    if mechanism in BASELINES:
-        yield from _beside(plan, prepared, setting, mechanism, number)
-        return
+Found = Microdata | RowEstimates
+Fit = Callable[[str], Found]  # what was drawn, fitted with weights of this name
+
+
+def _drawn(
+    plan: ComparisonPlan, table: ConfidentialTable, prepared: Preparation, setting: str, mechanism: str, number: int
+) -> Iterator[tuple[Workflow, Found, float]]:
+    """One draw of a mechanism, fitted with the weights of each workflow that has it, and the seconds that both took."""
     started = time.perf_counter()
-    shares = prepared.shares[setting.name] if mechanism == FLOORS else None
-    source = _rehearsed(plan, table, spec, number, shares)
-    public_rows = prepared.public_rows.answered_by(source, spec)
-    drawn = (time.perf_counter() - started) / len(plan.attributes)
-    for attribute in plan.attributes:
-        for workflow in plan.workflows:
-            if workflow.mechanism == mechanism:
-                started = time.perf_counter()
-                estimates = _fitted(prepared, attribute_problem(public_rows, attribute), public_rows, workflow)
-                seconds = drawn + time.perf_counter() - started
-                yield _errors(prepared, estimates, setting, workflow, attribute, seconds)
+    if mechanism in BASELINES:
+        fit = _draw_baseline(plan, prepared, setting, mechanism, number)
+    else:
+        spec, shares = prepared.specs[setting, mechanism], prepared.shares[setting] if mechanism == FLOORS else None
+        rehearsal = _rehearsed(plan, table, spec, number, shares)
+        fit = partial(_fitted, plan, prepared, prepared.public_rows.answered_by(rehearsal, spec))
+    drawn = time.perf_counter() - started
+    for workflow in plan.workflows:
+        if workflow.mechanism == mechanism:
+            started = time.perf_counter()
+            yield workflow, fit(workflow.weights), drawn + time.perf_counter() - started
 
 
-def _beside(
-    plan: ComparisonPlan, prepared: Preparation, setting: Setting, mechanism: str, number: int
-) -> Iterator[pa.Table]:
+def _draw_baseline(plan: ComparisonPlan, prepared: Preparation, setting: str, mechanism: str, number: int) -> Fit:
     """One drawing of a baseline, for all attributes."""
-    spec = prepared.specs[setting.name, mechanism]
+    spec = prepared.specs[setting, mechanism]
     public_rows = replace(prepared.public_rows, spec=spec)
     values = {name: prepared.truth.values(name) for name in plan.attributes}
     drawing = BaselineDraw(mechanism, Truths(public_rows, spec, values), entropy_of(plan, number) or SystemEntropy())
-    for attribute in plan.attributes:
-        started = time.perf_counter()
-        found = drawing.problem(attribute) if mechanism in FITTED else RowEstimates(drawing.rows(attribute))
-        drawn = time.perf_counter() - started
-        for workflow in plan.workflows:
-            if workflow.mechanism == mechanism:
-                started = time.perf_counter()
-                estimates = (
-                    found if isinstance(found, RowEstimates) else _fitted(prepared, found, public_rows, workflow)
-                )
-                seconds = drawn + time.perf_counter() - started
-                yield _errors(prepared, estimates, setting, workflow, attribute, seconds)
+    if mechanism in FITTED:
+        problems = {name: drawing.problem(name) for name in values}
+        return partial(_fitted, plan, prepared, public_rows, problems=problems)
+    rows = RowEstimates(public_rows, {name: drawing.rows(name) for name in values})
+    return lambda _weights: rows
 
 
 def _fitted(
-    prepared: Preparation, problem: AttributeProblem, public_rows: PublicRows, workflow: Workflow
-) -> FittedEstimates:
-    """As the microdata of a release, with the constraints of the spec. The variances are those without them."""
-    said, attribute = public_rows.spec.microdata, problem.name
-    if workflow.weights == ORACLE:
-        best = fit_at(problem, prepared.truth.values(attribute))
-    else:
-        best = fit_attribute(problem, workflow.weights)
-    best = constrain(problem, public_rows.spec.policy.attributes[attribute], best, Constraints.of(said))
-    return FittedEstimates(best, public_rows.cells_of(attribute))
-
-
-def _errors(
+    plan: ComparisonPlan,
     prepared: Preparation,
-    estimates: GroupEstimates,
-    setting: Setting,
-    workflow: Workflow,
-    attribute: str,
-    seconds: float,
-) -> pa.Table:
-    errors, variances = [], []
-    for _, groups in prepared.cells():
-        found, variance = estimates.of(groups)
-        errors.append(found - prepared.truth.sums(attribute, groups))
-        variances.append(variance)
-    error, variance = np.concatenate(errors), np.concatenate(variances)
-    reach = normal_reach(float(setting.spec.output.confidence)) * np.sqrt(variance)
-    names = {"setting": setting.name, "workflow": workflow.name, "attribute": attribute}
+    public_rows: PublicRows,
+    weights: str,
+    problems: Mapping[str, AttributeProblem] | None = None,
+) -> Microdata:
+    """As the microdata of a release, with the constraints of the spec."""
+    spec, fits = public_rows.spec, {}
+    constraints = Constraints.of(spec.microdata)
+    for name in plan.attributes:
+        problem = attribute_problem(public_rows, name) if problems is None else problems[name]
+        is_oracle = weights == ORACLE
+        best = fit_at(problem, prepared.truth.values(name)) if is_oracle else fit_attribute(problem, weights)
+        fits[name] = constrain(problem, spec.policy.attributes[name], best, constraints)
+    return Microdata(public_rows, weights, fits, None, constraints)
+
+
+def _beside(plan: ComparisonPlan, prepared: Preparation, found: Found, level: Level) -> Iterator[ComparedGroups]:
+    """What a workflow says of the groups of a level, beside the truth; nothing of figures that it cannot answer."""
+    if isinstance(found, RowEstimates):
+        return found.beside(prepared.truth, level, plan.figures)
+    return compare_microdata(found, prepared.truth, level, figures_at(found, level, plan.figures))
+
+
+def _errors(each: ComparedGroups, names: Mapping[str, str], seconds: float) -> pa.Table:
+    has_interval = np.isfinite(each.low) & np.isfinite(each.high)
     return pa.table(
         {
-            **{column: pa.repeat(text, len(error)) for column, text in names.items()},
-            "level": prepared.level_of_group,
-            "group": prepared.group,
-            "error": pa.array(error),
-            "covered": pa.array(np.abs(error) <= reach, mask=np.isnan(variance)),
-            "seconds": pa.repeat(seconds, len(error)),
+            **{column: pa.repeat(text, each.groups) for column, text in names.items()},
+            **_names(each),
+            "group": _numbered(each),
+            "error": pa.array(each.protected - each.truth),
+            "covered": pa.array(covered(each.truth, each.low, each.high), mask=~has_interval),
+            "seconds": pa.repeat(seconds, each.groups),
         }
     )
+
+
+def _names(each: ComparedGroups) -> dict[str, pa.Array]:
+    return {"attribute": pa.repeat(each.attribute, each.groups), "level": pa.repeat(each.level.name, each.groups)}
+
+
+def _numbered(each: ComparedGroups) -> pa.Array:
+    """Numbers from 0 in every level."""
+    return pa.array(np.arange(each.groups, dtype=np.int32))
 
 
 def _rehearsed(
@@ -237,16 +237,8 @@ def _largest(table: ConfidentialTable) -> dict[str, Fraction]:
     """The reach of one establishment in each attribute, from 0 or below to the largest: Gaussian DP has to hide it."""
     units = {name: exact(attribute.unit) for name, attribute in table.attributes.items()}
     ends = dict.fromkeys(units, (0, 0))
-    for batch in in_order(table.engine).batches(Reads(amounts=units)):
+    for batch in in_order(table.engine).batches(Reads(units)):
         for name, amounts in batch.amounts.items():
             low, high = ends[name]
             ends[name] = int(amounts.min(initial=low)), int(amounts.max(initial=high))
     return {name: (high - low) * units[name] for name, (low, high) in ends.items()}
-
-
-def _codes(public_rows: PublicRows, level: Level, cells: Cells) -> pa.Array:
-    """The keys of every group with commas between them."""
-    if not level.by:
-        return pa.repeat("", cells.count)
-    labels = [pa.array(public_rows.key(key)[1], pa.string()).take(pa.array(cells.codes[key])) for key in level.by]
-    return pa.compute.binary_join_element_wise(*labels, ",")

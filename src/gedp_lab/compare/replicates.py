@@ -22,7 +22,7 @@ from gedp.policy import Spec
 from gedp.progress import Progress, silent
 from gedp_lab.compare.comparison import Comparison, compare_replicates
 from gedp_lab.compare.plan import ComparisonPlan, make_plan
-from gedp_lab.compare.rehearsals import Preparation, prepare_replicates, replicate
+from gedp_lab.compare.rehearsals import Preparation, prepare_replicates, replicate, true_groups
 from gedp_lab.compare.results import ResultOrder
 from gedp_lab.compare.workers import Work, run_numbered, usual_workers
 from gedp_lab.evaluate.folder import Stamp, require_private, write_stamped
@@ -94,7 +94,7 @@ class ReplicateFolder:
         with private_file(self.path / PLAN) as file:
             file.write((json.dumps(noted, indent=2, ensure_ascii=False) + "\n").encode())
         make_private(self.groups.parent)
-        write_stamped(self.groups, prepared.described(plan.attributes), self.stamp)
+        write_stamped(self.groups, true_groups(plan, prepared), self.stamp)
         return levels
 
     def tidy(self) -> None:
@@ -151,7 +151,7 @@ def compare_plan(
     order = ResultOrder(
         [setting.name for setting in plan.settings],
         [workflow.name for workflow in plan.workflows],
-        list(plan.attributes),
+        list(plan.figures),
         levels,
     )
     confidence = float(plan.spec.output.confidence)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from scipy.special import stdtrit
 
 from gedp.arrays import FloatArray
@@ -45,7 +46,7 @@ class Line:
     median_absolute: float  # over the groups, of the mean over replicates
     biased: float | None  # share of groups whose mean error is beyond chance; 5% would be by chance alone
     coverage: float | None  # of the intervals from the microdata; None where there are none
-    seconds: float  # of one replicate: drawing and fitting this attribute
+    seconds: float  # of one replicate: drawing and fitting all attributes
 
 
 @dataclass(frozen=True, repr=False)
@@ -86,10 +87,18 @@ class ComparisonResults:
 
     def line(self, workflow: str, attribute: str, level: str, setting: str | None = None) -> Line:
         """One line; of the first setting unless one is named."""
-        wanted = (setting or self.order.settings[0], workflow, attribute, level)
-        if wanted not in self._lines:
+        found = self.lines_at(attribute, level, setting).get(workflow)
+        if found is None:
             raise GedpError(f"nothing was compared for {workflow}, {attribute}, {level}")
-        return self._lines[wanted]
+        return found
+
+    def lines_at(self, attribute: str, level: str, setting: str | None = None) -> Mapping[str, Line]:
+        """The lines of all workflows that answer an attribute at a level, by their names."""
+        return self._lines.get((setting or self.order.settings[0], attribute, level), {})
+
+    def levels_of(self, attribute: str) -> list[str]:
+        """The levels at which an attribute was compared."""
+        return [level for level in self.order.levels if self.lines_at(attribute, level)]
 
     def difference(
         self, one: str, other: str, attribute: str, level: str, setting: str | None = None
@@ -105,6 +114,23 @@ class ComparisonResults:
         """The mean absolute error of a level in every replicate; of the first setting unless one is named."""
         return np.array(list(self._absolute[setting or self.order.settings[0], workflow, attribute, level].values()))
 
+    def groups_of(self, workflow: str, attribute: str, level: str, setting: str | None = None) -> pa.Table:
+        """The groups of one level under one workflow: keys, truth, bias, mean absolute error."""
+        wanted = {"setting": setting or self.order.settings[0], "workflow": workflow, "attribute": attribute}
+        rows = self.per_group
+        for column, text in {**wanted, "level": level}.items():
+            rows = rows.filter(pa.compute.equal(rows[column], text))
+        return rows
+
+    @cached_property
+    def times(self) -> Mapping[str, float]:
+        """For each workflow the seconds of one replicate, averaged over settings."""
+        found: dict[str, dict[str, float]] = {}
+        for line in self.lines:
+            found.setdefault(line.workflow, {})[line.setting] = line.seconds
+        named = [workflow for workflow in self.order.workflows if workflow in found]
+        return {workflow: sum(found[workflow].values()) / len(found[workflow]) for workflow in named}
+
     def results(self) -> pa.Table:
         """All lines, tidy: one for each setting, workflow, attribute and level."""
         return pa.Table.from_pylist([asdict(line) for line in self.lines], _SCHEMA)
@@ -114,8 +140,11 @@ class ComparisonResults:
         return pa.Table.from_pylist([asdict(winner) for winner in self.winners])
 
     @cached_property
-    def _lines(self) -> Mapping[tuple[str, str, str, str], Line]:
-        return {(line.setting, line.workflow, line.attribute, line.level): line for line in self.lines}
+    def _lines(self) -> Mapping[tuple[str, str, str], dict[str, Line]]:
+        found: dict[tuple[str, str, str], dict[str, Line]] = {}
+        for line in self.lines:
+            found.setdefault((line.setting, line.attribute, line.level), {})[line.workflow] = line
+        return found
 
     @cached_property
     def _absolute(self) -> Mapping[tuple[str, str, str, str], dict[str, float]]:

@@ -50,7 +50,7 @@ def settings_of(spec: Spec, sweep: str | None) -> list[Setting]:
     return [Setting(f"{what}={value}", _at_share(spec, what, parts[what], value)) for value in dict.fromkeys(values)]
 
 
-Answer = tuple[str, str]  # a query and an attribute that it asks for
+Answer = tuple[str, str]  # a query and what it asks for
 
 
 @dataclass(frozen=True)
@@ -63,20 +63,21 @@ class _Part:
 
 def _parts(spec: Spec) -> dict[str, _Part]:
     """Everything whose share can be swept, by its name."""
-    every = frozenset((query.name, attribute) for query in spec.queries for attribute in query.attributes)
     if spec.is_individual:  # queries have no prices: only attributes have shares
-        return {f"attribute:{name}": _Part(frozenset({("", name)}), every) for name in spec.asked}
-    of_query = {name: frozenset(each for each in every if each[0] == name) for name in (q.name for q in spec.queries)}
-    of_attribute = {name: frozenset(each for each in every if each[1] == name) for name in spec.policy.attributes}
+        return {f"attribute:{name}": _Part(frozenset({("", name)}), frozenset()) for name in spec.asked}
+    every = frozenset(_squares(spec))
+    of_query = {name: frozenset(each for each in every if each[0] == name) for name, _ in _squares(spec)}
+    of_asked = {name: frozenset(each for each in every if each[1] == name) for _, name in _squares(spec)}
     return {
         **{f"query:{name}": _Part(inside, every) for name, inside in of_query.items()},
-        **{f"attribute:{name}": _Part(inside, every) for name, inside in of_attribute.items()},
-        **{
-            f"within:{query.name}:{attribute}": _Part(frozenset({(query.name, attribute)}), of_query[query.name])
-            for query in spec.queries
-            for attribute in query.mu
-        },
+        **{f"attribute:{name}": _Part(inside, every) for name, inside in of_asked.items()},
+        **{f"within:{each[0]}:{each[1]}": _Part(frozenset({each}), of_query[each[0]]) for each in _squares(spec)},
     }
+
+
+def _squares(spec: Spec) -> dict[Answer, Decimal]:
+    """The price of every answer, in μ²."""
+    return {(query.name, name): mu * mu for query in spec.queries for name, mu in query.mu.items()}
 
 
 def _at_total(spec: Spec, mu: Decimal) -> Spec:
@@ -95,7 +96,7 @@ def _at_share(spec: Spec, what: str, part: _Part, share: Decimal) -> Spec:
     if spec.is_individual:
         ((_, name),) = part.inside
         return _with_share(spec, name, share)
-    squares = {(query.name, attribute): mu * mu for query in spec.queries for attribute, mu in query.mu.items()}
+    squares = _squares(spec)
     within, whole = (sum((squares[each] for each in answers), Decimal()) for answers in (part.inside, part.whole))
     if not 0 < within < whole:
         raise DomainError(f"{what!r} has nothing or everything of the budget, so its share cannot be changed")
@@ -123,7 +124,8 @@ def _scaled(spec: Spec, factor: Callable[[str, str], Decimal]) -> Spec:
     """Every price times its factor, rounded down so that the total is not exceeded."""
     queries = []
     for query in spec.queries:
-        prices = {a: (mu * factor(query.name, a)).quantize(_DIGITS, "ROUND_DOWN") for a, mu in query.mu.items()}
+        scaled = {name: mu * factor(query.name, name) for name, mu in query.mu.items()}
+        prices = {name: mu.quantize(_DIGITS, "ROUND_DOWN") for name, mu in scaled.items()}
         if not all(prices.values()):
             raise DomainError(f"nothing is left for query {query.name!r}: its mu would be below {_DIGITS}")
         queries.append(replace(query, mu=prices))

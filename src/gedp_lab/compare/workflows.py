@@ -17,7 +17,7 @@ for each attribute. Any mechanism can be combined with other weights: `psi+quasi
 true variances, so it is for synthetic data alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -25,7 +25,7 @@ from fractions import Fraction
 from gedp.accounting.composition import compose
 from gedp.errors import DomainError
 from gedp.ledger.amounts import mu_down
-from gedp.policy import Attribute, Closeness, Spec, pools
+from gedp.policy import Attribute, Closeness, Spec, whole_pools
 from gedp_lab.baselines.workflows import BASELINES, FITTED
 from gedp_lab.compare.accounts import with_prices, without_prices
 
@@ -87,26 +87,38 @@ def spec_for(spec: Spec, mechanism: str, largest: Mapping[str, Fraction]) -> Spe
     if mechanism in (INDIVIDUAL, FLOORS):
         return without_prices(spec)
     spec = with_prices(spec)
-    if mechanism != GDP:
-        chosen = "psi" if mechanism in BASELINES else mechanism
-        queries = tuple(query if query.is_identity else replace(query, mechanism=chosen) for query in spec.queries)
-        return replace(spec, queries=queries)
-    attributes = {name: _linear(attribute, largest[name]) for name, attribute in spec.policy.attributes.items()}
-    queries = tuple(query if query.is_identity else replace(query, mechanism="psi") for query in spec.queries)
+    if mechanism in BASELINES:
+        spec = sums_alone(spec)
+    chosen = "psi" if mechanism in (GDP, *BASELINES) else mechanism
+    sums = spec.group_sums
+    queries = tuple(replace(query, mechanism=chosen) if query in sums else query for query in spec.queries)
+    attributes = dict(spec.policy.attributes)
+    if mechanism == GDP:
+        attributes = {name: _linear(attribute, largest[name]) for name, attribute in attributes.items()}
     return replace(spec, policy=replace(spec.policy, attributes=attributes), queries=queries)
 
 
+def sums_alone(spec: Spec) -> Spec:
+    """The spec without classes and combinations, and without the queries for them."""
+    labels = {name: label for name, label in spec.labels.items() if name not in {*spec.classes, *spec.combinations}}
+    return replace(spec, queries=spec.plain, classes={}, combinations={}, labels=labels)
+
+
 def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
-    """The spec with some of its attributes, at their prices, and without all that is about others.
+    """The spec with some of its attributes and what answers about them depend on, at their prices.
 
     Left out are queries that ask for none of them, classes, combinations, labels, and how columns of others are read.
     """
-    kept = {name: attribute for name, attribute in spec.policy.attributes.items() if name in attributes}
-    asked = [query.asking_only(kept) for query in spec.queries]
-    queries = tuple(query for query in asked if query.attributes)
+    names = _connected(spec, attributes)
+    kept = {name: attribute for name, attribute in spec.policy.attributes.items() if name in names}
+    asked = [
+        query.asking_only([name for name, measure in query.measures.items() if kept.keys() >= set(measure.attributes)])
+        for query in spec.queries
+    ]
+    queries = tuple(query for query in asked if query.asked)
     policy = replace(spec.policy, attributes=kept)
     if spec.is_individual and len(kept) < len(spec.policy.attributes):
-        left = compose(pool for name, pool in pools(spec).items() if name in kept)
+        left = compose(pool for name, pool in whole_pools(spec).items() if name in kept)
         policy = replace(policy, rho=None, year=None, series=None, spend=Decimal(mu_down(left, PLACES)))
     classes = {name: each for name, each in spec.classes.items() if each.attribute in kept}
     combinations = {name: each for name, each in spec.combinations.items() if each.coefficients.keys() <= kept.keys()}
@@ -119,6 +131,15 @@ def with_attributes(spec: Spec, attributes: Sequence[str]) -> Spec:
     return replace(
         fewer, labels=labels, data=replace(spec.data, reading=replace(reading, missing=missing, parts=parts))
     )
+
+
+def _connected(spec: Spec, attributes: Iterable[str]) -> set[str]:
+    """These attributes, and all others that some query by classes or for combinations takes together with them."""
+    together = [set(query.attributes) for query in spec.queries if not query.is_plain]
+    found = set(attributes)
+    while more := [each for each in together if each & found and not each <= found]:
+        found.update(*more)
+    return found
 
 
 def _named(spec: Spec) -> set[str]:

@@ -8,11 +8,10 @@ import numpy as np
 from gedp.numbers import short, short_share
 from gedp_lab.baselines.translation import told_apart
 from gedp_lab.compare import Comparison
-from gedp_lab.compare.terminal import times
 from gedp_lab.decide.gather import AttributeFacts, EzsOutcome
 from gedp_lab.decide.sizes import CellSizes, errors_by_size
+from gedp_lab.suppress.document import seconds_text
 from gedp_lab.suppress.study import OURS, Pattern, SuppressionStudy
-from gedp_lab.suppress.terminal import seconds_text
 
 SUPPRESSION = "suppression"
 LARGE = 2  # of the sizes of establishments: ten times the reference
@@ -25,7 +24,7 @@ def glance_rows(comparison: Comparison, attribute: str, facts: AttributeFacts) -
     """A row for each method under GLANCE_HEADINGS: what it withholds, how far off it is, and what that is worth."""
     classes, errors = errors_by_size(comparison, attribute)
     small = smallest_class(errors)
-    largest, seconds = largest_level(comparison, attribute), dict(times(comparison))
+    largest, seconds = largest_level(comparison, attribute), comparison.times
     rows = []
     for workflow in comparison.order.workflows:
         line, ezs = comparison.line(workflow, attribute, largest), facts.ezs.get(workflow)

@@ -17,10 +17,8 @@ class Baseline(Protocol):
     """What is left of the same cells where an agency protects them in its usual way, and our error there."""
 
     name: ClassVar[str]  # of its files and its heading
-    title: ClassVar[str]  # after the name of the attribute, on the terminal
-    explanation: ClassVar[str]  # the caption of its table on the page
+    explanation: ClassVar[str]  # the caption of its table
     headings: ClassVar[Sequence[str]]
-    narrow_headings: ClassVar[Sequence[str]]  # the same for 80 characters
 
     def beside(self, public_rows: "PublicRows", groups: "Sequence[ComparedGroups]") -> pa.Table:
         """One line for each level and attribute that it covers, with the columns `level` and `attribute`."""

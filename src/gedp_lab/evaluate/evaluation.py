@@ -13,16 +13,17 @@ from gedp.microdata.on_file import find_microdata, is_on_file, read_microdata
 from gedp.progress import Progress, silent
 from gedp.release import ReleaseFolder
 from gedp_lab.evaluate.baseline import Baseline
-from gedp_lab.evaluate.combinations import combination_level, compare_combinations
-from gedp_lab.evaluate.compared_classes import class_attributes, class_level, compare_classes
+from gedp_lab.evaluate.document import evaluation_page
 from gedp_lab.evaluate.folder import Results, results_folder
-from gedp_lab.evaluate.groups import (
-    ComparedGroups,
-    compare_answers,
-    compare_microdata,
+from gedp_lab.evaluate.groups import ComparedGroups, compare_answers, compare_microdata
+from gedp_lab.evaluate.levels import (
+    attributes_behind,
+    chosen_figures,
+    chosen_levels,
+    default_levels,
+    figures_at,
+    nothing_determined,
 )
-from gedp_lab.evaluate.levels import chosen_levels, default_levels
-from gedp_lab.evaluate.report import evaluation_page
 from gedp_lab.evaluate.results import EvaluationResults
 from gedp_lab.evaluate.sharpened import compare_sharpened
 from gedp_lab.evaluate.truth import read_truth
@@ -80,11 +81,11 @@ def evaluate(
     at = progress or silent
     at("reading the truth", 0, 0)
     public_rows = read_public_rows(release)
-    names = public_rows.attributes(attributes)
+    spec = public_rows.spec
+    chosen = chosen_figures(spec, attributes, release.name)
+    names = attributes_behind(spec, chosen)
     levels = default_levels(public_rows) if by is None else chosen_levels(public_rows, by)
-    by_class = public_rows.spec.by_classes if by is None and public_rows.lists_establishments else ()
-    decisive = class_attributes(by_class)
-    found = read_truth(public_rows, truth, list(dict.fromkeys([*names, *decisive])))
+    found = read_truth(public_rows, truth, attributes_behind(spec, chosen, levels))
     at("fitting", 0, 0)
     if is_on_file(release) and weights is None:
         microdata = read_microdata(release, fixed, names)
@@ -94,24 +95,15 @@ def evaluate(
     comparisons: list[ComparedGroups] = []
     for done, level in enumerate(levels):
         at("comparing", done, len(levels))
-        comparisons += compare_microdata(microdata, found, level, names)
+        figures = figures_at(microdata, level, chosen)
+        comparisons += compare_microdata(microdata, found, level, figures)
         if before:
             comparisons += compare_sharpened(microdata, before, found, level, names, within)
-        for query in public_rows.spec.group_sums:
-            if set(query.by) == set(level.by):
-                comparisons += [
-                    compare_answers(microdata, found, level, query, name) for name in names if name in query.attributes
-                ]
-    for each in by_class:
-        comparisons += compare_classes(microdata, found, each)
-    combined = [query for query in public_rows.spec.queries if query.combinations and by is None]
-    for asked in combined:
-        comparisons += compare_combinations(microdata, found, asked)
-    known = {level.by for level in levels}
-    levels = [*levels, *map(class_level, by_class)]
-    levels += [level for level in map(combination_level, combined) if level.by not in known]
+        comparisons += compare_answers(public_rows, found, level, figures)
+    if not comparisons:
+        raise nothing_determined(release.name, chosen, levels)
     beside = tuple((baseline, baseline.beside(microdata.public_rows, comparisons)) for baseline in baselines)
-    confidence = float(public_rows.spec.output.confidence)
+    confidence = float(spec.output.confidence)
     return Evaluation(
         release, microdata.weights, microdata.constraints, confidence, tuple(levels), tuple(comparisons), beside
     )

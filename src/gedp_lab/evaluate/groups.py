@@ -9,7 +9,7 @@ import pyarrow.compute
 
 from gedp.arrays import FloatArray
 from gedp.microdata import Microdata
-from gedp.policy import Query
+from gedp.microdata.cells import PublicRows
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.metrics import ERROR_NAMES, Errors, errors_of, largest_errors, relative_errors, size_classes
 from gedp_lab.evaluate.truth import Truth
@@ -57,32 +57,32 @@ class ComparedGroups:
 
 
 def compare_microdata(
-    microdata: Microdata, truth: Truth, level: Level, attributes: Sequence[str]
+    microdata: Microdata, truth: Truth, level: Level, figures: Sequence[str]
 ) -> Iterator[ComparedGroups]:
     """The groups of one level in the microdata, with intervals from the covariance of the fit."""
-    attributes = [name for name in attributes if microdata.allows(level.by, name)]
-    if not attributes:
-        return
-    groups = microdata.public_rows.cells(level.by)
-    table = microdata.tabulate(level.by, attributes).arrow
-    for name in attributes:
-        rows = table.filter(pa.compute.equal(table["attribute"], name))
-        yield compared(level, name, MICRODATA, rows, truth.sums(name, groups))
+    if figures:
+        yield from compared_lines(level, figures, MICRODATA, microdata.tabulate(level.by, figures).arrow, truth)
 
 
-def compare_answers(microdata: Microdata, truth: Truth, level: Level, query: Query, attribute: str) -> ComparedGroups:
-    """The answers of a query with the keys of the level, as released."""
-    groups = microdata.public_rows.cells(query.by)
-    table = microdata.public_rows.answered(query, attribute)
-    placed = microdata.public_rows.placed(table, query.name, query.by, groups)
-    return compared(level, attribute, ANSWERS, table.take(pa.array(placed.group_of)), truth.sums(attribute, groups))
+def compare_answers(
+    public_rows: PublicRows, truth: Truth, level: Level, figures: Sequence[str]
+) -> Iterator[ComparedGroups]:
+    """The answers, as released, of every query with the keys of the level."""
+    for query in public_rows.spec.tables:
+        if set(query.by) == set(level.by):
+            wanted = [name for name in figures if name in query.asked]
+            yield from compared_lines(level, wanted, ANSWERS, public_rows.source.answers(query.name), truth)
 
 
-def compared(level: Level, attribute: str, source: str, rows: pa.Table, truth: FloatArray) -> ComparedGroups:
-    """The rows of a table beside what is true of them."""
-    keys = {key: rows[key].combine_chunks() for key in level.by}
-    numbers = (_numbers(rows[column]) for column in ("estimate", "ci_low", "ci_high"))
-    return ComparedGroups(level, attribute, source, keys, truth, *numbers)
+def compared_lines(
+    level: Level, figures: Sequence[str], source: str, table: pa.Table, truth: Truth
+) -> Iterator[ComparedGroups]:
+    """The lines of a table about each of these figures, beside what is true of them."""
+    for name in figures:
+        lines = table.filter(pa.compute.equal(table["attribute"], name))
+        keys = {key: lines[key].combine_chunks() for key in level.by}
+        numbers = (_numbers(lines[column]) for column in ("estimate", "ci_low", "ci_high"))
+        yield ComparedGroups(level, name, source, keys, truth.of_lines(name, level.by, lines), *numbers)
 
 
 def error_table(comparisons: Sequence[ComparedGroups]) -> pa.Table:

@@ -1,11 +1,22 @@
-"""Which groupings are evaluated: by default the aggregation levels of the QCEW and whatever the release measured."""
+"""Which groupings and figures are evaluated: by default the levels of the QCEW, and whatever the release measured.
+
+A figure is an attribute, the difference of gain and loss where a column was split, a combination, or the number of
+establishments, which is counted by classes alone.
+"""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from gedp.errors import FaultsError
+from gedp.errors import Fault, FaultsError
 from gedp.industries import NAICS
+from gedp.microdata import Microdata
 from gedp.microdata.cells import PublicRows
+from gedp.microdata.class_tables import has_classes
+from gedp.microdata.combinations import figures_of
+from gedp.microdata.tabulate import possible_lines, require_keys
+from gedp.policy import COUNT, Spec
+from gedp.policy.section import did_you_mean
+from gedp_lab.evaluate.truth import parts_of
 
 STATE, COUNTY = "state", "cnty"
 
@@ -54,17 +65,72 @@ def qcew_levels(public_rows: PublicRows) -> list[Level]:
 
 
 def default_levels(public_rows: PublicRows) -> list[Level]:
-    """The levels of the QCEW, and the groupings that were measured."""
-    official = qcew_levels(public_rows)
-    measured = [query.by for query in public_rows.spec.group_sums]
+    """The levels of the QCEW, and the groupings that were measured; by classes only where establishments are listed."""
+    official, spec = qcew_levels(public_rows), public_rows.spec
+    every = [query.by for query in spec.tables]
+    measured = [by for by in every if public_rows.lists_establishments or not has_classes(spec, by)]
     return _levels([*(level.by for level in official), *measured], official) or [_plain_level((), ())]
 
 
 def chosen_levels(public_rows: PublicRows, groupings: Iterable[Sequence[str]]) -> list[Level]:
     """Levels for groupings of somebody's choice; every unknown key in one error."""
     chosen = [tuple(dict.fromkeys(by)) for by in groupings]
-    public_rows.keys(list(dict.fromkeys(key for by in chosen for key in by)))
+    keys = list(dict.fromkeys(key for by in chosen for key in by))
+    require_keys(public_rows, keys)
+    classes = [key for key in keys if key in public_rows.spec.classes]
+    if classes and not public_rows.lists_establishments:
+        problem = f"no query asks for establishments, so nobody can tell their classes {', '.join(classes)}"
+        raise FaultsError(public_rows.source.name, [Fault("by", problem, "Name public columns and groupings")])
     return _levels(chosen, qcew_levels(public_rows))
+
+
+def chosen_figures(spec: Spec, chosen: Sequence[str] | None, source: str) -> list[str]:
+    """Every figure that queries ask for, or the chosen ones; all unknown ones in one error, which is about `source`.
+
+    Whoever chooses a column that is split chooses both of its parts and their difference.
+    """
+    asked = [*figures_of(spec.asked, spec), *([COUNT] if any(COUNT in q.asked for q in spec.by_classes) else [])]
+    if chosen is None:
+        return asked
+    known = list(dict.fromkeys([*asked, *spec.combinations]))
+    if unknown := [name for name in dict.fromkeys(chosen) if name not in known]:
+        faults = [Fault("attribute", f"no query asks for {name!r}", did_you_mean(name, known)) for name in unknown]
+        raise FaultsError(source, faults)
+    wanted = {part for name in chosen for part in (name, *spec.policy.split_columns.get(name, ()))}
+    return [name for name in known if name in wanted]
+
+
+def figures_at(microdata: Microdata, level: Level, figures: Sequence[str]) -> list[str]:
+    """Those of the figures that can be had by the keys of a level."""
+    spec = microdata.public_rows.spec
+    if not all(key in spec.classes or microdata.public_rows.knows(key) for key in level.by):
+        return []
+    possible = set(possible_lines(microdata, level.by))
+    if has_classes(spec, level.by):
+        possible -= set(in_several(spec) if microdata.constraints.named else ())
+    else:
+        possible |= {name for name in spec.combinations if parts_of(spec, name).keys() <= possible}
+    return [name for name in figures if name in possible]
+
+
+def in_several(spec: Spec) -> list[str]:
+    """The figures that several tables by classes have: no constraint on values keeps these tables in agreement."""
+    asked = [name for query in spec.by_classes for name in query.asked]
+    return [name for name in dict.fromkeys(asked) if asked.count(name) > 1]
+
+
+def nothing_determined(source: str, figures: Sequence[str], levels: Sequence[Level]) -> FaultsError:
+    """The fault that none of the figures can be had by any of the levels."""
+    groupings = " or ".join(" x ".join(level.by) or "the total" for level in levels)
+    problem = f"no answers determine {', '.join(figures)} by {groupings}"
+    return FaultsError(source, [Fault("by", problem, "Name other groupings or attributes")])
+
+
+def attributes_behind(spec: Spec, figures: Iterable[str], levels: Iterable[Level] = ()) -> list[str]:
+    """The attributes that figures add up, and those whose classes the levels have."""
+    classed = [spec.classes[key].attribute for level in levels for key in level.by if key in spec.classes]
+    found = {part for figure in figures for part in parts_of(spec, figure)}.union(classed)
+    return [name for name in spec.policy.attributes if name in found]
 
 
 def _levels(groupings: Iterable[Sequence[str]], official: Sequence[Level]) -> list[Level]:

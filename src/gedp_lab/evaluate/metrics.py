@@ -9,10 +9,11 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from gedp.arrays import FloatArray, IntArray
+from gedp.arrays import BoolArray, FloatArray, IntArray
 from gedp.numbers import short
 
 CLOSE, CLOSER = 0.10, 0.03
+ROUNDING = 1e-9
 _DECADES = 10.0 ** np.arange(20)  # exact as floats
 
 
@@ -47,12 +48,12 @@ def errors_of(
     difference = protected - truth
     absolute, size = np.abs(difference), np.abs(truth)
     relative = relative_errors(truth, protected)
-    covered, intervals = np.nan, 0
+    share, intervals = np.nan, 0
     if low is not None and high is not None:
         known = np.isfinite(low) & np.isfinite(high)
         intervals = int(known.sum())
         if intervals:
-            covered = float(np.mean((low <= truth)[known] & (truth <= high)[known]))
+            share = float(np.mean(covered(truth, low, high)[known]))
     quantiles = [float(value) for value in np.quantile(difference, [0, 0.25, 0.5, 0.75, 1])]
     return Errors(
         groups=len(truth),
@@ -68,9 +69,16 @@ def errors_of(
         median_relative=float(np.median(relative)),
         within_3=float(np.mean(absolute <= CLOSER * size)),
         within_10=float(np.mean(absolute <= CLOSE * size)),
-        covered=covered,
+        covered=share,
         intervals=intervals,
     )
+
+
+def covered(truth: FloatArray, low: FloatArray, high: FloatArray) -> BoolArray:
+    """Which intervals hold the truth, up to what sums of floats are rounded by: some intervals are single points."""
+    rounding = ROUNDING * (np.abs(truth) + 1)
+    held: BoolArray = (low - rounding <= truth) & (truth <= high + rounding)
+    return held
 
 
 def relative_errors(truth: FloatArray, protected: FloatArray) -> FloatArray:

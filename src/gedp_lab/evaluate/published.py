@@ -49,30 +49,11 @@ class PublishedQcew:
     """A published QCEW file with the columns of the Bureau of Labor Statistics, as Parquet or CSV."""
 
     name: ClassVar[str] = "suppression"
-    title: ClassVar[str] = "beside the published QCEW: relative errors where cells are blank, and elsewhere"
     explanation: ClassVar[str] = (
-        "The published QCEW leaves some cells blank. The release answers all; its error, where blank and elsewhere:"
+        "The published QCEW leaves some cells blank. The release answers all; its median relative error there and "
+        "elsewhere, and the shares of errors up to 10%"
     )
-    headings: ClassVar[Sequence[str]] = (
-        "level",
-        "published cells",
-        "blank",
-        "share",
-        "median rel. error where blank",
-        "≤10%",
-        "where disclosed",
-        "≤10%",
-    )
-    narrow_headings: ClassVar[Sequence[str]] = (
-        "level",
-        "cells",
-        "blank",
-        "share",
-        "there",
-        "≤10%",
-        "elsewhere",
-        "≤10%",
-    )
+    headings: ClassVar[Sequence[str]] = ("level", "cells", "blank", "share", "there", "≤10%", "elsewhere", "≤10%")
 
     path: Path
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-import pyarrow as pa
-import pyarrow.compute
-
 from gedp.microdata import Microdata
+from gedp.microdata.class_tables import has_classes
 from gedp.numbers import short, short_share
 from gedp.sharpening import sharpen
-from gedp_lab.evaluate.groups import ALL_SIZES, MICRODATA, SHARPENED, ComparedGroups, compared
+from gedp_lab.evaluate.groups import ALL_SIZES, MICRODATA, SHARPENED, ComparedGroups, compared_lines
 from gedp_lab.evaluate.levels import Level
 from gedp_lab.evaluate.metrics import Errors
 from gedp_lab.evaluate.truth import Truth
@@ -33,16 +31,13 @@ def compare_sharpened(
     names = [
         name for name in attributes if all(name in each.attributes and each.allows(level.by, name) for each in every)
     ]
-    if not names or not level.by:
+    if not names or not level.by or has_classes(microdata.public_rows.spec, level.by):
         return
     family = [key for key in within if key in level.by]
     if len(family) == len(level.by):
         family = []
     table = sharpen(microdata, earlier, level.by, names, within=family).table.arrow
-    groups = microdata.public_rows.cells(level.by)
-    for name in names:
-        rows = table.filter(pa.compute.equal(table["attribute"], name))
-        yield compared(level, name, SHARPENED, rows, truth.sums(name, groups))
+    yield from compared_lines(level, names, SHARPENED, table, truth)
 
 
 def sharpened_rows(comparisons: Sequence[ComparedGroups], attribute: str) -> list[list[str]]:

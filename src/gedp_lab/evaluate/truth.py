@@ -15,15 +15,18 @@ import pyarrow as pa
 import pyarrow.compute
 
 from gedp.accounting.composition import exact
-from gedp.arrays import CodeArray, FloatArray, sum_by
+from gedp.arrays import CodeArray, FloatArray, find_in
 from gedp.confidential.engines import ArrowStream, Engine, in_order
 from gedp.confidential.engines.choice import engine_like
 from gedp.confidential.sealing import sealed
 from gedp.confidential.table import ConfidentialTable, open_table
 from gedp.errors import Fault, FaultsError
-from gedp.microdata.cells import Cells, PublicRows
+from gedp.individual.classes import class_of, class_table
+from gedp.microdata.cells import PublicRows
 from gedp.microdata.combining import combinations
+from gedp.partitions import Partition
 from gedp.passes import Reads
+from gedp.policy import COUNT, Spec
 from gedp.policy.model import steps_to
 
 SUGGESTION = "Name the table that the release was made from"
@@ -33,6 +36,7 @@ SUGGESTION = "Name the table that the release was made from"
 class Truth:
     """The true values of the rows of the microdata, in whole units."""
 
+    public_rows: PublicRows
     units: Mapping[str, FloatArray]
     unit: Mapping[str, Fraction]
 
@@ -40,10 +44,47 @@ class Truth:
         """The true value of every row."""
         return self.units[attribute] * float(self.unit[attribute])
 
-    def sums(self, attribute: str, groups: Cells) -> FloatArray:
-        """The true sum of every group of rows: exact in units."""
-        unit = self.unit[attribute]
-        return groups.sums(self.units[attribute]) * unit.numerator / unit.denominator
+    def of_lines(self, figure: str, by: Sequence[str], lines: pa.Table) -> FloatArray:
+        """The true figure of every line of a table by these keys, which may be public or classes."""
+        spec = self.public_rows.spec
+        named = {key: spec.classes[key] for key in by if key in spec.classes}
+        classes = class_table(named, spec.policy.attributes)
+        public = [key for key in by if key not in spec.classes]
+        cells = self.public_rows.cells(public)
+        amounts = [np.rint(self.units[each.attribute]).astype(np.int64) for each in classes.classes]
+        own = [class_of(edges, units) for edges, units in zip(classes.edges, amounts, strict=True)]
+        shown = [_places(lines[key], labels) for key, labels in zip(named, classes.labels, strict=True)]
+        of_line, of_cell = self.public_rows.numbered(lines, public, cells)
+        cell_of_line = find_in(of_cell, of_line)[0].astype(np.int32)
+        entry_of_row = classes.places(cells.group_of, own).astype(np.int32)
+        entries = Partition(entry_of_row, cells.count * classes.combinations)
+        found: FloatArray = self._added_up(figure, entries)[classes.places(cell_of_line, shown)]
+        return found
+
+    def _added_up(self, figure: str, groups: Partition) -> FloatArray:
+        """The true figure of every group: exact in units."""
+        if figure == COUNT:
+            return groups.sizes.astype(np.float64)
+        parts = []
+        for name, coefficient in parts_of(self.public_rows.spec, figure).items():
+            unit = self.unit[name]
+            parts.append(coefficient * groups.sums(self.units[name]) * unit.numerator / unit.denominator)
+        total: FloatArray = np.add.reduce(parts)
+        return total
+
+
+def parts_of(spec: Spec, figure: str) -> dict[str, float]:
+    """The attributes that a figure adds up, with their coefficients; none of a number of establishments."""
+    if figure == COUNT:
+        return {}
+    if figure in spec.combinations:
+        return {name: float(each) for name, each in spec.combinations[figure].coefficients.items()}
+    return {name: float(sign) for name, sign in spec.policy.split_columns.get(figure, {figure: 1}).items()}
+
+
+def _places(column: pa.ChunkedArray, labels: Sequence[str]) -> CodeArray:
+    found: CodeArray = pa.compute.index_in(column.combine_chunks(), value_set=pa.array(labels, pa.string())).to_numpy()
+    return found
 
 
 @sealed
@@ -82,7 +123,7 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
     unit = {name: exact(table.attributes[name].unit) for name in attributes}
     columns = spec.data.public if public_rows.lists_establishments else _columns_of_keys(public_rows, table)
     identifier = [spec.data.id] if spec.data.id and public_rows.lists_establishments else []
-    batches = list(in_order(engine).batches(Reads(coded=columns, amounts=unit, plain=identifier)))
+    batches = list(in_order(engine).batches(Reads(unit, identifier, coded=columns)))
     codes = {name: np.concatenate([batch.codes[name] for batch in batches]) for name in columns}
     if identifier:
         ids = pa.chunked_array([batch.plain.column(0) for batch in batches]).combine_chunks()
@@ -91,13 +132,10 @@ def truth_of(public_rows: PublicRows, table: ConfidentialTable, attributes: Sequ
         places = _places_by_public(public_rows, table, codes)
     else:
         places = _places_in_cells(public_rows, table, codes)
-    units = {
-        name: sum_by(
-            places, np.concatenate([batch.amounts[name] for batch in batches]).astype(np.float64), public_rows.count
-        )
-        for name in attributes
-    }
-    return Truth(units, unit)
+    rows = Partition(places, public_rows.count)
+    amounts = {name: np.concatenate([batch.amounts[name] for batch in batches]) for name in attributes}
+    units = {name: rows.sums(each.astype(np.float64)) for name, each in amounts.items()}
+    return Truth(public_rows, units, unit)
 
 
 def _places_by_id(

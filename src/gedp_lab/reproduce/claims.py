@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow.compute
 
 from gedp.arrays import FloatArray
 from gedp.numbers import with_minus
@@ -142,25 +141,9 @@ def relative_errors(
     found: Comparison, workflow: str, attribute: str, level: str, setting: str | None = None
 ) -> FloatArray:
     """The paper's |x − x̃|/(x + 1) of every group, averaged over replicates."""
-    groups = of_groups(found, workflow, attribute, level, setting)
+    groups = found.groups_of(workflow, attribute, level, setting)
     errors: FloatArray = groups["mean_absolute"].to_numpy() / (np.abs(groups["truth"].to_numpy()) + 1)
     return errors
-
-
-def of_groups(
-    found: Comparison, workflow: str, attribute: str, level: str, setting: str | None = None
-) -> pyarrow.Table:
-    """The groups of one level: keys, truth, bias, mean absolute error."""
-    wanted = {
-        "setting": setting or found.order.settings[0],
-        "workflow": workflow,
-        "attribute": attribute,
-        "level": level,
-    }
-    rows = found.per_group
-    for column, text in wanted.items():
-        rows = rows.filter(pyarrow.compute.equal(rows[column], text))
-    return rows
 
 
 def places(attributes: Sequence[str], levels: Sequence[str]) -> list[tuple[str, str]]:

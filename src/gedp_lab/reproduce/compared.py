@@ -6,14 +6,14 @@ from decimal import Decimal
 
 import pyarrow as pa
 
+from gedp.documents import Chart, PrintedTable
 from gedp.numbers import short
 from gedp.policy import Spec
 from gedp.policy.examples import find_spec
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.figures import error_boxes, total_boxes
-from gedp_lab.reproduce.claims import Comparisons, of_groups
+from gedp_lab.reproduce.claims import Comparisons
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Figure, ResultTable
 
 JOBS, WAGES = "m3emp", "wage"  # the appendix evaluates month 3; elsewhere the paper names no month
 PRIVATE = ("psi", "psi+quasi", "pnc", "pnc+quasi", "auto+plug-in", "auto")
@@ -61,38 +61,38 @@ def links(context: Context, found: Comparisons) -> dict[str, str]:
     return {f"All numbers for {state}": context.link(comparison) for state, comparison in found.items()}
 
 
-def median_table(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> ResultTable:
+def median_table(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> PrintedTable:
     """Median over groups of the absolute error averaged over replicates."""
     rows = []
     for level in found.order.levels:
         lines = [found.line(workflow, attribute, level) for workflow in workflows]
         rows.append([level, f"{lines[0].groups:,}", *(short(line.median_absolute, 3) for line in lines)])
     caption = f"{state}, {attribute}: median absolute error of a group over {found.replicates} replicates"
-    return ResultTable(caption, ["level", "groups", *workflows], rows)
+    return PrintedTable(caption, ["level", "groups", *workflows], rows)
 
 
-def bias_table(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> ResultTable:
+def bias_table(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> PrintedTable:
     """Mean error of a group with its standard error."""
     rows = []
     for level in found.order.levels:
         lines = [found.line(workflow, attribute, level) for workflow in workflows]
         rows.append([level, *(f"{short(line.bias, 3)} ± {short(line.bias_se or 0.0, 2)}" for line in lines)])
-    return ResultTable(f"{state}, {attribute}: mean error ± standard error", ["level", *workflows], rows)
+    return PrintedTable(f"{state}, {attribute}: mean error ± standard error", ["level", *workflows], rows)
 
 
-def box_figures(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> list[Figure]:
+def box_figures(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> list[Chart]:
     """Boxes of the groups for the levels that the paper draws."""
     figures = []
     for level in (COUNTY, NAICS3, NAICS5):
-        errors = {name: of_groups(found, name, attribute, level)["mean_absolute"].to_numpy() for name in workflows}
-        figures.append(Figure(error_boxes(errors, attribute, level), f"{state}, {attribute} by {level}"))
+        errors = {name: found.groups_of(name, attribute, level)["mean_absolute"].to_numpy() for name in workflows}
+        figures.append(Chart(error_boxes(errors, attribute, level), f"{state}, {attribute} by {level}"))
     return figures
 
 
-def total_figure(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> Figure:
+def total_figure(found: Comparison, state: str, attribute: str, workflows: Sequence[str]) -> Chart:
     """Boxes of the replicates for the state total, which is one group."""
     errors = {name: found.absolute_errors(name, attribute, STATE) for name in workflows}
-    return Figure(
+    return Chart(
         total_boxes(errors, attribute), f"{state}, {attribute}: state total over {found.replicates} replicates"
     )
 

@@ -17,7 +17,7 @@ from gedp.errors import Fault, FaultsError, GedpError, Refused
 from gedp.files import replacing, write_text
 from gedp.folders import make_folder
 from gedp_lab.reproduce.context import DATA_VARIABLE, QCEW, Context
-from gedp_lab.reproduce.page import index_page, item_page
+from gedp_lab.reproduce.document import index_page, item_page
 from gedp_lab.reproduce.results import FAILED, Item, Outcome, Result, result_of
 
 INDEX, RESULTS, FINISHED = "index.html", "results.json", "items"

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gedp_lab.reproduce.results import ResultTable, yes_or_no
+from gedp.documents import PrintedTable
+from gedp_lab.reproduce.results import yes_or_no
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class PrintedNumber:
         return abs(self.ours - self.printed) <= self.half_unit * (1 + 1e-9)
 
 
-def number_table(caption: str, numbers: Sequence[PrintedNumber], printed: str, ours: str) -> ResultTable:
+def number_table(caption: str, numbers: Sequence[PrintedNumber], printed: str, ours: str) -> PrintedTable:
     """One row per number, formatted as `printed` and `ours` say."""
     rows = [[n.what, format(n.printed, printed), format(n.ours, ours), yes_or_no(n.agrees)] for n in numbers]
-    return ResultTable(caption, ["what", "paper", "ours", "agrees"], rows)
+    return PrintedTable(caption, ["what", "paper", "ours", "agrees"], rows)

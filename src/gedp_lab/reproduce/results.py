@@ -1,6 +1,6 @@
 """What an item of the paper comes to: the printed result, ours, and claims with their outcome. Plain data.
 
-`terminal` and `page` show it; an item knows nothing of either.
+`document` shows it; an item knows nothing of that.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gedp.documents import Chart, PrintedTable
 from gedp_lab.reproduce.context import Context
 
 AGREES, IN_PART, DISAGREES, SKIPPED, FAILED = "agrees", "in part", "disagrees", "skipped", "failed"
@@ -28,24 +29,6 @@ class CheckedClaim:
 
 
 @dataclass(frozen=True)
-class ResultTable:
-    """A table of texts; the first column names the row. `note` explains the columns."""
-
-    caption: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A drawing with alternative text, as SVG."""
-
-    svg: str
-    caption: str
-
-
-@dataclass(frozen=True)
 class Result:
     """One item: what is printed in the paper, what we get, and whether that agrees."""
 
@@ -54,8 +37,8 @@ class Result:
     verdict: str
     why: str = ""  # what explains a difference, or why it was skipped
     claims: Sequence[CheckedClaim] = ()
-    tables: Sequence[ResultTable] = ()
-    figures: Sequence[Figure] = ()
+    tables: Sequence[PrintedTable] = ()
+    figures: Sequence[Chart] = ()
     links: Mapping[str, str] = field(default_factory=dict)  # text, and a path relative to the folder of results
     data: Mapping[str, pa.Table] = field(default_factory=dict)  # to be written as Parquet
 
@@ -82,8 +65,8 @@ def result_of(plain: Mapping[str, Any]) -> Result:
     return Result(
         **{name: plain[name] for name in ("printed", "ours", "verdict", "why", "links")},
         claims=[CheckedClaim(**each) for each in plain["claims"]],
-        tables=[ResultTable(**each) for each in plain["tables"]],
-        figures=[Figure(**each) for each in plain["figures"]],
+        tables=[PrintedTable(**each) for each in plain["tables"]],
+        figures=[Chart(**each) for each in plain["figures"]],
     )
 
 

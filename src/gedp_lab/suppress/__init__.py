@@ -9,5 +9,5 @@ outside      programs of others, run on files
 tauargus     further cells to hide by tau-Argus, where it is installed
 gconfid      the same by G-Confid
 publishers   a second table, safe by itself, that opens cells of the first
-study        all of it for one attribute; run: from a spec to a closed folder; terminal: tables
+study        all of it for one attribute; run: from a spec to a closed folder; document: tables
 """

@@ -9,8 +9,8 @@ from playwright.sync_api import Browser
 from gedp import web
 from gedp.policy import read_spec
 from gedp_lab.compare import Comparison, compare
+from gedp_lab.compare.document import comparison_page
 from gedp_lab.compare.figures import MarkedAxis, error_boxes, sweep_lines
-from gedp_lab.compare.page import comparison_page
 from tests.helpers.pages import labels_of, opened
 from tests.helpers.runs import write_case
 from tests.lab.evaluate.test_page import PHONE

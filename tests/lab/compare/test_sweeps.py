@@ -143,7 +143,7 @@ def test_without_a_sweep_there_is_the_spec_itself() -> None:
         ("query:q9=0.1", "There are: mu, query:q0, query:q1, attribute:emp"),
         ("nonsense:q0=0.1", "cannot sweep"),
         ("query:q0=1", "between 0 and 1"),
-        ("attribute:area=0.1", "nothing or everything"),
+        ("attribute:area=0.1", "cannot sweep"),
         ("within:q0:emp=0.1", "nothing or everything"),
         ("within:q0:wage=0.1", "cannot sweep"),
         ("within:q0=0.1", "cannot sweep"),

@@ -12,14 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from gedp.confidential.measure import rehearse
+from gedp.confidential.preparing import require_sound
 from gedp.errors import BudgetExceededError, DomainError, FaultsError, Refused
 from gedp.neighbors.estimates import ZETA, no_clipping_tau
-from gedp.policy import Spec, price, read_spec
+from gedp.policy import COUNT, Spec, price, read_spec
 from gedp_lab.compare.accounts import without_prices
 from gedp_lab.compare.plan import make_plan
-from gedp_lab.compare.rehearsals import prepare_replicates, replicate
-from gedp_lab.compare.workflows import DEFAULT, parse_workflows, spec_for, with_attributes
-from tests.helpers.builder import spec_of, table_of
+from gedp_lab.compare.rehearsals import prepare_replicates, replicate, true_groups
+from gedp_lab.compare.workflows import DEFAULT, USUAL_WEIGHTS, parse_workflows, spec_for, with_attributes
+from tests.helpers.builder import SECTIONS, spec_of, table_of
 from tests.helpers.canaries import CANARY, sings
 from tests.helpers.runs import small_table, write_case
 
@@ -101,7 +102,58 @@ def test_what_is_about_other_attributes_is_left_out_with_them(chosen: str, tmp_p
     assert set(plan.attributes) == set(spec.policy.split_columns.get(chosen, [chosen]))
     table = plan.open_table()
     found = replicate(plan, table, prepare_replicates(plan, table), 0)
-    assert set(found["attribute"].to_pylist()) == set(plan.attributes)
+    assert set(found["attribute"].to_pylist()) == set(plan.figures) == {chosen, *plan.attributes}
+
+
+@pytest.mark.parametrize("accounting", ["prices", "individual"])
+def test_classes_and_combinations_cost_the_same_under_every_workflow(accounting: str) -> None:
+    """To the places that prices are rounded down to."""
+    spec = spec_of("classes", "combinations", accounting=accounting)
+    for mechanism in USUAL_WEIGHTS:
+        made = require_sound(spec_for(spec, mechanism, dict.fromkeys(spec.policy.attributes, Fraction(9999))))
+        assert math.isclose(price(made).total.mu, price(spec).total.mu, rel_tol=1e-7), mechanism
+        assert [query.asked for query in made.queries] == [query.asked for query in spec.queries]
+    assert all(query.is_plain for query in spec_for(spec, "ezs", {}).queries)
+
+
+def test_a_figure_keeps_what_its_answers_depend_on_and_the_prices_of_it() -> None:
+    spec = spec_of("split", "classes", "combinations")
+    others = [query for query in spec.queries if not query.is_plain]
+    for figure in ("cost", "establishments", "wage"):
+        plan = make_plan(spec, "t.parquet", attributes=[figure])
+        assert plan.figures == (figure,)
+        assert list(plan.spec.policy.attributes) == ["emp", "wage"]
+        assert [query for query in plan.spec.queries if not query.is_plain] == others
+    alone = make_plan(spec, "t.parquet", attributes=["profit"])
+    assert all(query.is_plain for query in alone.spec.queries)
+
+
+def test_baselines_are_named_where_they_do_not_answer(tmp_path: Path) -> None:
+    spec = spec_of("classes", "combinations", attributes=SECTIONS["attributes"])
+    pq.write_table(table_of(), path := tmp_path / "t.parquet")
+    plan = make_plan(spec, str(path), workflows=["auto", "splitting", "ezs"], by=[["cnty"], ["cnty", "size"]], seed=1)
+    assert plan.left_out == (
+        "splitting, ezs in sizes, wages, combined, costs, as baselines answer sums by public groups alone",
+    )
+    table = plan.open_table()
+    prepared = prepare_replicates(plan, table)
+    found = replicate(plan, table, prepared, 0).to_pylist()
+    sums = {(name, "county total") for name in ("emp", "wage")}
+    rest = {("cost", "county total"), ("third", "county total"), (COUNT, "cnty x size")}
+    for workflow, wanted in (("auto", sums | rest), ("splitting", sums), ("ezs", sums)):
+        assert {(row["attribute"], row["level"]) for row in found if row["workflow"] == workflow} == wanted
+    known = {(row["attribute"], row["level"], row["group"]) for row in true_groups(plan, prepared).to_pylist()}
+    assert {(row["attribute"], row["level"], row["group"]) for row in found} == known
+
+
+def test_tables_by_classes_that_no_constraint_keeps_in_agreement_are_named_and_left_out(tmp_path: Path) -> None:
+    spec = spec_of("classes", microdata={"nonnegative": True})
+    pq.write_table(table_of(), path := tmp_path / "t.parquet")
+    plan = make_plan(spec, str(path), workflows=["auto"], by=[["size"], ["size", "naics2"]], seed=1)
+    table = plan.open_table()
+    found = replicate(plan, table, prepare_replicates(plan, table), 0)
+    assert set(found["attribute"].to_pylist()) == {"emp", "wage"}  # each in one table, unlike numbers
+    assert plan.left_out[0].startswith("establishments by classes, as several tables cannot agree")
 
 
 def test_clipping_fails_as_rarely_as_the_spec_says(tmp_path: Path) -> None:

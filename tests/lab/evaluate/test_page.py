@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 from gedp.numbers import short, short_share
 from gedp.web.svg import MOST_POINTS, Axis, Panel, box_plot
 from gedp_lab.evaluate import Evaluation, evaluate
-from gedp_lab.evaluate.report import evaluation_page, number
+from gedp_lab.evaluate.document import evaluation_page, number
 from tests.helpers.pages import labels_of, opened
 from tests.lab.evaluate.test_evaluation import not_synthetic, table_of
 from tests.microdata.test_fit import EVERYTHING, release_of, some_rows

@@ -106,7 +106,7 @@ def test_blanked_cells_are_set_beside_the_release(tmp_path: Path, published: Pat
     assert gedp("run", "spec.toml", folder=tmp_path).code == 0
     ended = gedp("evaluate", "out", "--truth", "t.parquet", "--published", str(published), folder=tmp_path)
     assert ended.code == 0, ended.err
-    assert "beside the published QCEW" in ended.out
+    assert "The published QCEW leaves some cells blank" in ended.out
     assert {"suppression.csv", "suppression.parquet"} <= set(names(tmp_path / "out-evaluation"))
     lines = {x["level"]: x for x in pq.read_table(tmp_path / "out-evaluation" / "suppression.parquet").to_pylist()}
     at = lines["county x NAICS-3"]

@@ -154,11 +154,10 @@ def show_details(establishments: Path, policy: Path) -> None:
     from gedp.explain.wording import promise_sentence
     from gedp.policy import price, read_spec
     from gedp_lab.synth.shape import describe
-    from gedp_lab.synth.tables import shape_tables
+    from gedp_lab.synth.tables import shape_blocks
 
     console = make_console()
     spec = read_spec(policy)
-    console.print(shape_tables(describe(establishments)))
     intervals = map(interval_table, protection_groups(spec.policy))
     promise = Paragraph(promise_sentence(price(spec).total.mu))
-    print_blocks(console, [promise, *intervals, *price_blocks(spec)])
+    print_blocks(console, [*shape_blocks(describe(establishments)), promise, *intervals, *price_blocks(spec)])

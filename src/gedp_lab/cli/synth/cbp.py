@@ -5,7 +5,8 @@ from typing import Literal
 
 import click
 
-from gedp_lab.cli.synth.output import PATH, POSITIVE, EstablishmentsFile, makes_establishments
+from gedp.cli.options import PATH
+from gedp_lab.cli.synth.output import POSITIVE, EstablishmentsFile, makes_establishments
 
 
 @click.command("cbp")
@@ -68,8 +69,9 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import print_blocks
     from gedp_lab.synth.cbp import EmploymentOptions, cells_from_sources, read_sources
-    from gedp_lab.synth.tables import fits_table, left_out_notes, sources_table, totals_table
+    from gedp_lab.synth.tables import route_blocks, totals_table
 
     if noise is not None and impute == "donors":
         raise click.UsageError("--noise is for --impute regression: leave it out, or choose that")
@@ -80,8 +82,5 @@ def command(
         result = cells_from_sources(sources, seed=output.seed, options=options, progress=at.step)
         summary = output.write(result.cells, sources.year, sources.quarter, at)
     console = make_console()
-    for table in (totals_table("Synthetic establishments", summary), sources_table(result), fits_table(result)):
-        console.print(table)
-    for note in left_out_notes(result):
-        console.print(note)
+    print_blocks(console, [totals_table("Synthetic establishments", summary), *route_blocks(result)])
     output.print_written(console)

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import click
 
-from gedp_lab.cli.synth.output import PATH
+from gedp.cli.options import PATH
 
 
 def published_qcew(function: Callable[..., None]) -> Callable[..., None]:

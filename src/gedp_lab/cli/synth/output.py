@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gedp.cli.options import PATH
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from rich.console import Console
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from gedp_lab.synth.establishments import Summary
     from gedp_lab.synth.spreads import SpreadSettings
 
-PATH = click.Path(path_type=Path)
 POSITIVE = click.FloatRange(min=0, min_open=True)
 _SPREADS = {
     "classes": "by CBP's size classes",

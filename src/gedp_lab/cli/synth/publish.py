@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp_lab.cli.synth.output import PATH
+from gedp.cli.options import PATH
 
 
 @click.command(name="publish")
@@ -23,13 +23,14 @@ def command(establishments: Path, out: Path, seed: int) -> None:
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import print_table
     from gedp_lab.synth.publish import publish
     from gedp_lab.synth.tables import withheld_table
 
     with steps() as at:
         published = publish(establishments, out, seed=seed, progress=at.reach)
     console = make_console()
-    console.print(withheld_table(published))
+    print_table(console, withheld_table(published))
     console.print(
         f"{published.covered:,} of {published.establishments:,} establishments are in CBP: it leaves out "
         "those without jobs and pay, and some industries.",

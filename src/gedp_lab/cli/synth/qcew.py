@@ -4,8 +4,9 @@ from pathlib import Path
 
 import click
 
+from gedp.cli.options import PATH
 from gedp_lab.cli.synth.inputs import published_qcew
-from gedp_lab.cli.synth.output import PATH, EstablishmentsFile, makes_establishments
+from gedp_lab.cli.synth.output import EstablishmentsFile, makes_establishments
 
 
 @click.command("qcew")
@@ -43,13 +44,14 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import print_blocks
     from gedp_lab.synth.qcew.fill import fill
     from gedp_lab.synth.qcew.read import read_qcew
     from gedp_lab.synth.qcew.sources import find_sources
     from gedp_lab.synth.qcew.titles import read_lists, write_labels
     from gedp_lab.synth.qcew.tree import build_tree
     from gedp_lab.synth.states import state_fips
-    from gedp_lab.synth.tables import filling_notes, filling_table, sizes_table
+    from gedp_lab.synth.tables import filling_blocks
 
     wanted = state_fips(states)
     lists = read_lists(area_titles, industry_titles, wanted)
@@ -60,10 +62,8 @@ def command(
         filling = fill(build_tree(published.rows))
         summary = output.write(filling.cells, published.year, published.quarter, at)
     console = make_console()
-    console.print(filling_table(filling, f"Synthetic establishments, {published.year} quarter {published.quarter}"))
-    console.print(sizes_table(summary))
-    for note in filling_notes(filling):
-        console.print(note)
+    title = f"Synthetic establishments, {published.year} quarter {published.quarter}"
+    print_blocks(console, list(filling_blocks(filling, summary, title)))
     output.print_written(console)
     if lists:
         folder = output.out.with_name(f"{output.out.stem}-labels")

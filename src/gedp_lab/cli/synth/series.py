@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
+from gedp.cli.options import PATH
 from gedp_lab.cli.synth.inputs import published_qcew
-from gedp_lab.cli.synth.output import PATH
 
 _SHARE = "share of last quarter's establishments"
 
@@ -51,12 +51,13 @@ def command(
     """
     from gedp.cli.console import make_console
     from gedp.cli.progress import steps
+    from gedp.documents.terminal import print_blocks
     from gedp_lab.synth.qcew.read import read_quarters
     from gedp_lab.synth.qcew.sources import find_sources
     from gedp_lab.synth.series.rates import AskedRates
     from gedp_lab.synth.series.write import write_series
     from gedp_lab.synth.states import state_fips
-    from gedp_lab.synth.tables import series_notes, series_table
+    from gedp_lab.synth.tables import series_blocks
 
     asked = AskedRates(births, deaths, moves, growth)
     wanted = state_fips(states)
@@ -66,7 +67,5 @@ def command(
         at.step("filling suppressed cells")
         series = write_series(published, out, quarters=quarters, seed=seed, asked=asked, progress=at.reach)
     console = make_console()
-    console.print(series_table(series))
-    for note in series_notes(series):
-        console.print(note)
+    print_blocks(console, list(series_blocks(series)))
     console.print(f"Wrote {out} (seed {seed}).", soft_wrap=True)

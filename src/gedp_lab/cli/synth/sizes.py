@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gedp_lab.cli.synth.output import PATH
+from gedp.cli.options import PATH
 
 
 @click.command("sizes")
@@ -27,8 +27,9 @@ def command(establishments: Path, zbp: Path, states: tuple[str, ...]) -> None:
       gedp synth sizes ri.parquet --zbp zbp.parquet --state RI
     """
     from gedp.cli.console import make_console
+    from gedp.documents.terminal import print_table
     from gedp_lab.synth.compare import compare_sizes
     from gedp_lab.synth.states import state_fips
     from gedp_lab.synth.tables import comparison_table
 
-    make_console().print(comparison_table(compare_sizes(establishments, zbp, state_fips(states))))
+    print_table(make_console(), comparison_table(compare_sizes(establishments, zbp, state_fips(states))))

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 
 import pyarrow as pa
 
+from gedp.documents import PrintedTable
 from gedp.errors import how_to_install
 from gedp.folders import make_private
 from gedp.numbers import short, short_share
@@ -12,7 +13,6 @@ from gedp_lab.baselines.strength import strength_text
 from gedp_lab.baselines.workflows import BASELINES, EZS
 from gedp_lab.compare import Comparison
 from gedp_lab.compare.plan import make_plan
-from gedp_lab.compare.terminal import times
 from gedp_lab.decide.gather import AttributeFacts, gather_facts
 from gedp_lab.decide.sizes import errors_by_size
 from gedp_lab.decide.tables import AUDIT_HEADINGS, audit_rows, withheld_by_level
@@ -31,10 +31,10 @@ from gedp_lab.reproduce.compared import (
     median_table,
 )
 from gedp_lab.reproduce.context import Context, State
-from gedp_lab.reproduce.results import CheckedClaim, Item, Result, ResultTable, skipped, verdict_of
+from gedp_lab.reproduce.results import CheckedClaim, Item, Result, skipped, verdict_of
+from gedp_lab.suppress.document import second_tables_of
 from gedp_lab.suppress.study import OURS as OWN
 from gedp_lab.suppress.study import PRIMARY, SuppressionStudy
-from gedp_lab.suppress.terminal import SECOND_HEADINGS, second_rows
 
 PRINTED = (
     "About 60% of the QCEW's cells are suppressed; another publisher can open them; EZS noise underprotects small "
@@ -160,24 +160,24 @@ def _audits(name: str, study: SuppressionStudy) -> Iterator[Check]:
         yield Check(f"{name}, {method}", (unsafe == 0) == safe, f"{unsafe:,} unsafe")
 
 
-def _tables(state: str, found: Comparison, facts: Mapping[str, AttributeFacts]) -> Iterator[ResultTable]:
+def _tables(state: str, found: Comparison, facts: Mapping[str, AttributeFacts]) -> Iterator[PrintedTable]:
     for attribute, each in facts.items():
         of = f"{state}, {attribute}"
         yield median_table(found, state, attribute, WORKFLOWS)
         classes, errors = errors_by_size(found, attribute)
         rows = [[workflow, *map(short_share, values)] for workflow, values in errors.items()]
-        yield ResultTable(f"{of}: median relative error by size of cell", ["method", *classes.names], rows)
-        yield ResultTable(f"{of}: share withheld by level", *withheld_by_level(each, found.order.levels))
+        yield PrintedTable(f"{of}: median relative error by size of cell", ["method", *classes.names], rows)
+        yield PrintedTable(f"{of}: share withheld by level", *withheld_by_level(each, found.order.levels))
         sizes = [short(size, 2) for size in each.sizes]
         strengths = [[workflow, *map(strength_text, values)] for workflow, values in each.strengths.items()]
         caption = f"{of}: μ between an establishment and one {each.reference.alpha:.0%} larger, by its size"
-        yield ResultTable(caption, ["method", *sizes], strengths)
+        yield PrintedTable(caption, ["method", *sizes], strengths)
         if each.suppression is not None:
-            yield ResultTable(f"{of}: suppression, audited", list(AUDIT_HEADINGS), audit_rows(each.suppression))
-            opened = second_rows(each.suppression)
-            yield ResultTable(f"{of}: what a second publisher opens", list(SECOND_HEADINGS), opened)
-    seconds = [[workflow, short(taken, 2)] for workflow, taken in times(found)]
-    yield ResultTable(f"{state}: seconds of one replicate, drawn and fitted", ["method", "seconds"], seconds)
+            yield PrintedTable(f"{of}: suppression, audited", list(AUDIT_HEADINGS), audit_rows(each.suppression))
+            for opened in second_tables_of(each.suppression):
+                yield replace(opened, caption=f"{of}: what a second publisher opens")
+    seconds = [[workflow, short(taken, 2)] for workflow, taken in found.times.items()]
+    yield PrintedTable(f"{state}: seconds of one replicate, drawn and fitted", ["method", "seconds"], seconds)
 
 
 def _summary(name: str, study: SuppressionStudy) -> str:

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.documents import PrintedTable
 from gedp.microdata.solve import ConvergenceError
 from gedp.microdata.weights import MOST_ROUNDS, quasi_step
 from gedp.neighbors import Log, NeighborFunction, Sqrt
 from gedp.neighbors.estimates import PsiAnswers, psi_variance
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
+from gedp_lab.reproduce.results import Item, Result, Simulation, verdict_of, yes_or_no
 
 JOBS = 10.0
 EACH = 2  # establishments a county
@@ -226,7 +227,7 @@ def run(context: Context) -> Result:
     )
 
 
-def _table(errors: AblationErrors) -> ResultTable:
+def _table(errors: AblationErrors) -> PrintedTable:
     setting, checks = errors.setting, list(errors.checks())
     rows = []
     for row in ROWS:
@@ -240,7 +241,7 @@ def _table(errors: AblationErrors) -> ResultTable:
     rows.append(["bias of Total", *(f"{errors.bias[column]:+,.1f}" for column in COLUMNS), "", ""])
     where = "the paper's numbers and ours" if setting.printed else "as the paper's text has it, ours"
     caption = f"{setting.name}, γ/μ = {setting.sigma:g}, {setting.counties} counties: {where}"
-    return ResultTable(caption, ["query", *COLUMNS, "quasi / Act", "agrees"], rows)
+    return PrintedTable(caption, ["query", *COLUMNS, "quasi / Act", "agrees"], rows)
 
 
 ITEM = Item(

@@ -14,10 +14,11 @@ from math import sqrt
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.documents import PrintedTable
 from gedp.microdata.weights import MOST_ROUNDS, quasi_step
 from gedp_lab.reproduce.claims import Check, claim, ours
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
+from gedp_lab.reproduce.results import Item, Result, Simulation, verdict_of, yes_or_no
 
 JOBS = 10.0
 VARIANCE = 20.0  # of an answer in Cases 1 and 2
@@ -187,7 +188,7 @@ def run(context: Context) -> Result:
     )
 
 
-def _table(found: list[tuple[str, Moments, Simulated]]) -> ResultTable:
+def _table(found: list[tuple[str, Moments, Simulated]]) -> PrintedTable:
     rows = [
         [
             name,
@@ -201,10 +202,10 @@ def _table(found: list[tuple[str, Moments, Simulated]]) -> ResultTable:
     ]
     headings = ["case", "mean", "simulated", "squared error", "simulated", "agrees"]
     caption = f"Fitted jobs of an establishment with {JOBS:g} (Cases 1 and 2: answers of variance {VARIANCE:g})"
-    return ResultTable(caption, headings, rows)
+    return PrintedTable(caption, headings, rows)
 
 
-def _totals() -> ResultTable:
+def _totals() -> PrintedTable:
     """Biases add up, independent errors only in their squares."""
     rows = []
     for count in COUNTED:
@@ -213,7 +214,7 @@ def _totals() -> ResultTable:
         squared = count * (plug_in.squared_error - bias**2) + (count * bias) ** 2
         rows.append([f"{count}", f"{count * bias:+,.1f}", f"{squared:,.1f}", f"{count * mended.squared_error:,.1f}"])
     headings = ["establishments", "bias, own variances", "squared error", "squared error, quasi weights"]
-    return ResultTable("A total of establishments as in Case 3 (n = 5, c = 2), by formula", headings, rows)
+    return PrintedTable("A total of establishments as in Case 3 (n = 5, c = 2), by formula", headings, rows)
 
 
 ITEM = Item(

@@ -18,11 +18,12 @@ from fractions import Fraction
 import numpy as np
 
 from gedp.confidential.mechanisms import psi_mechanism
+from gedp.documents import PrintedTable
 from gedp.neighbors.estimates import psi_variance
 from gedp.noise.entropy import SeededEntropy
 from gedp.policy import Attribute, Closeness
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Item, Result, ResultTable, Simulation, verdict_of, yes_or_no
+from gedp_lab.reproduce.results import Item, Result, Simulation, verdict_of, yes_or_no
 
 ATTRIBUTES = (
     Attribute("sqrt, gamma 0.5", Closeness("sqrt", Decimal("0.5"))),
@@ -109,14 +110,14 @@ def run(context: Context) -> Result:
     )
 
 
-def _table(caption: str, found: Sequence[Coverage], psi: str) -> ResultTable:
+def _table(caption: str, found: Sequence[Coverage], psi: str) -> PrintedTable:
     rows = []
     for each in found:
         if each.psi == psi:
             shares = [f"{share:.1%}" if share else "–" for share in (each.cut, each.nothing, each.plain)]
             numbers = (f"{each.jobs:,}", f"{each.mean_error:+.1f}", f"{each.covered:.2%}")
             rows.append([each.mu, *numbers, yes_or_no(each.covers), *shares])
-    return ResultTable(caption, HEADINGS, rows)
+    return PrintedTable(caption, HEADINGS, rows)
 
 
 ITEM = Item(

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gedp.documents import PrintedTable
 from gedp_lab.reproduce.claims import Check, claim, ours
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Item, Result, ResultTable, verdict_of
+from gedp_lab.reproduce.results import Item, Result, verdict_of
 
 #: County and sector of each.
 ESTABLISHMENTS = {"Bob": "X 52", "Carlos": "Y 23", "Green Hills": "Y 11", "Isaac": "Z 23", "Alice": "Z 11"}
@@ -88,7 +89,7 @@ def run(context: Context) -> Result:
         " ".join(each.reason for each in claims if each.reason),
         claims=claims,
         tables=[
-            ResultTable(
+            PrintedTable(
                 "What a linear attacker deduces",
                 ["published", "cells", "whose wages follow"],
                 [

@@ -9,13 +9,14 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.documents import Chart, PrintedTable
+from gedp_lab.evaluate.document import number
 from gedp_lab.evaluate.figures import difference_boxes
-from gedp_lab.evaluate.report import number
 from gedp_lab.reproduce.claims import CHANCE, Check, Comparisons, claim, more_accurate, places, releases_of
 from gedp_lab.reproduce.compared import JOBS, lines_table, links
 from gedp_lab.reproduce.context import Context, State
 from gedp_lab.reproduce.releases import NAMES, WORKFLOWS, Releases, confidential_releases, releases
-from gedp_lab.reproduce.results import Figure, Item, Result, ResultTable, verdict_of
+from gedp_lab.reproduce.results import Item, Result, verdict_of
 
 #: First quartile, median, mean, third quartile: sqrt, then pnc.
 PRINTED = {
@@ -43,7 +44,7 @@ def run(context: Context) -> Result:
         for level in dict.fromkeys((*PRINTED, *BOXES))
     }
     figures = [
-        Figure(
+        Chart(
             difference_boxes([found[state.name, name, level].first for level in BOXES], f"{JOBS}, {NAMES[name]}"),
             f"{state.title}, {NAMES[name]}: signed differences of the first release",
         )
@@ -124,7 +125,7 @@ def _with_error(of_level: Releases) -> str:
     return _mean(of_level.differences.mean(axis=1))
 
 
-def _table(state: State, found: Found, count: int) -> ResultTable:
+def _table(state: State, found: Found, count: int) -> PrintedTable:
     rows = []
     for level, printed in PRINTED.items():
         for workflow, numbers in zip(("psi", "pnc", "auto"), (*printed, None), strict=True):
@@ -134,7 +135,7 @@ def _table(state: State, found: Found, count: int) -> ResultTable:
             rows.append([f"{level}, {NAMES[workflow]}: first release", *(number(x) for x in quartiles[0])])
             rows.append([f"mean of {count} releases", *(number(x) for x in quartiles.mean(axis=0))])
     headings = ["level", "1st quartile", "median", "mean", "3rd quartile"]
-    return ResultTable(f"{state.title}: protected − true, {JOBS}", headings, rows)
+    return PrintedTable(f"{state.title}: protected − true, {JOBS}", headings, rows)
 
 
 def _quartiles(of_level: Releases) -> FloatArray:

@@ -7,11 +7,12 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from gedp.arrays import FloatArray
+from gedp.documents import Chart, PrintedTable
 from gedp.numbers import short, short_share
 from gedp_lab.reproduce.claims import Check, claim
 from gedp_lab.reproduce.compared import JOBS, WAGES
 from gedp_lab.reproduce.context import Context, State
-from gedp_lab.reproduce.results import Figure, Item, Result, ResultTable
+from gedp_lab.reproduce.results import Item, Result
 
 CLASSES = 50
 VISIBLE = 300  # a bar is one pixel high if the highest has so many
@@ -79,8 +80,10 @@ def run(context: Context) -> Result:
         tail.outcome,
         context.of_demo,
         claims=[tail],
-        tables=[ResultTable("Establishments", headings, rows)],
-        figures=[Figure(_drawn(found), "Establishments in classes of equal width; counts on a logarithmic scale")],
+        tables=[PrintedTable("Establishments", headings, rows)],
+        figures=[
+            Chart(_drawn(found), "Establishments in classes of equal width; counts on a logarithmic scale", "wide")
+        ],
     )
 
 

@@ -1,7 +1,8 @@
 """List what the paper shows and is left out here, with the reason."""
 
+from gedp.documents import PrintedTable
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import SKIPPED, Item, Result, ResultTable
+from gedp_lab.reproduce.results import SKIPPED, Item, Result
 
 ROWS = (
     (
@@ -27,7 +28,7 @@ def run(context: Context) -> Result:
         "not computed",
         SKIPPED,
         "They need confidential data or files that are not at hand; see the list.",
-        tables=[ResultTable("Left out", ["what", "why"], ROWS)],
+        tables=[PrintedTable("Left out", ["what", "why"], ROWS)],
     )
 
 

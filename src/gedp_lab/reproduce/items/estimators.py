@@ -5,13 +5,14 @@ From the variances alone, as in the paper's figure.
 
 import numpy as np
 
+from gedp.documents import Chart
 from gedp.neighbors import Log, Sqrt
 from gedp.neighbors.estimates import psi_variance
 from gedp.numbers import short, short_share
 from gedp.web.svg import Axis, Panel
 from gedp_lab.reproduce.claims import Check, claim
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Figure, Item, Result
+from gedp_lab.reproduce.results import Item, Result
 
 SIZES = np.geomspace(1, 1e6, 61)
 
@@ -38,7 +39,7 @@ def run(context: Context) -> Result:
         panel = Panel(Axis("true answer", 1, 1e6), Axis(title, float(ends[0]), float(ends[1]), text=text))
         marks = [panel.line(SIZES, first, "line-now"), panel.line(SIZES, second, "line-spec")]
         words = f"The {title} of the sqrt (solid) and log (dashed) estimators against the true answer."
-        panels.append(Figure(panel.drawn(marks, f"{words} log is larger from {crossing:,.0f} on."), words))
+        panels.append(Chart(panel.drawn(marks, f"{words} log is larger from {crossing:,.0f} on."), words))
     return Result(
         "Two curves: log is worse for large aggregates",
         f"log is worse from {crossing:,.0f} jobs on; at a million {largest[1]} against {largest[0]}",

@@ -6,9 +6,10 @@ import numpy as np
 
 from gedp.accounting.frameworks import query_variances
 from gedp.arrays import FloatArray
+from gedp.documents import Chart
 from gedp_lab.reproduce.claims import Check, claim
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Figure, Item, Result, verdict_of
+from gedp_lab.reproduce.results import Item, Result, verdict_of
 
 QUERIES = (1, 3, 5)
 LEVELS = np.linspace(0.01, 0.99, 99)
@@ -64,7 +65,7 @@ def run(context: Context) -> Result:
         verdict_of([each.outcome for each in claims]),
         claims[1].reason,
         claims=claims,
-        figures=[Figure(frameworks_figure(ratios), CAPTION)],
+        figures=[Chart(frameworks_figure(ratios), CAPTION, "wide")],
     )
 
 

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gedp.arrays import FloatArray
+from gedp.documents import Chart, PrintedTable
 from gedp_lab.reproduce.claims import Check, claim, ours
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import CheckedClaim, Figure, Item, Result, ResultTable, Simulation, verdict_of
+from gedp_lab.reproduce.results import CheckedClaim, Item, Result, Simulation, verdict_of
 
 SHAPES, SCALES = (1.0, 10.0, 100.0), (2.0, 20.0, 200.0)
 CHOSEN = (10.0, 200.0)
@@ -82,7 +83,7 @@ def run(context: Context) -> Result:
         "establishments do. So a high shape alone makes establishments alike.",
         claims=claims,
         tables=[_table(expected, found)],
-        figures=[Figure(_drawn(found), f"Proportions of ten establishments over {repetitions:,} repetitions")],
+        figures=[Chart(_drawn(found), f"Proportions of ten establishments over {repetitions:,} repetitions", "wide")],
     )
 
 
@@ -125,13 +126,13 @@ def _claims(expected: dict[tuple[float, float], tuple[float, float]]) -> list[Ch
 
 def _table(
     expected: dict[tuple[float, float], tuple[float, float]], found: dict[tuple[float, float], Divided]
-) -> ResultTable:
+) -> PrintedTable:
     rows = [
         [f"shape {shape:g}, scale {scale:g}", f"{across:.1%}", f"{over:.1%}", f"{found[shape, scale].least:.4f}"]
         for (shape, scale), (across, over) in expected.items()
     ]
     headings = ["Gamma", "across establishments", "over repetitions", "least proportion drawn"]
-    return ResultTable("Deviation of a proportion, relative to its mean of 1/10", headings, rows)
+    return PrintedTable("Deviation of a proportion, relative to its mean of 1/10", headings, rows)
 
 
 def _drawn(found: dict[tuple[float, float], Divided]) -> str:

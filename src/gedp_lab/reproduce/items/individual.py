@@ -7,6 +7,7 @@ establishment, on the synthetic states.
 import math
 from collections.abc import Iterator, Sequence
 
+from gedp.documents import PrintedTable
 from gedp_lab.reproduce.claims import Check, Comparisons, covered, ours, over_releases, unbiased
 from gedp_lab.reproduce.compared import (
     COUNTY,
@@ -24,7 +25,7 @@ from gedp_lab.reproduce.compared import (
     total_figure,
 )
 from gedp_lab.reproduce.context import Context
-from gedp_lab.reproduce.results import Item, Result, ResultTable, verdict_of
+from gedp_lab.reproduce.results import Item, Result, verdict_of
 
 ATTRIBUTES = (JOBS, WAGES)
 PAPERS, INDIVIDUAL, FLOORS = "pnc", "individual", "floors"
@@ -129,14 +130,14 @@ def at_every_level(found: Comparisons, workflow: str, most: float) -> Iterator[C
                 yield Check(f"{state} {attribute} {level}", ratio <= most, f"{ratio:.2f} × {PAPERS}")
 
 
-def ratio_table(found: Comparisons, state: str, attribute: str) -> ResultTable:
+def ratio_table(found: Comparisons, state: str, attribute: str) -> PrintedTable:
     """Every workflow at every level, as a part of the paper's."""
     rows = []
     for workflow in WORKFLOWS[1:]:
         parts = ratios(found, state, workflow, attribute)
         rows.append([workflow, *(f"{part:.2f}" for part in (*parts, geometric_mean(parts)))])
     caption = f"{state}, {attribute}: mean absolute error as a part of that of {PAPERS}"
-    return ResultTable(caption, ["workflow", *LEVELS, "geometric mean"], rows)
+    return PrintedTable(caption, ["workflow", *LEVELS, "geometric mean"], rows)
 
 
 ITEM = Item("individual", "Individual accounting (the paper's third plan for the future)", 115, run)

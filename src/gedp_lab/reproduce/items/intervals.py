@@ -1,9 +1,10 @@
 """Compute the table of uncertainty intervals for sqrt (gamma 0.5) and log (gamma 0.1)."""
 
+from gedp.documents import PrintedTable
 from gedp.neighbors import Log, Protection, Sqrt
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.printed import PrintedNumber
-from gedp_lab.reproduce.results import Item, Result, ResultTable, verdict_of, yes_or_no
+from gedp_lab.reproduce.results import Item, Result, verdict_of, yes_or_no
 
 SQRT = Protection(Sqrt(), 0.5)
 LOG = Protection(Log(), 0.1)
@@ -50,7 +51,7 @@ def run(context: Context) -> Result:
         f"{sum(agree)} of {len(agree)} intervals agree to the printed digit",
         verdict_of(agree),
         "The paper prints the last upper end as 39.786.2, a slip for 39,786.2.",
-        tables=[ResultTable("Uncertainty intervals: the paper's and ours", HEADINGS, rows)],
+        tables=[PrintedTable("Uncertainty intervals: the paper's and ours", HEADINGS, rows)],
     )
 
 

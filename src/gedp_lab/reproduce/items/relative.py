@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gedp.documents import Chart, PrintedTable
 from gedp.numbers import short_share
 from gedp_lab.evaluate.figures import relative_plot
 from gedp_lab.evaluate.metrics import relative_errors
@@ -9,7 +10,7 @@ from gedp_lab.reproduce.claims import Check, claim, releases_of
 from gedp_lab.reproduce.compared import JOBS, WAGES
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.releases import NAMES, WORKFLOWS, baseline_release, releases
-from gedp_lab.reproduce.results import Figure, Item, Result, ResultTable
+from gedp_lab.reproduce.results import Item, Result
 
 LEVELS = ("NAICS-3", "NAICS-5", "county x NAICS-5")
 
@@ -31,7 +32,7 @@ def run(context: Context) -> Result:
                 checks.append(Check(f"{NAMES[workflow]} {attribute} {level}", large < small, number))
                 medians.append(short_share(float(np.median(errors))))
                 caption = f"{attribute}, {NAMES[workflow]}, {level}: median {medians[-1]}"
-                figures.append(Figure(relative_plot(groups), caption))
+                figures.append(Chart(relative_plot(groups), caption))
             rows.append([f"{attribute}, {NAMES[workflow]}", *medians])
     falls = claim(
         "Relative error falls with size (largest quarter of the groups against the smallest)",
@@ -44,7 +45,7 @@ def run(context: Context) -> Result:
         falls.outcome,
         context.of_demo,
         claims=[falls],
-        tables=[ResultTable("Median relative error", ["what", *LEVELS], rows)],
+        tables=[PrintedTable("Median relative error", ["what", *LEVELS], rows)],
         figures=figures,
     )
 

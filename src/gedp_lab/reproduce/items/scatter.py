@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from gedp.documents import Chart
 from gedp_lab.evaluate.figures import scatter
 from gedp_lab.reproduce.claims import Check, claim, releases_of
 from gedp_lab.reproduce.compared import JOBS
 from gedp_lab.reproduce.context import Context
 from gedp_lab.reproduce.releases import NAMES, WORKFLOWS, confidential_releases, releases
-from gedp_lab.reproduce.results import Figure, Item, Result, verdict_of
+from gedp_lab.reproduce.results import Item, Result, verdict_of
 
 LEVELS = ("supersector", "NAICS-3", "NAICS-5")
 BAND = 0.03
@@ -31,7 +32,7 @@ def run(context: Context) -> Result:
                     number = f"{share:.1%} within 3%"
                     inside.append(Check(f"{state.name} {NAMES[workflow]} {level}", share >= MOST, number))
                 caption = f"{state.title}, {NAMES[workflow]}, {level}: {np.mean(close[0]):.0%} within 3%"
-                figures.append(Figure(scatter(groups.first), caption))
+                figures.append(Chart(scatter(groups.first), caption))
             if workflow != "auto":
                 number = ", ".join(f"{share:.0%}" for share in outside)
                 finer.append(Check(f"{state.name} {NAMES[workflow]}", outside == sorted(outside), f"outside: {number}"))

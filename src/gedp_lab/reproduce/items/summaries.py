@@ -11,12 +11,13 @@ import pyarrow.compute
 import pyarrow.parquet as pq
 
 from gedp.arrays import FloatArray
+from gedp.documents import PrintedTable
 from gedp.industries import ancestor_of
 from gedp_lab.evaluate.published import LEVEL_NAMES
 from gedp_lab.reproduce.claims import Check, claim, ours
 from gedp_lab.reproduce.context import QCEW, Context, State
 from gedp_lab.reproduce.printed_summaries import ESTABLISHMENTS, LARGEST, PRINTED
-from gedp_lab.reproduce.results import Item, Result, ResultTable, skipped, verdict_of
+from gedp_lab.reproduce.results import Item, Result, skipped, verdict_of
 
 PRINTED_TEXT = "Two tables: number of cells, establishments, employment and wages of 14 levels, Syn-NJ and Syn-RI"
 WHAT = ("establishments", "m3emp", "wage")
@@ -30,7 +31,7 @@ def run(context: Context) -> Result:
     if context.qcew is None:
         return skipped(PRINTED_TEXT, f"No {QCEW} was found; the demonstration state is like neither.")
     rows: list[dict[str, object]] = []
-    tables: list[ResultTable] = []
+    tables: list[PrintedTable] = []
     shape: list[Check] = []
     near: list[Check] = []
     for state in context.states:
@@ -97,7 +98,7 @@ def statistics(values: FloatArray) -> tuple[float, ...]:
     return float(values.min()), float(np.median(values)), float(values.max()), float(values.mean()), spread
 
 
-def _beside(state: State, found: Sequence[Mapping[str, object]]) -> ResultTable:
+def _beside(state: State, found: Sequence[Mapping[str, object]]) -> PrintedTable:
     rows = []
     for row in found:
         cells, *printed = PRINTED[state.name][int(str(row["agglvl"]))]
@@ -106,7 +107,7 @@ def _beside(state: State, found: Sequence[Mapping[str, object]]) -> ResultTable:
         rows.append([f"{name}: paper", f"{cells:,}", *(f"{number:,}" for number in numbers)])
         numbers_of_ours = (float(str(row[statistic])) for statistic in STATISTICS)
         rows.append(["ours", f"{row['cells']:,}", *(f"{number:,.0f}" for number in numbers_of_ours)])
-    return ResultTable(f"{state.title}: wages in thousands of dollars", ["level", "cells", *STATISTICS], rows)
+    return PrintedTable(f"{state.title}: wages in thousands of dollars", ["level", "cells", *STATISTICS], rows)
 
 
 def _shape(state: State, found: Sequence[Mapping[str, object]]) -> Iterator[Check]:

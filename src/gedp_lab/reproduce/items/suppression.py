@@ -5,6 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from gedp.documents import PrintedTable
 from gedp.numbers import short_share
 from gedp_lab.evaluate.levels import QCEW_LEVELS
 from gedp_lab.evaluate.published import NATION, PublishedQcew, error_texts
@@ -12,7 +13,7 @@ from gedp_lab.reproduce.claims import Check, ours
 from gedp_lab.reproduce.compared import JOBS
 from gedp_lab.reproduce.context import QCEW, Context
 from gedp_lab.reproduce.releases import baseline_release, releases
-from gedp_lab.reproduce.results import Item, Result, ResultTable, skipped
+from gedp_lab.reproduce.results import Item, Result, skipped
 
 PRINTED = "Cell suppression blanks cells and makes custom tables hard (discussion; no such table is printed)"
 
@@ -52,7 +53,7 @@ def run(context: Context) -> Result:
     )
 
 
-def _shares(shares: pa.Table, names: dict[str, str]) -> ResultTable:
+def _shares(shares: pa.Table, names: dict[str, str]) -> PrintedTable:
     rows: dict[int, list[str]] = {}
     for row in shares.to_pylist():
         if row["area"] == NATION:
@@ -62,12 +63,12 @@ def _shares(shares: pa.Table, names: dict[str, str]) -> ResultTable:
         for agglvl, texts in rows.items():
             texts.append(short_share(of_area.get(agglvl, math.nan)))
     headings = ["level", "cells in the nation", *(f"{name}: blank" for name in names.values())]
-    return ResultTable(
+    return PrintedTable(
         "Share of cells that the published QCEW leaves blank (gedp: none)", headings, list(rows.values())
     )
 
 
-def _beside(title: str, rows: list[dict[str, Any]]) -> ResultTable:
+def _beside(title: str, rows: list[dict[str, Any]]) -> PrintedTable:
     texts = [
         [
             row["level"],
@@ -88,7 +89,7 @@ def _beside(title: str, rows: list[dict[str, Any]]) -> ResultTable:
         "elsewhere",
         "≤10%",
     ]
-    return ResultTable(f"{title}, {JOBS}: the same cells from one release", headings, texts)
+    return PrintedTable(f"{title}, {JOBS}: the same cells from one release", headings, texts)
 
 
 ITEM = Item("suppression", "The legacy side by side: suppression in the published QCEW", 150, run)

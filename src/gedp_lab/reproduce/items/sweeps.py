@@ -5,6 +5,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
+from gedp.documents import Chart, PrintedTable
 from gedp.numbers import short_share
 from gedp.policy.examples import find_spec
 from gedp_lab.compare import Comparison
@@ -13,7 +14,7 @@ from gedp_lab.reproduce.claims import Check, claim, ours, relative_errors, relea
 from gedp_lab.reproduce.compared import JOBS, WAGES, lines_table
 from gedp_lab.reproduce.context import Context, State
 from gedp_lab.reproduce.releases import NAMES, WORKFLOWS
-from gedp_lab.reproduce.results import Figure, Item, Result, ResultTable, verdict_of
+from gedp_lab.reproduce.results import Item, Result, verdict_of
 
 BUDGETS = "mu=0.5,1,2.31,5"
 #: Shares of μ²: of a query in all, of wages in all, of wages in a query.
@@ -28,8 +29,8 @@ MOST_REPLICATES = 5
 
 def run(context: Context) -> Result:
     """Budgets on every state; shares on the first, which is the smallest."""
-    tables: list[ResultTable] = []
-    figures: list[Figure] = []
+    tables: list[PrintedTable] = []
+    figures: list[Chart] = []
     budgets = {state.name: _swept(context, state, "mu", BUDGETS) for state in context.states}
     for state in context.states:
         found = budgets[state.name]
@@ -103,16 +104,16 @@ def _falls(found: Comparison, state: str, attributes: Iterable[str], levels: Ite
     return checks
 
 
-def _table(found: Comparison, attribute: str, state: str, sweep: str) -> ResultTable:
+def _table(found: Comparison, attribute: str, state: str, sweep: str) -> PrintedTable:
     rows = []
     for level, workflow in product(LEVELS, WORKFLOWS):
         errors = [relative_errors(found, workflow, attribute, level, setting) for setting in found.order.settings]
         rows.append([f"{level}, {workflow}", *(short_share(float(np.median(each))) for each in errors)])
     what, _, values = sweep.rpartition("=")
-    return ResultTable(f"{state}, {attribute}: median relative error by {what}", ["", *values.split(",")], rows)
+    return PrintedTable(f"{state}, {attribute}: median relative error by {what}", ["", *values.split(",")], rows)
 
 
-def _boxes(found: Comparison, attribute: str, state: str, level: str) -> Figure:
+def _boxes(found: Comparison, attribute: str, state: str, level: str) -> Chart:
     """The figure of the paper, with a box for each budget and workflow."""
     errors = {
         f"μ = {setting.rpartition('=')[2]}, {NAMES[workflow]}": relative_errors(
@@ -123,17 +124,17 @@ def _boxes(found: Comparison, attribute: str, state: str, level: str) -> Figure:
     caption = (
         f"{state}, {attribute} by {level}: relative errors of the groups, averaged over {found.replicates} releases"
     )
-    return Figure(relative_boxes(errors, attribute, level), caption)
+    return Chart(relative_boxes(errors, attribute, level), caption)
 
 
-def _lines(found: Comparison, attribute: str, state: str, level: str, sweep: str) -> Figure:
+def _lines(found: Comparison, attribute: str, state: str, level: str, sweep: str) -> Chart:
     what, _, values = sweep.rpartition("=")
     errors = {
         workflow: [found.line(workflow, attribute, level, s).mean_absolute for s in found.order.settings]
         for workflow in WORKFLOWS
     }
     caption = f"{state}, {attribute} by {level} against {what}: sqrt solid, pnc dashed, auto dotted"
-    return Figure(sweep_lines([float(value) for value in values.split(",")], errors, what, attribute, level), caption)
+    return Chart(sweep_lines([float(value) for value in values.split(",")], errors, what, attribute, level), caption)
 
 
 ITEM = Item("sweeps", "Error against the budget and its division (figures in the appendix)", 140, run)

@@ -2,13 +2,14 @@
 inside.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 
-from gedp.arrays import FloatArray, IntArray
+from gedp.arrays import IntArray
 from gedp_lab.synth.cbp.codes import parent_sql, sector_sql
 from gedp_lab.synth.cbp.divide import group_sum
 from gedp_lab.synth.cbp.employment import EmploymentInput
@@ -34,48 +35,48 @@ class Gathered:
     left_out_establishments: int
 
 
-# Published payroll of the children of each industry, with the number of children withheld.
-_KNOWN = """
-    SELECT state, cnty, {group} AS code, coalesce(sum(qp1), 0) AS known, count(*) - count(qp1) AS withheld
-    FROM cbp WHERE length(code) = {digits} GROUP BY ALL
-"""
+def _known(parent: str, digits: int, name: str) -> str:
+    """Published payroll of the industries inside each industry, and the number of them withheld."""
+    return f"""
+    (SELECT state, cnty, {parent} AS {name}, sum(qp1) AS known, count(*) - count(qp1) AS withheld
+     FROM cbp WHERE length(code) = {digits} GROUP BY ALL)"""
 
+
+def _above(name: str) -> str:
+    """Payroll of every industry, to be joined by this name for its code."""
+    return f"(SELECT state, cnty, code AS {name}, qp1 FROM cbp)"
+
+
+# The columns are those of the inputs of the algorithms.
 _NAICS4 = f"""
 CREATE TEMP TABLE naics4 AS
-SELECT (row_number() OVER (ORDER BY cell.state, cell.cnty, cell.code) - 1) AS index,
-       cell.state, cell.cnty, cell.code, {sector_sql("cell.code")} AS sector,
-       cell.est, cell.qp1, efsy.emp AS imputed,
-       qwi.Emp, qwi.EmpEnd, qwi.EmpS, qwi.EarnBeg,
-       coalesce(known6.known, 0) AS known6, coalesce(known6.withheld, 0) AS withheld6,
-       above3.qp1 AS qp1_3, coalesce(known4.known, 0) AS known4,
-       above2.qp1 AS qp1_2, coalesce(known3.known, 0) AS known3,
-       county.qp1 AS qp1_0, coalesce(known2.known, 0) AS known2
-FROM cbp cell
+SELECT (row_number() OVER (ORDER BY state, cnty, code) - 1) AS index, state, cnty, code, sector,
+       est AS establishments, cell.qp1 AS payroll, efsy.emp AS imputed_emp,
+       qwi.Emp AS emp, qwi.EmpEnd AS emp_end, qwi.EmpS AS emp_stable, qwi.EarnBeg AS earnings,
+       coalesce(inside6.known, 0) AS known_naics6, coalesce(inside6.withheld, 0) AS withheld_naics6,
+       above3.qp1 AS payroll_naics3, coalesce(inside3.known, 0) AS known_in_naics3,
+       above2.qp1 AS payroll_sector, coalesce(inside2.known, 0) AS known_in_sector,
+       county.qp1 AS payroll_county, coalesce(sectors.known, 0) AS known_in_county
+FROM (SELECT *, substr(code, 1, 3) AS naics3, {sector_sql("code")} AS sector, '' AS all_industries
+      FROM cbp WHERE length(code) = 4) cell
 JOIN efsy USING (state, cnty, code)
 JOIN qwi USING (state, cnty, code)
 SEMI JOIN (
   SELECT DISTINCT state, cnty, substr(code, 1, 4) AS code FROM cbp JOIN efsy USING (state, cnty, code)
   WHERE length(code) = 6 AND est > 0
 ) inside USING (state, cnty, code)
-LEFT JOIN ({_KNOWN.format(group="substr(code, 1, 4)", digits=6)}) known6
-  ON known6.state = cell.state AND known6.cnty = cell.cnty AND known6.code = cell.code
-LEFT JOIN cbp above3
-  ON above3.state = cell.state AND above3.cnty = cell.cnty AND above3.code = substr(cell.code, 1, 3)
-LEFT JOIN ({_KNOWN.format(group=parent_sql("code"), digits=4)}) known4
-  ON known4.state = cell.state AND known4.cnty = cell.cnty AND known4.code = substr(cell.code, 1, 3)
-LEFT JOIN cbp above2
-  ON above2.state = cell.state AND above2.cnty = cell.cnty AND above2.code = {sector_sql("cell.code")}
-LEFT JOIN ({_KNOWN.format(group=parent_sql("code"), digits=3)}) known3
-  ON known3.state = cell.state AND known3.cnty = cell.cnty AND known3.code = {sector_sql("cell.code")}
-LEFT JOIN cbp county ON county.state = cell.state AND county.cnty = cell.cnty AND county.code = ''
-LEFT JOIN ({_KNOWN.format(group="''", digits=2)}) known2
-  ON known2.state = cell.state AND known2.cnty = cell.cnty
-WHERE length(cell.code) = 4
+LEFT JOIN {_known("substr(code, 1, 4)", 6, "code")} inside6 USING (state, cnty, code)
+LEFT JOIN {_above("naics3")} above3 USING (state, cnty, naics3)
+LEFT JOIN {_known(parent_sql("code"), 4, "naics3")} inside3 USING (state, cnty, naics3)
+LEFT JOIN {_above("sector")} above2 USING (state, cnty, sector)
+LEFT JOIN {_known(parent_sql("code"), 3, "sector")} inside2 USING (state, cnty, sector)
+LEFT JOIN {_above("all_industries")} county USING (state, cnty, all_industries)
+LEFT JOIN {_known("''", 2, "all_industries")} sectors USING (state, cnty, all_industries)
 """
 
 _COUNTIES = """
-SELECT naics4.state, naics4.cnty, any_value(total.Emp) AS Emp,
-       coalesce(any_value(elsewhere.Emp), 0) AS elsewhere
+SELECT naics4.state, naics4.cnty, any_value(total.Emp) AS county_emp,
+       coalesce(any_value(elsewhere.Emp), 0) AS county_emp_elsewhere
 FROM naics4
 LEFT JOIN qwi_counties total USING (state, cnty)
 LEFT JOIN (
@@ -85,7 +86,8 @@ GROUP BY naics4.state, naics4.cnty ORDER BY naics4.state, naics4.cnty
 """
 
 _NAICS6 = """
-SELECT naics4.index AS parent, cbp.* EXCLUDE (code, emp), cbp.code AS naics, efsy.emp
+SELECT naics4.index AS parent, cbp.* EXCLUDE (code, emp, est, qp1), cbp.code AS naics,
+       cbp.est AS establishments, cbp.qp1 AS payroll, efsy.emp AS imputed_emp
 FROM cbp JOIN efsy USING (state, cnty, code)
 JOIN naics4 ON naics4.state = cbp.state AND naics4.cnty = cbp.cnty AND naics4.code = substr(cbp.code, 1, 4)
 WHERE length(cbp.code) = 6 AND cbp.est > 0
@@ -109,52 +111,32 @@ def gather(sources: Sources) -> Gathered:
         counties = _arrow(connection, _COUNTIES)
         naics6 = _arrow(connection, _NAICS6)
         left_out = connection.execute(_LEFT_OUT, {"states": [*sources.states]}).fetchone() or (0, 0)
-    state, sector = texts(naics4, "state"), texts(naics4, "sector")
-    area = np.char.add(state, texts(naics4, "cnty"))
+    names: dict[str, Any] = {"state": texts(naics4, "state"), "sector": texts(naics4, "sector")}
+    area = np.char.add(names["state"], texts(naics4, "cnty"))
     parent = integers(naics6, "parent")
     classes = class_counts(naics6) if sources.size_classes else None
     return Gathered(
         EmploymentInput(
-            state=state,
-            sector=sector,
+            **names,
             county=np.searchsorted(np.unique(area), area).astype(np.int64),
-            establishments=floats(naics4, "est"),
-            emp=floats(naics4, "Emp"),
-            emp_end=floats(naics4, "EmpEnd"),
-            emp_stable=floats(naics4, "EmpS"),
-            imputed_emp=floats(naics4, "imputed"),
-            county_emp=floats(counties, "Emp"),
-            county_emp_elsewhere=floats(counties, "elsewhere"),
+            **_figures(EmploymentInput, naics4, counties),
             **_month_three_bounds(parent, classes, naics4.num_rows),
         ),
-        WageInput(
-            state=state,
-            sector=sector,
-            earnings=floats(naics4, "EarnBeg"),
-            payroll=floats(naics4, "qp1"),
-            known_naics6=floats(naics4, "known6"),
-            withheld_naics6=floats(naics4, "withheld6"),
-            payroll_naics3=floats(naics4, "qp1_3"),
-            known_in_naics3=floats(naics4, "known4"),
-            payroll_sector=floats(naics4, "qp1_2"),
-            known_in_sector=floats(naics4, "known3"),
-            payroll_county=floats(naics4, "qp1_0"),
-            known_in_county=floats(naics4, "known2"),
-        ),
-        Naics6Input(
-            parent=parent,
-            establishments=floats(naics6, "est"),
-            imputed_emp=floats(naics6, "emp"),
-            payroll=floats(naics6, "qp1"),
-            classes=classes,
-        ),
+        WageInput(**names, **_figures(WageInput, naics4)),
+        Naics6Input(parent=parent, classes=classes, **_figures(Naics6Input, naics6)),
         naics6.select(["state", "cnty", "naics"]),
         int(left_out[0]),
         int(left_out[1]),
     )
 
 
-def _month_three_bounds(parent: IntArray, classes: IntArray | None, parents: int) -> dict[str, FloatArray]:
+def _figures(kind: type, *tables: pa.Table) -> dict[str, Any]:
+    """The figures of an input that some table has a column for."""
+    wanted = [each.name for each in fields(kind) if each.name not in ("state", "sector", "parent")]
+    return {name: floats(table, name) for table in tables for name in wanted if name in table.column_names}
+
+
+def _month_three_bounds(parent: IntArray, classes: IntArray | None, parents: int) -> dict[str, Any]:
     """What the size classes inside NAICS-4 cells say of their month 3; nothing if they are not used."""
     if classes is None:
         return {}
