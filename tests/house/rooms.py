@@ -19,7 +19,7 @@ LABORATORY = "gedp_lab"
 #: What the promise rests on (docs/design.md): rooms, and modules of one.
 AUDITED = (
     *("confidential", "noise", "ledger", "accounting"),
-    *(f"individual/{name}.py" for name in ("bounds", "first", "charges", "classes", "combinations")),
+    *(f"individual/{name}.py" for name in ("bounds", "first", "charges", "units", "classes", "combinations")),
 )
 
 Imports = Mapping[str, set[str]]  # of every module, by dotted name
