@@ -87,7 +87,7 @@ def test_queries_with_the_same_noise_are_refused_in_one_line() -> None:
     with pytest.raises(FaultsError) as refused:
         check(parse_spec(text + more, in_memory=True))
     (fault,) = refused.value.faults
-    assert fault.problem.startswith("in queries 'county', 'a', 'b', with gamma = 50 and mu = 0.7: noise of standard")
+    assert fault.problem.startswith("in queries 'county', 'a', 'b', with gamma = 50 and mu = 0.7: noise of deviation")
     assert str(refused.value).count("0.7") == 1
 
 

@@ -194,7 +194,7 @@ def test_evaluation_sets_it_beside_the_truth(
     asked += ["--with-earlier", releases[1].folder, "--out", tmp_path / "results"]
     assert run(monkeypatch, "evaluate", *asked) == 0
     printed = capsys.readouterr().out
-    assert "jobs: direct → with earlier releases, by a model" in printed
+    assert "Direct → with earlier releases, by a model" in " ".join(printed.split())
     assert "With earlier releases" in (tmp_path / "results" / "evaluation.html").read_text()
     errors = pd.read_csv(tmp_path / "results" / "errors.csv")
     assert set(errors["source"]) == {"microdata", "sharpened"}
