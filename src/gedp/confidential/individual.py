@@ -25,7 +25,7 @@ from gedp.confidential.tally import CELLS, CellSums
 from gedp.confidential.varied import VariedPsi, clipping_range, least_share
 from gedp.errors import TableChangedError
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, GroupNoise
-from gedp.individual.bounds import RAISE, For
+from gedp.individual.bounds import RAISE
 from gedp.individual.charges import charge, largest_share
 from gedp.individual.units import UnitParts
 from gedp.neighbors import Signed
@@ -139,7 +139,7 @@ class IndividualJob(Job):
         prices = {query: _prices(noise[query], each, pool.varied) for query, each in choice.filling.noise.items()}
         of_cells = {query: self.groups[query].of_cell for query in noise}
         cells = self.cells.count
-        parts = None if units is None else units.parts(_moved(answers, choice.tau, For.PLANNING))
+        parts = None if units is None else units.parts(answers.moved(choice.tau))
         rows = PlannedRows(
             answers.each,
             choice.tau,
@@ -149,10 +149,9 @@ class IndividualJob(Job):
             None if units is None or parts is None else PlannedUnits(units, parts.whole(cells)),
         )
         charges = answered.reduce(Charges(lookup, f"{name}{PSI_SUFFIX}", rows)).highest[CHARGED]
-        if units is not None:
-            moved = _moved(answers, choice.tau, For.CHARGING)
+        if units is not None and parts is not None:
             groups = [(of_cells[query], each.by_psi, prices[query]) for query, each in noise.items()]
-            of_units = unit_charges(units.parts(moved), rows, groups)
+            of_units = unit_charges(parts, rows, groups)
             charges = np.concatenate([np.where(units.alone, charges, 0.0), of_units])
         return _Plan(rows, noise, _described(choice, pool, largest_share(pool.mu**2, [charges], pool.pool)))
 
@@ -215,22 +214,15 @@ def _prices(noise: SumNoise, planned: GroupNoise, varied: VariedPsi) -> FloatArr
     return prices
 
 
-def _moved(answers: CondensedAnswers, tau: float, use: For) -> FloatArray:
-    """How far all records of every finest cell can move together, not less; in the attribute's own measure."""
-    (moved,) = answers.totals_by_cell(partial(answers.each.reach, tau=tau, use=use), up=True)
-    return moved * RAISE
-
-
 def unit_charges(
     parts: UnitParts, rows: PlannedRows, groups: Sequence[tuple[CodeArray, BoolArray, FloatArray]]
 ) -> FloatArray:
-    """What every unit of several records pays for everything after the first answers, by the noise that is drawn."""
-    if rows.units is None:
-        raise ValueError("all records are units by themselves")
+    """What every unit of several records pays for everything after the first answers, by the noise that is drawn.
+
+    No record moves further than its part is charged for, so second answers take at most the shares of the parts.
+    """
     in_units = replace(parts, reach=parts.reach / rows.varied.unit)
-    members = rows.units.cells.members[parts.cell]
-    share = (parts.reach / rows.units.reach[parts.cell] + parts.records / members) / 2
-    paid = sum_by(parts.unit, rows.left_to_parts() * share * RAISE, parts.units)
+    paid = sum_by(parts.unit, rows.left_to_parts() * parts.shares * RAISE, parts.units)
     for of_cell, by_psi, price in groups:
         paid += in_units.paid(of_cell, by_psi, price)
     return paid

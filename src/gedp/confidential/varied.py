@@ -62,9 +62,10 @@ def varied_psi(attribute: Attribute, pool: Fraction, members: int = 1) -> Varied
         grid = varied_psi_grid(protection, BITS, math.ceil(MOST_UNITS * unit), float(unit))
         mechanism = VariedPsi(protection.psi, float(unit), grid.sensitivity, grid)
         least, most = grid.least_sigma, grid.most_sigma
-    prices = float(pool) * np.array([LEAST_SECOND * LEAST_LEFT / least_share(members), 1.0])
-    widest, narrowest = mechanism.sigma(prices)
-    lowest = float(pool) * LEAST_FRACTION * LEAST_LEFT / least_share(members) ** 2
+    parts = least_share(members)
+    least_price = LEAST_LEFT * min(LEAST_SECOND / parts, LEAST_FRACTION / parts**2)
+    widest, narrowest = mechanism.sigma(float(pool) * np.array([least_price, 1.0]))
+    lowest = float(pool) * LEAST_FRACTION * LEAST_LEFT / parts**2
     if not (least <= narrowest and widest <= most and clipping_range(attribute, float(pool), lowest)[0] >= 1):
         raise DomainError(
             f"{attribute.name}: there is no grid for noise of {narrowest:.3g} to {widest:.3g} in {protection.psi}. "

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from gedp.arrays import CodeArray, FloatArray, IntArray, max_by, sum_by
+from gedp.individual.bounds import RAISE
 from gedp.individual.filling import Terms
 from gedp.individual.first import FirstAnswer, Members
 from gedp.individual.rows import Rows
@@ -178,8 +179,13 @@ class CondensedAnswers:
         rows = first.beside(self._others(first, found.added, widest, largest))
         if self.units is None:
             return rows
-        sums = self.totals_by_cell(reach, self.each.expected)
-        return with_units(rows.where(self.units.alone[rows.cell]), self.units, *sums)
+        (expected,) = self.totals_by_cell(self.each.expected)
+        return with_units(rows.where(self.units.alone[rows.cell]), self.units, self.moved(tau), expected)
+
+    def moved(self, tau: float) -> FloatArray:
+        """How far all records of every finest cell can move together, not less; in the attribute's own measure."""
+        (moved,) = self.totals_by_cell(partial(self.each.furthest, tau=tau), up=True)
+        return moved * RAISE
 
     def widest(self, of: OfAnswer) -> FloatArray:
         """The largest in every cell."""

@@ -174,7 +174,7 @@ def _fill_groups(rows: Rows, partition: QueryGroups, terms: Terms, offered: Floa
         return GroupNoise(by_psi, clipped)
     price = partition.least(rows.least(offered / cost_of_psi))
     of_psi = psi_variance(terms.psi, partition.total(rows.sums), terms.sigma(price))
-    by_psi = of_psi * clipped < 1
+    by_psi = (clipped == 0) | (of_psi * clipped < 1)
     return GroupNoise(by_psi, np.where(by_psi, price, clipped))
 
 

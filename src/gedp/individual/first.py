@@ -15,6 +15,8 @@ from gedp.neighbors import NeighborFunction, Signed
 from gedp.neighbors.estimates import PsiAnswers, psi_variance
 from gedp.policy import Attribute
 
+#: Of a bound, more than rounding can change in what a value moves below it.
+ROUNDING = 2.0**-48
 #: How many records the unit of each has: one number for all, or one for each.
 Members = float | FloatArray
 
@@ -67,9 +69,14 @@ class FirstAnswer:
             upper = upper + use * apart(self.psi, upper, np.abs(omega) + abs(tau) * sigma)
         return self._clipped_at(upper)
 
-    def reach(self, omega: FloatArray, members: Members = 1.0, *, tau: float, use: For = For.PLANNING) -> FloatArray:
+    def reach(self, omega: FloatArray, members: Members = 1.0, *, tau: float) -> FloatArray:
         """What each can move below its bound, in the attribute's own measure."""
-        return self.bounds(omega, tau, use, members).sensitivity * float(self.attribute.unit)
+        return self.bounds(omega, tau, For.PLANNING, members).sensitivity * float(self.attribute.unit)
+
+    def furthest(self, omega: FloatArray, members: Members = 1.0, *, tau: float) -> FloatArray:
+        """The same, so much larger that rounding makes it less for no use of a bound: what units are charged for."""
+        found = self.bounds(omega, tau, For.PLANNING, members)
+        return (found.sensitivity + ROUNDING * found.bounds) * float(self.attribute.unit)
 
     @property
     def least_reach(self) -> float:

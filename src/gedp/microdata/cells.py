@@ -231,6 +231,8 @@ class PublicRows:
             return None, None
         codes, _ = self.key(unit)
         members = np.bincount(codes)[codes]
+        if not (members > 1).any():
+            return None, None
         return np.where(members > 1, codes, -1).astype(np.int32), members.astype(np.float64)
 
     def gives_rows(self, attribute: str) -> bool:

@@ -151,7 +151,7 @@ def _spec(
         queries.append({"name": "each", "by": "establishment", "asked": {name: _weight(chance) for name in names}})
         term = "mu"
     else:
-        budget["spend"], term = chance.choice([0.5, 2, 6]), "importance"
+        budget["spend"], term = chance.choice([0.5, 2, 6]) * (1 if protected == "records" else 6), "importance"
     return gedp.make_spec(
         data={
             "public": ["g", "h", *(["firm"] if protected == "firms" else [])],
