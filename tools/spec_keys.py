@@ -25,7 +25,8 @@ def table(fields: Fields) -> str:
 
 def _line(field: Field) -> str:
     cells = (f"`{field.key}`", field.about, field.shape.words, _default(field), f"`{field.key} = {field.example}`")
-    return f"| {' | '.join(cells)} |\n"
+    escaped = (cell.replace("|", r"\|") for cell in cells)  # a bar ends a cell, in code too
+    return f"| {' | '.join(escaped)} |\n"
 
 
 def _default(field: Field) -> str:

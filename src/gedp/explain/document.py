@@ -55,9 +55,7 @@ def explain_document(
     blocks: list[Block] = [
         *(Paragraph(sentence, "promise") for sentence in explained_promise(spec, released)),
         *warning_blocks(spec, loss),
-        OnPage(
-            web.fill("explain.html", mu_most=f"{max(6.0, 2 * loss.mu):.2f}"), _settings(groups, loss, spec.policy.unit)
-        ),
+        OnPage(web.fill("explain.html", mu_most=f"{max(6.0, 2 * loss.mu):.2f}"), _settings(groups, loss, spec)),
         Heading("People inside an establishment"),
         *(person_table(group, loss) for group in groups if group.person is not None),
         *(_records(spec, loss, *records, words) if records else ()),
@@ -87,10 +85,10 @@ def price_blocks(spec: Spec, words: Words = AS_WRITTEN) -> list[Block]:
     return [*blocks, price_table(prices, words)]
 
 
-def _settings(groups: Sequence[ProtectionGroup], loss: PrivacyLoss, unit: str | None) -> list[Block]:
+def _settings(groups: Sequence[ProtectionGroup], loss: PrivacyLoss, spec: Spec) -> list[Block]:
     """What the controls of the page would show of the spec's own setting."""
     surveys = _section("What a survey would tell", sampling_sentences(groups))
-    return [*map(interval_table, groups), power_table(loss, unit), *surveys]
+    return [*map(interval_table, groups), power_table(loss, spec.policy.unit, spec.nouns), *surveys]
 
 
 def _records(spec: Spec, loss: PrivacyLoss, x: Record, y: Record, words: Words) -> list[Block]:

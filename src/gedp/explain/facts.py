@@ -24,6 +24,7 @@ from gedp.arrays import MOST_UNITS
 from gedp.errors import Fault, FaultsError, Refused
 from gedp.neighbors import Protection, Sqrt
 from gedp.policy import Attribute, Policy, PriceList, Spec, price, require_within_budget
+from gedp.policy.nouns import AS_USUAL, Nouns
 from gedp.policy.section import did_you_mean
 
 SIGNIFICANCES = (0.01, 0.05, 0.10)
@@ -170,15 +171,16 @@ def interval_rows(protection: Protection, sizes: Sequence[float]) -> tuple[Inter
     return tuple(IntervalRow(*map(float, row)) for row in zip(*columns, strict=True))
 
 
-def power_rows(loss: PrivacyLoss, unit: str | None = None) -> tuple[PowerRow, ...]:
+def power_rows(loss: PrivacyLoss, unit: str | None = None, nouns: Nouns = AS_USUAL) -> tuple[PowerRow, ...]:
     """The attacker's power against one establishment, wider intervals, and firms; or against all records of a unit."""
-    whose, its = ("an establishment", "its") if unit is None else (f"all records of one {unit}", "their")
+    whose, its = nouns.whose(unit)
     changes = [
         (f"{whose} inside {its} intervals", 1, loss),
         *((f"{whose} within {k} steps", k, loss.group(k)) for k in WIDER_STEPS),
     ]
     if unit is None:
-        changes += [(f"a firm's {n} establishments at once", n, firm_loss(loss, n)) for n in FIRM_SIZES]
+        owner = "a firm" if nouns.unit is None else nouns.unit.a
+        changes += [(f"{owner}'s {n} {nouns.record.many} at once", n, firm_loss(loss, n)) for n in FIRM_SIZES]
     rows = []
     for change, steps, total in changes:
         rows.append(PowerRow(change, steps, total.mu, tuple(float(p) for p in power(total.mu, SIGNIFICANCES))))

@@ -33,7 +33,7 @@ def explain_page(
             {**_group_data(group, spec), "names": [*map(words.attribute, group.names)]}
             for group in protection_groups(spec.policy, sizes)
         ],
-        "changes": [[row.change, row.steps] for row in power_rows(loss, spec.policy.unit)],
+        "changes": [[row.change, row.steps] for row in power_rows(loss, spec.policy.unit, spec.nouns)],
     }
     document = explain_document(spec, title, sizes, records, released, others, words)
     script = web.asset("numbers.js") + web.asset("explain.js")

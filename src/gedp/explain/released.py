@@ -21,7 +21,7 @@ def released_promise(manifest: Manifest) -> list[str]:
 def explained_promise(spec: Spec, released: Manifest | None = None) -> list[str]:
     """The promise of a spec; of a release from it, beside what holds over all releases from the same data."""
     others = [] if released is None else all_releases(released)
-    return [promise_sentence(price(spec).total.mu, spec.policy.unit, is_alone=bool(others)), *others]
+    return [promise_sentence(price(spec).total.mu, spec.policy.unit, spec.nouns, is_alone=bool(others)), *others]
 
 
 def all_releases(manifest: Manifest) -> list[str]:

@@ -16,6 +16,7 @@ from gedp.explain.facts import (
 from gedp.explain.wording import most_on_a_period
 from gedp.folding import folded, named
 from gedp.policy import PriceList, Spec
+from gedp.policy.nouns import AS_USUAL, Nouns
 from gedp.policy.pricing import ALL_ANSWERS
 from gedp.release.words import AS_WRITTEN, Words
 
@@ -32,12 +33,15 @@ def interval_table(group: ProtectionGroup) -> PrintedTable:
     )
 
 
-def power_table(loss: PrivacyLoss, unit: str | None) -> PrintedTable:
+def power_table(loss: PrivacyLoss, unit: str | None, nouns: Nouns = AS_USUAL) -> PrintedTable:
     """An attacker's chance of detecting one establishment, wider intervals, or firms; or all records of a unit."""
     return PrintedTable(
         "The attacker's power: chance of detecting a change, by chance of a false alarm",
         ("what changes", "μ", *(f"at {share:.0%}" for share in SIGNIFICANCES)),
-        [(row.change, numbers.strength(row.mu), *map(numbers.chance, row.powers)) for row in power_rows(loss, unit)],
+        [
+            (row.change, numbers.strength(row.mu), *map(numbers.chance, row.powers))
+            for row in power_rows(loss, unit, nouns)
+        ],
     )
 
 

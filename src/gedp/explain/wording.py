@@ -18,17 +18,18 @@ from gedp.folding import listed, named
 from gedp.neighbors import Signed
 from gedp.numbers import bound, chance, percent, short_share, size, strength
 from gedp.policy import PriceList
+from gedp.policy.nouns import AS_USUAL, Nouns
 from gedp.release import Labels
 from gedp.release.words import AS_WRITTEN, Words
 
 
-def promise_sentence(mu: float, unit: str | None = None, *, is_alone: bool = False) -> str:
+def promise_sentence(mu: float, unit: str | None = None, nouns: Nouns = AS_USUAL, *, is_alone: bool = False) -> str:
     """What μ means to an attacker: the promise in one sentence. `is_alone` says that there are other releases.
 
     `unit` is the column of units of which all records are hidden at once.
     """
     nobody = "From this release alone, nobody" if is_alone else "Nobody"
-    whose, its = ("an establishment", "its") if unit is None else (f"all records of one {unit}", "their")
+    whose, its = nouns.whose(unit)
     return (
         f"{nobody} can tell the true values of {whose} from any other values inside {its} uncertainty intervals "
         f"better than one can tell N(0,1) from N({strength(mu)},1) by a single draw: an attacker who accepts 5% false "

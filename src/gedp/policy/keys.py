@@ -11,6 +11,7 @@ from typing import Any
 from gedp.neighbors import BUILT_IN
 from gedp.policy import values as v
 from gedp.policy.fields import Field, Fields, written
+from gedp.policy.nouns import Nouns
 
 PSI_NAMES = tuple(BUILT_IN)
 MECHANISMS = ("auto", "psi", "pnc")  # pnc: probably no clipping
@@ -142,6 +143,11 @@ ATTRIBUTE_LABEL: Fields = (
 COLUMN_LABEL: Fields = (
     _TITLE,
     Field("codes", v.TEXT, "The [file](labels.md) with the names of its codes", '"counties.csv"', None),
+)
+#: Keys of `[labels]` that are no names of the table.
+NOUNS: Fields = (
+    Field("record", v.NOUN, "What a record is called", '"local unit|local units"', Nouns().record),
+    Field("unit", v.NOUN, "What a [unit](units.md) is called", '"enterprise|enterprises"', None),
 )
 PUBLICATION: Fields = (
     Field("title", v.TITLE, "The title of everything that is published from the release", '"Jobs and wages"', None),

@@ -19,6 +19,8 @@ from gedp.policy.classes import Classes
 from gedp.policy.combinations import Combination
 from gedp.policy.labels import Label, Publication
 from gedp.policy.measures import Query
+from gedp.policy.nouns import AS_USUAL as AS_USUAL_NOUNS
+from gedp.policy.nouns import Nouns
 from gedp.policy.places import Path as Place
 from gedp.policy.reading import AS_WRITTEN, Reading
 from gedp.policy.values import DATABASE
@@ -231,6 +233,7 @@ class Spec:
     combinations: Mapping[str, Combination] = field(default_factory=dict)  # of confidential attributes
     labels: Mapping[str, Label] = field(default_factory=dict)  # what people call attributes, columns and groupings
     publication: Publication = field(default_factory=Publication)
+    nouns: Nouns = AS_USUAL_NOUNS  # what people call records and units
     folder: Path = field(default=Path(), compare=False, repr=False)  # where its paths start
     lines: Mapping[Place, int] = field(default_factory=dict, compare=False, repr=False)  # of its keys in the file
 

@@ -26,7 +26,7 @@ from gedp.policy.keys import (
     PUBLICATION,
     TABLE,
 )
-from gedp.policy.labels import Publication, read_labels
+from gedp.policy.labels import Publication, read_labels, read_nouns
 from gedp.policy.losses import Askable, read_policy
 from gedp.policy.measures import COUNT
 from gedp.policy.model import (
@@ -188,11 +188,13 @@ def _spec(root: Section, in_memory: bool) -> Spec:
         root.faults.add(("ledger", "file"), problem, 'Give one under [ledger], like file = "register.ledger"')
     output = Output(**read_fields(root.table("output", required=False), OUTPUT))
     keys = groupings | classes.keys() if names and groupings is not None else None
-    labels = read_labels(root.table("labels", required=False), [*(names or ()), *combinations], keys)
+    called, figures = root.table("labels", required=False), [*(names or ()), *combinations]
+    labels = read_labels(called, figures, keys)
+    nouns = read_nouns(called, None if keys is None else {*figures, *keys})
     publication = Publication(**read_fields(root.table("publication", required=False), PUBLICATION))
     root.finish()
     options = microdata, output, hierarchies, zeta, ledger_file
-    return Spec(data, policy, queries, groupers, *options, classes, combinations, labels, publication)
+    return Spec(data, policy, queries, groupers, *options, classes, combinations, labels, publication, nouns)
 
 
 def _data(section: Section, in_memory: bool) -> Data:

@@ -11,6 +11,7 @@ from typing import Any
 from gedp.errors import DomainError
 from gedp.periods import Period, meant
 from gedp.policy.names import FILE_NAME_HINT, is_file_name
+from gedp.policy.nouns import BAR, Noun
 from gedp.policy.section import Section
 
 #: How the source of a table in a database begins: `adbc:postgresql`.
@@ -189,6 +190,18 @@ def _scale(section: Section, key: str) -> int:
     return 1
 
 
+def _noun(section: Section, key: str) -> Noun | None:
+    text = TITLE.read(section, key)
+    parts = [part.strip() for part in text.split(BAR)]
+    if len(parts) == 2 and all(parts):
+        return Noun(*parts)
+    if not text:  # which is a fault already
+        return None
+    hint = 'Give singular and plural, like "local unit|local units"'
+    section.fault(key, f"it is not two texts with one {BAR} between them", hint)
+    return None
+
+
 def _by(section: Section, key: str) -> tuple[str, ...]:
     by = section.content.get(key)
     if by == ESTABLISHMENT:
@@ -206,6 +219,7 @@ def sections(section: Section, key: str) -> list[Section]:
 
 TEXT = Shape("text", Section.text)
 TITLE = checked(f"text on one line, at most {MOST_CHARACTERS} characters", TEXT, _title)
+NOUN = Shape("singular and plural, with a bar between them", _noun, str)
 FILE_NAME = checked("text that can be a file name", TEXT, _file_name)
 PUBLIC_TEXT = Shape("text", _public_text)
 SOURCE = checked("path, glob, address, or `adbc:` and a driver", PUBLIC_TEXT, _driver)

@@ -37,7 +37,10 @@ def spec_content(spec: Spec) -> dict[str, Any]:
         "ledger": written(keys.LEDGER, {"file": spec.ledger}),
         "microdata": written(keys.MICRODATA, vars(spec.microdata)),
         "output": written(keys.OUTPUT, vars(spec.output)),
-        "labels": {name: label_content(label) for name, label in spec.labels.items()},
+        "labels": {
+            **written(keys.NOUNS, vars(spec.nouns)),
+            **{name: label_content(label) for name, label in spec.labels.items()},
+        },
         "publication": written(keys.PUBLICATION, vars(spec.publication)),
     }
     return {name: section for name, section in content.items() if section or name in ("attributes", "queries")}

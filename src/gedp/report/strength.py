@@ -20,7 +20,7 @@ from gedp.explain.released import FALSE_ALARMS, released_promise
 from gedp.explain.wording import existence_sentence, most_on_a_period, pool_sentence
 from gedp.markup import html_table
 from gedp.numbers import bound, chance, interval, size, strength
-from gedp.policy import PriceList
+from gedp.policy import PriceList, Spec
 from gedp.release import Labels, Manifest
 from gedp.release.words import in_titles
 from gedp.web import warnings as html_warnings
@@ -50,7 +50,7 @@ def texts(labels: Labels, manifest: Manifest, lists_establishments: bool) -> dic
         "people": "".join(f"<p>{escape(person)}</p>" for group in groups if (person := _person(group, prices))),
         "existence": escape(_existence(groups, prices)),
         "attacker": escape(_attacker(attacker_chance(prices))),
-        "powers": _powers(prices, spec.policy.unit),
+        "powers": _powers(prices, spec),
         "promise": escape(promise),
         "together": "".join(f'<p class="note">{escape(part)}</p>' for part in all_together),
         "spent": escape(
@@ -141,8 +141,8 @@ def _attacker(reached: str) -> str:
     )
 
 
-def _powers(prices: PriceList, unit: str | None) -> str:
-    simple = [row for row in power_rows(prices.total, unit) if "steps" not in row.change]
+def _powers(prices: PriceList, spec: Spec) -> str:
+    simple = [row for row in power_rows(prices.total, spec.policy.unit, spec.nouns) if "steps" not in row.change]
     rows = [[row.change, *map(chance, row.powers)] for row in simple]
     headings = ["what is to be noticed", *(f"{share:.0%} false alarms" for share in SIGNIFICANCES)]
     return html_table("The attacker’s best chance of noticing a true difference", headings, rows)

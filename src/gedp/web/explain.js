@@ -1,6 +1,7 @@
 // The promise, recomputed as the controls move. The same formulas as gedp.neighbors and gedp.accounting.
 const data = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
+const inHtml = (text) => Object.assign(document.createElement("p"), { textContent: text }).innerHTML;
 
 // Φ by the continued fraction in the tails and the series in the middle; Φ⁻¹ by bisection on it.
 function ndtr(z) {
@@ -198,7 +199,7 @@ function draw() {
     diagonal: true, format: { x: (t) => 100 * t + "%", y: (t) => 100 * t + "%" } });
 
   document.body.classList.toggle("as-in-spec", asInSpec && setting.mu === data.mu);
-  byId("powers").innerHTML = data.changes.map(([what, steps]) => `<tr><td>${what}</td>` +
+  byId("powers").innerHTML = data.changes.map(([what, steps]) => `<tr><td>${inHtml(what)}</td>` +
     [0.01, 0.05, 0.1].map((alpha) => `<td class="now">${chance(power(steps * setting.mu, alpha))}</td>`).join("") +
     [0.01, 0.05, 0.1].map((alpha) => `<td class="spec">${chance(power(steps * data.mu, alpha))}</td>`).join("") + "</tr>").join("");
 }
