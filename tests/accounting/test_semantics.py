@@ -202,3 +202,8 @@ def test_within_a_share_of_nothing_there_is_nothing() -> None:
             chance_within(WAGES, 1, 10, share)
     with pytest.raises(DomainError, match="between 0 and 1"):
         mu_for_chance(WAGES, 1, 10, 0.1)
+
+
+def test_a_promise_about_nothing_has_no_distance() -> None:
+    apart = record_distance(Promise({}, PrivacyLoss.of("0.7")), {}, {})
+    assert (apart.steps, apart.mu, apart.is_close) == (0.0, 0.0, True)

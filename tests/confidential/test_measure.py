@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from gedp.confidential.engines import part
 from gedp.confidential.engines.local import LocalEngine
+from gedp.confidential.measure import _chance
 from gedp.confidential.priced import clipped_excess
 from gedp.confidential.table import ConfidentialTable, find_cells, open_table
 from gedp.confidential.tally import Clipping
@@ -31,6 +32,7 @@ from gedp.policy import Attribute, Closeness, Data, Grouper, Output, Policy, Que
 from gedp.policy.examples import find_spec
 from gedp.release import read_release
 from gedp.release.rehearsal import Rehearsal
+from tests.helpers.builder import spec_of
 from tests.helpers.demonstration import Demonstration
 from tests.helpers.specs import measured, rehearsed
 
@@ -400,3 +402,10 @@ def test_rows_that_no_longer_add_up_are_noticed_in_the_second_pass() -> None:
     assert excess["emp", "county"].tolist() == [0, 0]
     with pytest.raises(TableChangedError):
         clipped_excess(table, cells, {"emp": [clipping]}, {"emp": np.array([4, 3])})
+
+
+def test_the_chance_of_clipping_is_the_one_in_the_spec() -> None:
+    spec = replace(spec_of(), zeta=Decimal("0.001"))
+    assert _chance(None, spec) == _chance(Fraction(1, 1000), spec) == Fraction(1, 1000)
+    with pytest.raises(Refused, match="the spec gives another zeta"):
+        _chance(Fraction(1, 100), spec)

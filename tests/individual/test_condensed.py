@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gedp.arrays import MOST_UNITS, CodeArray, FloatArray
 from gedp.individual import Bills, CondensedAnswers, FirstAnswer, FirstAnswers, Portions, QueryGroups, Terms, fill
-from gedp.individual.answers import CLASSES
+from gedp.individual.answers import CLASSES, STEPS, _shares
 from gedp.passes import PartialResults, Pass, nothing
 from gedp.passes.in_memory import NumbersInMemory
 from gedp.passes.lookup import make_lookup
@@ -146,3 +146,9 @@ def test_of_positive_estimates_so_much_is_kept_that_they_come_to_the_total(
 def test_the_widest_noise_that_a_grid_carries_is_carried() -> None:
     terms = Terms(SQRT.protection, 0.3, 1.0, widest=4.0)
     assert terms.carried(np.array([1 / 16, 1 / 17, 1.0])).tolist() == [1 / 16, 0.0, 1.0]
+
+
+def test_a_share_that_is_no_number_counts_as_nothing_and_as_all_of_it_where_it_must_not_be_too_small() -> None:
+    values, largest = np.array([np.nan, 0.25, np.inf]), np.ones(3)
+    assert _shares(values, largest).tolist() == [0.0, STEPS / 4, STEPS]
+    assert _shares(values, largest, up=True).tolist() == [STEPS, STEPS / 4, STEPS]

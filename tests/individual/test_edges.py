@@ -171,3 +171,10 @@ def test_the_widest_noise_of_a_second_answer_has_a_grid_or_is_rejected(times: fl
     least = (grid.sensitivity / grid.most_sigma) ** 2 / (LEAST_SECOND * LEAST_LEFT)
     with nullcontext() if is_carried else pytest.raises(DomainError, match="there is no grid for noise"):
         varied_psi(attribute, Fraction(least * times))
+
+
+def test_there_is_no_bound_where_not_even_one_unit_can_be_hidden() -> None:
+    """At such a price no grid carries noise for a single unit; at a million times the price one does."""
+    attribute = Attribute("x", Closeness("linear", Decimal(1)))
+    assert clipping_range(attribute, 1.0, 1e-34)[0] == 0
+    assert clipping_range(attribute, 1.0, 1e-22)[0] >= 1

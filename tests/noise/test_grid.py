@@ -325,6 +325,19 @@ def test_noise_on_sums_has_its_scale() -> None:
         assert ks_p(errors, wrong) < 1e-9
 
 
+@pytest.mark.parametrize("sensitivity", [0.75, 1.0, 1.5, 40.0, 1000.0])
+def test_steps_of_sums_are_the_coarsest_that_are_fine_enough(sensitivity: float) -> None:
+    grid = sum_grid_for(sensitivity, 1, bits=8)
+    coarsest = min(1.0, 2.0 ** (math.floor(math.log2(float(grid.sigma))) - 8))
+    assert float(grid.step) == coarsest
+
+
+def test_the_finest_step_of_sums_leaves_room_for_the_largest() -> None:
+    """2^53 and one more take one bit more than 2^53, which is then missing for steps."""
+    steps = [float(sum_grid_for(1, 1, 44, largest).step) for largest in (2**53, 2**53 + 1, 2**54)]
+    assert steps == [2.0**-9, 2.0**-8, 2.0**-8]
+
+
 def test_noise_on_the_largest_sums_is_whole() -> None:
     grid = sum_grid_for(1, Fraction(1, 2), largest=2**62)
     assert float(grid.step) == 1
