@@ -234,3 +234,16 @@ def test_where_none_is_named_those_that_can_answer_the_spec_are_compared(tmp_pat
     assert [workflow.name for workflow in plan.workflows] == ["pnc", "auto"]
     table = plan.open_table()
     assert replicate(plan, table, prepare_replicates(plan, table), 0).num_rows > 0
+
+
+@pytest.mark.parametrize("workflow", ["psi", "gdp", "log-laplace", "ezs", "smooth-gamma"])
+def test_a_workflow_that_protects_single_records_is_rejected_where_units_are_protected(
+    tmp_path: Path, workflow: str
+) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(table_of(60, firm=np.arange(60) // 3), path)
+    data = {"public": ["cnty", "naics", "firm"]}
+    units = spec_of(accounting="individual", data=data, protect={"unit": "firm"})
+    plan = make_plan(units, str(path), workflows=["individual", workflow], seed=1)
+    with pytest.raises(FaultsError, match=f"workflow {workflow}: every query has a mu, which a unit of n records"):
+        prepare_replicates(plan, plan.open_table())
