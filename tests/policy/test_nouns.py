@@ -6,9 +6,11 @@ import gedp
 from gedp.errors import FaultsError
 from gedp.explain.facts import power_rows
 from gedp.explain.released import explained_promise
+from gedp.policy import price
 from gedp.policy.nouns import Noun, Nouns
 from gedp.policy.reader import parse_spec
 from gedp.policy.writer import write_spec
+from gedp.report.strength import _powers
 from tests.helpers.builder import spec_of
 
 NAMED = {"record": "local unit|local units", "unit": "enterprise|enterprises"}
@@ -55,3 +57,9 @@ def test_the_promise_is_about_what_the_spec_names() -> None:
     for spec in (records, units):
         said = [row.change for row in power_rows(gedp.price(spec).total, spec.policy.unit, spec.nouns)]
         assert not any(word in change for change in said for word in ("establishment", "firm"))
+
+
+def test_no_name_of_a_record_hides_a_line_of_the_attackers_chances() -> None:
+    usual, named = (_powers(price(spec), spec) for spec in (spec_of(), spec_of(labels={"record": "step|steps"})))
+    assert "a firm&#x27;s 2 steps at once" in named
+    assert named.count("<tr>") == usual.count("<tr>")

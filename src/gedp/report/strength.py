@@ -142,7 +142,8 @@ def _attacker(reached: str) -> str:
 
 
 def _powers(prices: PriceList, spec: Spec) -> str:
-    simple = [row for row in power_rows(prices.total, spec.policy.unit, spec.nouns) if "steps" not in row.change]
+    rows_of_all = power_rows(prices.total, spec.policy.unit, spec.nouns)
+    simple = [row for row in rows_of_all if not row.change.endswith(" steps")]
     rows = [[row.change, *map(chance, row.powers)] for row in simple]
     headings = ["what is to be noticed", *(f"{share:.0%} false alarms" for share in SIGNIFICANCES)]
     return html_table("The attacker’s best chance of noticing a true difference", headings, rows)
